@@ -1,0 +1,1 @@
+"""Everything that proves a lower or an upper bound on the Bayes-optimal value."""

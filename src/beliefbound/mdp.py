@@ -1,0 +1,159 @@
+"""A finite Markov decision process: frozen data, dense or sparse, with names."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from beliefbound.errors import ModelError
+from beliefbound.models import Csr, ModelSet, build
+from beliefbound.validation import BoolArray, FloatArray, IntArray, as_floats, check_initial, check_names
+
+
+class MDP:
+    """A finite MDP with known dynamics.
+
+    Args:
+      transitions: probabilities `[state, action, next_state]`, or a scipy sparse matrix with one row per
+        `(state, action)` (row `state * n_actions + action`) and one column per next state.
+      rewards: expected rewards `[state, action]`, or `[state]`, or (dense only) `[state, action, next_state]`, of
+        which the expectation is taken.
+      initial: start distribution `[state]`, or one start state; optional.
+      states, actions: names; optional.
+      available: booleans `[state, action]`: the actions each state offers. Default: all. Transition rows of
+        unavailable actions are ignored.
+      normalize: rescale rows that do not sum to one instead of refusing them.
+
+    The arrays are not copied when they already are float64, never modified, and read-only from here on.
+
+    >>> mdp = MDP([[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]], [[0.0, 0.0], [1.0, 0.0]])
+    >>> mdp.n_states, mdp.n_actions
+    (2, 2)
+    >>> mdp
+    MDP(2 states, 2 actions, dense)
+    """
+
+    __slots__ = ("_models", "actions", "initial", "states")
+
+    _models: ModelSet
+    initial: FloatArray | None
+    states: tuple[str, ...] | None
+    actions: tuple[str, ...] | None
+
+    def __init__(
+        self,
+        transitions: Any,
+        rewards: Any,
+        *,
+        initial: Any = None,
+        states: Sequence[str] | None = None,
+        actions: Sequence[str] | None = None,
+        available: Any = None,
+        normalize: bool = False,
+    ) -> None:
+        if not sp.issparse(transitions):
+            transitions = as_floats(transitions, "transitions", ModelError)
+            if transitions.ndim != 3:
+                raise ModelError(f"transitions have shape {transitions.shape}; expected [state, action, next state]")
+            transitions = transitions[None]
+        r = as_floats(rewards, "rewards", ModelError)
+        if r.ndim == 1 and not sp.issparse(transitions):
+            r = np.broadcast_to(r[:, None], (r.shape[0], transitions.shape[2]))
+        if r.ndim == 3:
+            r = r[None]
+        models = build(
+            transitions,
+            r,
+            n_models=1,
+            n_actions=None if actions is None else len(actions),
+            available=available,
+            normalize=normalize,
+            axes=("state", "action", "next state"),
+        )
+        self._set("_models", models)
+        self._set("initial", check_initial(initial, models.n_states, ModelError))
+        self._set("states", check_names(states, models.n_states, "state", ModelError))
+        self._set("actions", check_names(actions, models.n_actions, "action", ModelError))
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"an MDP is frozen; build a new one instead of setting {name!r}")
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self.is_sparse else "dense"
+        return f"MDP({self.n_states} states, {self.n_actions} actions, {kind})"
+
+    @property
+    def models(self) -> ModelSet:
+        """This MDP as a set of one model, the form every algorithm takes."""
+        return self._models
+
+    @property
+    def n_states(self) -> int:
+        return self._models.n_states
+
+    @property
+    def n_actions(self) -> int:
+        return self._models.n_actions
+
+    @property
+    def is_sparse(self) -> bool:
+        return isinstance(self._models.transitions, Csr)
+
+    @property
+    def transitions(self) -> Any:
+        """`[s,a,t]` when dense; a CSR matrix with rows over `(s,a)` when sparse."""
+        kept = self._models.transitions
+        return kept.matrix if isinstance(kept, Csr) else kept.array[0]
+
+    @property
+    def rewards(self) -> FloatArray:
+        """Expected rewards `[s,a]`, zero where the action is unavailable."""
+        rewards: FloatArray = self._models.rewards[0]
+        return rewards
+
+    @property
+    def available(self) -> BoolArray:
+        """Which actions each state offers, `[s,a]`."""
+        return self._models.available
+
+    def to_dense(self) -> "MDP":
+        """The same MDP with a dense transition array."""
+        return MDP(
+            self._models.dense()[0],
+            self.rewards,
+            initial=self.initial,
+            states=self.states,
+            actions=self.actions,
+            available=self.available,
+        )
+
+    def to_sparse(self) -> "MDP":
+        """The same MDP in compressed rows."""
+        flat = self._models.dense().reshape(self.n_states * self.n_actions, self.n_states)
+        return MDP(
+            sp.csr_array(flat),
+            self.rewards,
+            initial=self.initial,
+            states=self.states,
+            actions=self.actions,
+            available=self.available,
+        )
+
+    def relabel(self, order: IntArray) -> "MDP":
+        """The same MDP with state `order[i]` renamed `i`; dense."""
+        order = np.asarray(order, dtype=np.int64)
+        if not np.array_equal(np.sort(order), np.arange(self.n_states)):
+            raise ModelError(f"order must list each of the {self.n_states} states once")
+        array = self._models.dense()[0][order][:, :, order]
+        return MDP(
+            array,
+            self.rewards[order],
+            initial=None if self.initial is None else self.initial[order],
+            states=None if self.states is None else [self.states[i] for i in order],
+            actions=self.actions,
+            available=self.available[order],
+        )

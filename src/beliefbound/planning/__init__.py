@@ -1,0 +1,1 @@
+"""Planners: from models or beliefs to policies and their exact values."""

@@ -1,0 +1,169 @@
+"""The checks behind every constructor. Each failure names the index, the value and the fix."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from beliefbound.errors import BeliefboundError, ParameterError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+TOLERANCE = 1e-9
+
+
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A read-only view: the caller's array keeps its own flags and is never copied."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def as_floats(value: Any, name: str, error: type[BeliefboundError]) -> FloatArray:
+    """`value` as a C-contiguous float64 array, not copied when it already is one."""
+    try:
+        return np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as cause:
+        raise error(f"{name} is not a rectangular array of numbers: {cause}") from None
+
+
+def place(name: str, axes: Sequence[str], index: Sequence[int]) -> str:
+    """`transitions[model 3, state 7, action 1]`."""
+    inside = ", ".join(f"{axis} {i}" for axis, i in zip(axes, index, strict=True))
+    return f"{name}[{inside}]" if inside else name
+
+
+def check_finite(array: FloatArray, name: str, axes: Sequence[str], error: type[BeliefboundError]) -> None:
+    """Every entry is a finite number."""
+    bad = ~np.isfinite(array)
+    if bad.any():
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise error(f"{place(name, axes, index)} is {array[index]}; every entry must be a finite number")
+
+
+def check_distributions(
+    array: FloatArray,
+    name: str,
+    axes: Sequence[str],
+    error: type[BeliefboundError],
+    *,
+    empty: BoolArray | None = None,
+    fix: str = "rescale the row",
+) -> None:
+    """Rows along the last axis are probability distributions; rows marked `empty` may be all zero instead.
+
+    Needs memory for the row sums only: a large transition array is never copied.
+    """
+    if array.size and not array.min() >= 0.0:  # also catches NaN
+        bad = ~(array >= 0.0)
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        kind = "negative" if array[index] < 0 else "not a number"
+        raise error(f"{place(name, axes, index)} is {array[index]}, {kind}; probabilities are between 0 and 1")
+    sums = array.sum(axis=-1)
+    wrong = ~(np.abs(sums - 1.0) <= TOLERANCE)
+    if empty is not None:
+        wrong &= ~((sums == 0.0) & empty)
+    if wrong.any():
+        index = tuple(int(i) for i in np.argwhere(np.atleast_1d(wrong))[0]) if wrong.ndim else ()
+        raise error(
+            f"{place(name, axes[:-1], index)} sums to {sums[index]:.12g}, expected 1 within {TOLERANCE:g}; {fix}"
+        )
+
+
+def check_discount(discount: float, horizon: int | None) -> float:
+    """A discount in [0, 1], and below 1 when there is no horizon."""
+    try:
+        value = float(discount)
+    except (TypeError, ValueError):
+        raise ParameterError(f"discount is {discount!r}; give a number between 0 and 1") from None
+    if not 0.0 <= value <= 1.0:
+        raise ParameterError(f"discount is {value}; it must lie between 0 and 1")
+    if value == 1.0 and horizon is None:
+        raise ParameterError(
+            "discount is 1 and there is no horizon, so values are infinite; pass horizon=... or a discount below 1"
+        )
+    return value
+
+
+def check_count(value: Any, name: str, *, least: int = 1) -> int:
+    """A whole number of at least `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ParameterError(f"{name} is {value!r}; give a whole number of at least {least}") from None
+    if number < least:
+        raise ParameterError(f"{name} is {number}; it must be at least {least}")
+    return number
+
+
+def check_positive(value: Any, name: str) -> float:
+    """A finite number above zero."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} is {value!r}; give a number above 0") from None
+    if not (number > 0.0 and math.isfinite(number)):
+        raise ParameterError(f"{name} is {number}; it must be a finite number above 0")
+    return number
+
+
+def check_probability(value: Any, name: str) -> float:
+    """A number strictly between 0 and 1, such as a confidence level."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} is {value!r}; give a number between 0 and 1") from None
+    if not 0.0 < number < 1.0:
+        raise ParameterError(f"{name} is {number}; it must lie strictly between 0 and 1")
+    return number
+
+
+def check_ids(values: Any, limit: int, name: str, error: type[BeliefboundError]) -> IntArray:
+    """Whole numbers in `[0, limit)`, as int64; names the first one that is not."""
+    raw = np.asarray(values)
+    if raw.dtype.kind == "f" and np.array_equal(raw, np.floor(raw)):
+        raw = raw.astype(np.int64)
+    if raw.dtype.kind not in "iu":
+        raise error(f"{name} must be whole numbers, got {raw.dtype} values")
+    bad = (raw < 0) | (raw >= limit)
+    if bad.any():
+        index = tuple(int(i) for i in np.argwhere(bad)[0]) if raw.ndim else ()
+        where = f"{name}[{', '.join(map(str, index))}]" if index else name
+        raise error(f"{where} is {raw[index]}; ids run from 0 to {limit - 1}")
+    return raw.astype(np.int64)
+
+
+def check_initial(initial: Any, n_states: int, error: type[BeliefboundError]) -> FloatArray | None:
+    """A start distribution `[s]`, from a distribution or from the id of one start state."""
+    if initial is None:
+        return None
+    if np.ndim(initial) == 0:
+        state = int(check_ids(initial, n_states, "initial state", error))
+        start = np.zeros(n_states)
+        start[state] = 1.0
+        return frozen(start)
+    start = as_floats(initial, "initial", error)
+    if start.shape != (n_states,):
+        raise error(f"initial has shape {start.shape}, expected ({n_states},), one probability per state")
+    check_distributions(start, "initial", ("state",), error, fix="make the probabilities sum to 1")
+    return frozen(start)
+
+
+def check_names(
+    names: Sequence[str] | None, count: int, kind: str, error: type[BeliefboundError]
+) -> tuple[str, ...] | None:
+    """One distinct name per id."""
+    if names is None:
+        return None
+    result = tuple(str(name) for name in names)
+    if len(result) != count:
+        raise error(f"{len(result)} {kind} names for {count} {kind}s; give one name each")
+    if len(set(result)) != count:
+        twice = next(name for i, name in enumerate(result) if name in result[:i])
+        raise error(f"{kind} name {twice!r} is used twice; names must be distinct")
+    return result
