@@ -38,10 +38,12 @@ class Dense:
     array: FloatArray
 
     def backup(self, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
+        rows = self.array.reshape(-1, self.array.shape[-1])
+        r, out = rewards.reshape(-1), q.reshape(-1)
         _in_threads(
-            self.array.nbytes,
-            len(self.array),
-            lambda i, j: sweep.backup_rows(self.array[i:j], rewards[i:j], discount, values[i:j], q[i:j]),
+            self.nbytes,
+            len(rows),
+            lambda first, last: sweep.backup_rows(rows, r, discount, values, out, first, last),
         )
 
     def row(self, model: int, state: int, action: int) -> FloatArray:
@@ -79,14 +81,14 @@ class Csr:
     shape: tuple[int, int, int]
 
     def backup(self, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
-        rows = self.shape[1] * self.shape[2]
-        matrix = self.matrix
-
-        def part(i: int, j: int) -> None:
-            indptr = matrix.indptr[i * rows : j * rows + 1]
-            sweep.backup_csr(indptr, matrix.indices, matrix.data, rewards[i:j], discount, values[i:j], q[i:j])
-
-        _in_threads(self.nbytes, self.shape[0], part)
+        matrix, r, out = self.matrix, rewards.reshape(-1), q.reshape(-1)
+        _in_threads(
+            self.nbytes,
+            len(r),
+            lambda first, last: sweep.backup_csr(
+                matrix.indptr, matrix.indices, matrix.data, r, discount, values, out, first, last
+            ),
+        )
 
     def row(self, model: int, state: int, action: int) -> FloatArray:
         _, n_states, n_actions = self.shape
@@ -346,20 +348,20 @@ def n_threads() -> int:
     return int(asked)
 
 
-def _in_threads(nbytes: int, n_models: int, part: Callable[[int, int], None]) -> None:
-    """Run `part(first, last)` over the models, split over threads when a stage reads enough memory.
+def _in_threads(nbytes: int, n_rows: int, part: Callable[[int, int], None]) -> None:
+    """Run `part(first, last)` over rows, split over threads when a stage reads enough memory.
 
-    Each model's result is written by exactly one call, so the number of threads changes no bit.
+    Each row's result is written by exactly one call, so the number of threads changes no bit.
     """
     threads = n_threads() if nbytes >= _THREAD_BYTES else 1
-    if threads == 1 or n_models == 1:
-        part(0, n_models)
+    if threads == 1:
+        part(0, n_rows)
         return
     global _POOL
     if _POOL is None:
         _POOL = ThreadPoolExecutor(thread_name_prefix="beliefbound")
-    edges = np.linspace(0, n_models, min(threads, n_models) + 1).astype(int)
+    edges = np.linspace(0, n_rows, threads + 1).astype(int)
     pending = [_POOL.submit(part, int(i), int(j)) for i, j in itertools.pairwise(edges[1:])]
-    part(int(edges[0]), int(edges[1]))
+    part(0, int(edges[1]))
     for task in pending:
         task.result()

@@ -76,34 +76,29 @@ def induct_lanes(p, r, w, available, discount, v, actions):
 
 
 @njit(**_OPTIONS)
-def backup_rows(p, r, discount, v, q):
-    """`q[m,s,a]` from `p[m,s,a,t]`, `r[m,s,a]`, `v[m,t]`: every transition probability is read once, in order."""
-    n_models, n_states, n_actions, n_next = p.shape
-    for m in range(n_models):
-        vm = v[m]
-        for s in range(n_states):
-            for a in range(n_actions):
-                row = p[m, s, a]
-                total = 0.0
-                for t in range(n_next):
-                    total += row[t] * vm[t]
-                q[m, s, a] = r[m, s, a] + discount * total
+def backup_rows(p, r, discount, v, q, first, last):
+    """`q[i]` for rows `first ≤ i < last` of `p[(m,s,a),t]`, `r[(m,s,a)]`: every probability is read once, in order."""
+    n_next = p.shape[1]
+    per_model = p.shape[0] // v.shape[0]
+    for i in range(first, last):
+        row = p[i]
+        values = v[i // per_model]
+        total = 0.0
+        for t in range(n_next):
+            total += row[t] * values[t]
+        q[i] = r[i] + discount * total
 
 
 @njit(**_OPTIONS)
-def backup_csr(indptr, indices, data, r, discount, v, q):
-    """`q[m,s,a]` from compressed rows over `(m,s,a)`."""
-    n_models, n_states, n_actions = r.shape
-    row = 0
-    for m in range(n_models):
-        vm = v[m]
-        for s in range(n_states):
-            for a in range(n_actions):
-                total = 0.0
-                for k in range(indptr[row], indptr[row + 1]):
-                    total += data[k] * vm[indices[k]]
-                q[m, s, a] = r[m, s, a] + discount * total
-                row += 1
+def backup_csr(indptr, indices, data, r, discount, v, q, first, last):
+    """`q[i]` for compressed rows `first ≤ i < last` over `(m,s,a)`."""
+    per_model = r.shape[0] // v.shape[0]
+    for i in range(first, last):
+        values = v[i // per_model]
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * values[indices[k]]
+        q[i] = r[i] + discount * total
 
 
 @njit(**_OPTIONS)
