@@ -4,10 +4,6 @@
 behind one interface, so no algorithm asks which. Large dense arrays are used where they are, never copied.
 """
 
-import itertools
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -15,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from beliefbound.errors import BeliefboundError, ModelError, ParameterError
+from beliefbound.errors import BeliefboundError, ModelError
 from beliefbound.kernels import sweep
 from beliefbound.validation import (
     BoolArray,
@@ -28,7 +24,6 @@ from beliefbound.validation import (
 )
 
 LANES_BYTES = 1 << 20  # up to here a models-last copy lives in the second-level cache and SIMD over models pays
-_THREAD_BYTES = 8 << 20  # from here on one stage is long enough to split over threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +34,7 @@ class Dense:
 
     def backup(self, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
         rows = self.array.reshape(-1, self.array.shape[-1])
-        r, out = rewards.reshape(-1), q.reshape(-1)
-        _in_threads(
-            self.nbytes,
-            len(rows),
-            lambda first, last: sweep.backup_rows(rows, r, discount, values, out, first, last),
-        )
+        sweep.backup_rows(rows, rewards.reshape(-1), discount, values, q.reshape(-1))
 
     def row(self, model: int, state: int, action: int) -> FloatArray:
         row: FloatArray = self.array[model, state, action]
@@ -81,14 +71,8 @@ class Csr:
     shape: tuple[int, int, int]
 
     def backup(self, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
-        matrix, r, out = self.matrix, rewards.reshape(-1), q.reshape(-1)
-        _in_threads(
-            self.nbytes,
-            len(r),
-            lambda first, last: sweep.backup_csr(
-                matrix.indptr, matrix.indices, matrix.data, r, discount, values, out, first, last
-            ),
-        )
+        indptr, indices, data = self.matrix.indptr, self.matrix.indices, self.matrix.data
+        sweep.backup_csr(indptr, indices, data, rewards.reshape(-1), discount, values, q.reshape(-1))
 
     def row(self, model: int, state: int, action: int) -> FloatArray:
         _, n_states, n_actions = self.shape
@@ -333,35 +317,3 @@ def _check_sparse(
     for part in (matrix.data, matrix.indices, matrix.indptr):
         part.flags.writeable = False
     return matrix
-
-
-_POOL: ThreadPoolExecutor | None = None
-
-
-def n_threads() -> int:
-    """Threads used for one large backup: `BELIEFBOUND_THREADS`, or the cores this process may use."""
-    asked = os.environ.get("BELIEFBOUND_THREADS")
-    if not asked:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not asked.isdigit() or int(asked) < 1:
-        raise ParameterError(f"BELIEFBOUND_THREADS is {asked!r}; give a whole number of at least 1")
-    return int(asked)
-
-
-def _in_threads(nbytes: int, n_rows: int, part: Callable[[int, int], None]) -> None:
-    """Run `part(first, last)` over rows, split over threads when a stage reads enough memory.
-
-    Each row's result is written by exactly one call, so the number of threads changes no bit.
-    """
-    threads = n_threads() if nbytes >= _THREAD_BYTES else 1
-    if threads == 1:
-        part(0, n_rows)
-        return
-    global _POOL
-    if _POOL is None:
-        _POOL = ThreadPoolExecutor(thread_name_prefix="beliefbound")
-    edges = np.linspace(0, n_rows, threads + 1).astype(int)
-    pending = [_POOL.submit(part, int(i), int(j)) for i, j in itertools.pairwise(edges[1:])]
-    part(0, int(edges[1]))
-    for task in pending:
-        task.result()

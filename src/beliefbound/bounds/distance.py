@@ -79,7 +79,9 @@ def _log_density_ratio(first: DirichletBelief, second: DirichletBelief, sample: 
             raise BeliefError(f"the reward ranges {x.range} and {y.range} differ; they must agree")
         fractions = (sample.rewards - x.low) / (x.high - x.low)
         total = total + (special.betaln(y.alpha, y.beta) - special.betaln(x.alpha, x.beta)).sum()
-        return total + _weighted_logs(x.alpha - y.alpha, fractions) + _weighted_logs(x.beta - y.beta, 1.0 - fractions)
+        total = total + _weighted_logs(x.alpha - y.alpha, fractions)
+        total = total + _weighted_logs(x.beta - y.beta, 1.0 - fractions)
+        return total
     raise BeliefError("the distance is implemented for known and Beta reward beliefs")
 
 

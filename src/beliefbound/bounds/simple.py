@@ -152,7 +152,8 @@ def qmdp(belief: FiniteBelief, *, discount: float, horizon: int | None = None) -
     q = optimal_values(belief, discount=discount, horizon=horizon).q
     mixed: FloatArray = np.tensordot(belief.weights, np.where(np.isfinite(q), q, 0.0), axes=1)
     mixed[~belief.models.available] = -np.inf
-    return mixed.max(axis=-1)
+    best: FloatArray = mixed.max(axis=-1)
+    return best
 
 
 def start_of(belief: Belief, initial: FloatArray | int | None) -> FloatArray:

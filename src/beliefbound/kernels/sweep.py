@@ -7,7 +7,8 @@ and `w = [1]` this is value iteration, so every planner shares these loops.
 Three layouts of the same thing:
 
 * *lanes*: `P[s,a,t,m]`, models last: small problems, one SIMD lane per model. Fused backup and greedy step.
-* *rows*: `P[m,s,a,t]`, models first: large problems in the caller's own array, read once per stage.
+* *rows*: `P[m,s,a,t]`, models first: large problems in the caller's own array, read once per stage; one core
+  saturates the memory bus, so there are no threads.
 * *csr*: rows over `(m,s,a)` in compressed form.
 
 Cost of a stage: `M·S·A·S` multiply-adds (`nnz` for csr). Nothing is allocated inside a stage.
@@ -76,11 +77,11 @@ def induct_lanes(p, r, w, available, discount, v, actions):
 
 
 @njit(**_OPTIONS)
-def backup_rows(p, r, discount, v, q, first, last):
-    """`q[i]` for rows `first ≤ i < last` of `p[(m,s,a),t]`, `r[(m,s,a)]`: every probability is read once, in order."""
+def backup_rows(p, r, discount, v, q):
+    """`q[(m,s,a)]` from `p[(m,s,a),t]`, `r[(m,s,a)]`, `v[m,t]`: one core reads every probability once, in order."""
     n_next = p.shape[1]
     per_model = p.shape[0] // v.shape[0]
-    for i in range(first, last):
+    for i in range(len(r)):
         row = p[i]
         values = v[i // per_model]
         total = 0.0
@@ -90,10 +91,10 @@ def backup_rows(p, r, discount, v, q, first, last):
 
 
 @njit(**_OPTIONS)
-def backup_csr(indptr, indices, data, r, discount, v, q, first, last):
-    """`q[i]` for compressed rows `first ≤ i < last` over `(m,s,a)`."""
+def backup_csr(indptr, indices, data, r, discount, v, q):
+    """`q[(m,s,a)]` from compressed rows over `(m,s,a)`."""
     per_model = r.shape[0] // v.shape[0]
-    for i in range(first, last):
+    for i in range(len(r)):
         values = v[i // per_model]
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
