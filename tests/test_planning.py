@@ -109,8 +109,8 @@ def test_lower_exact_upper_are_in_order_on_random_problems(signal):
 
 
 def door(safe=0.7):
-    """Two models. In state 0, action 0 pays `safe` and ends; action 1 knocks: in model 1 the door opens to a reward of 1,
-    in model 0 it never does. The expected MDP thinks that knocking again is another chance of one half."""
+    """Two models. In state 0, action 0 pays `safe` and ends; action 1 knocks: in model 1 the door opens to a reward
+    of 1, in model 0 it never does. The expected MDP thinks that knocking again is another chance of one half."""
     p = np.zeros((2, 3, 2, 3))
     p[:, 0, 0, 2] = p[:, 1:, :, 2] = 1.0
     p[0, 0, 1, 0] = p[1, 0, 1, 1] = 1.0
