@@ -4,12 +4,12 @@ import tracemalloc
 import warnings
 
 import numpy as np
-from benchmarks.timing import race, show
 from numba import njit
 
 from beliefbound import MDP, FiniteBelief, mmbi, value_iteration
 from beliefbound.convert import to_mdptoolbox, to_quantecon
 from beliefbound.envs import make_env
+from benchmarks.timing import race, show
 
 
 def random_belief(n_models: int, n_states: int, n_actions: int) -> FiniteBelief:
@@ -40,8 +40,8 @@ def numpy_mmbi(belief: FiniteBelief, discount: float, horizon: int, backup: str)
 def read(array: np.ndarray) -> float:
     """Sum an array: the memory bandwidth that bounds any sweep."""
     total = 0.0
-    for x in array:
-        total += x
+    for i in range(array.size):
+        total += array[i]
     return total
 
 

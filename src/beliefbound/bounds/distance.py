@@ -71,18 +71,17 @@ def _log_density_ratio(first: DirichletBelief, second: DirichletBelief, sample: 
     total: FloatArray = norm + _weighted_logs(a - b, sample.transitions)
     if type(first.rewards) is not type(second.rewards):
         raise BeliefError("the beliefs have different kinds of reward beliefs; they cannot be compared")
-    if isinstance(first.rewards, KnownRewards):
-        return total
     if isinstance(first.rewards, BetaRewards) and isinstance(second.rewards, BetaRewards):
         x, y = first.rewards, second.rewards
         if x.range != y.range:
             raise BeliefError(f"the reward ranges {x.range} and {y.range} differ; they must agree")
         fractions = (sample.rewards - x.low) / (x.high - x.low)
-        total = total + (special.betaln(y.alpha, y.beta) - special.betaln(x.alpha, x.beta)).sum()
-        total = total + _weighted_logs(x.alpha - y.alpha, fractions)
-        total = total + _weighted_logs(x.beta - y.beta, 1.0 - fractions)
-        return total
-    raise BeliefError("the distance is implemented for known and Beta reward beliefs")
+        total += (special.betaln(y.alpha, y.beta) - special.betaln(x.alpha, x.beta)).sum()
+        total += _weighted_logs(x.alpha - y.alpha, fractions)
+        total += _weighted_logs(x.beta - y.beta, 1.0 - fractions)
+    elif not isinstance(first.rewards, KnownRewards):
+        raise BeliefError("the distance is implemented for known and Beta reward beliefs")
+    return total
 
 
 def _weighted_logs(exponents: FloatArray, values: FloatArray) -> Any:

@@ -89,7 +89,7 @@ def backward_induction(mdp: MDP, *, discount: float, horizon: int) -> Plan:
     """
     horizon = check_count(horizon, "horizon")
     discount = check_discount(discount, horizon)
-    actions, values = induct(mdp.models, np.ones(1), discount, horizon)
+    actions, values = induct(mdp.models, frozen(np.ones(1)), discount, horizon)
     return _plan(mdp, MemorylessPolicy(actions), values, discount, horizon, "optimal value, exact")
 
 
@@ -135,7 +135,7 @@ def _iterate(mdp: MDP, discount: float, epsilon: float, max_sweeps: int, *, extr
     epsilon = check_positive(epsilon, "epsilon")
     max_sweeps = check_count(max_sweeps, "max_sweeps")
     models = mdp.models
-    weights = np.ones(1)
+    weights = frozen(np.ones(1))
     values, q = np.zeros((1, models.n_states)), np.empty_like(models.rewards)
     new = np.empty_like(values)
     actions = np.empty(models.n_states, dtype=np.int64)
