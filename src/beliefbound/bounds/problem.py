@@ -14,15 +14,16 @@ both properties whenever the sweeps stop.
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import solve_each
 from beliefbound.kernels import sweep
 from beliefbound.kernels.graph import Problem
+from beliefbound.kernels.lookahead import values_from_above
 from beliefbound.kernels.random import seed_stream
 from beliefbound.models import ModelSet
+from beliefbound.planning.cadp import cadp
 from beliefbound.planning.expected import expected_mdp_policy
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.planning.optimal import optimal_values
@@ -33,6 +34,7 @@ FOREVER = 1 << 60
 MAX_BYTES = 2 << 30
 _OWN_POLICIES = 6
 _SWEEPS = 2000
+_CADP_WORK = 10_000_000
 
 
 def problem_of(
@@ -54,12 +56,10 @@ def problem_of(
         like=like,
         arrive=arrive,
         first=first,
-        reward=models.rewards,
-        available=models.available,
+        reward=np.array(models.rewards),
+        available=np.array(models.available),
         q=optimal_from_above(models, discount, horizon, stages),
-        v=np.ascontiguousarray(
-            np.stack([stage_values(policy, models, discount, horizon, stages) for policy in policies], axis=-1)
-        ),
+        v=_pool_values(policies, models, discount, horizon, stages),
         keys=np.array([seed_stream(words[i : i + 1])[0] for i in range(len(words))], dtype=np.uint64),
         discount=float(discount),
         horizon=FOREVER if horizon is None else horizon,
@@ -120,7 +120,8 @@ def optimal_from_above(models: ModelSet, discount: float, horizon: int | None, s
     if horizon is None:
         values = np.empty(shape[:2])
         scale = max(abs(x) for x in models.reward_range) / (1.0 - discount)
-        _sweep_each(models.dense(), models.rewards, models.available, discount, 1e-9 * max(scale, 1e-300), values)
+        epsilon = 1e-9 * max(scale, 1e-300)
+        values_from_above(models.dense(), models.rewards, models.available, discount, epsilon, _SWEEPS, values)
         models.backup(values, discount, q)
         q[:, ~models.available] = 0.0
         return q[None].copy()
@@ -132,32 +133,6 @@ def optimal_from_above(models: ModelSet, discount: float, horizon: int | None, s
         if k <= stages:
             kept[k] = np.where(models.available, q, 0.0)
     return kept
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _sweep_each(p, r, available, discount, epsilon, out):  # type: ignore[no-untyped-def]
-    """Each model by itself until its span of change is small or the sweeps end; `out[m,s]` is from above."""
-    n_models, n_states, n_actions, _ = p.shape
-    v, new = np.zeros(n_states), np.zeros(n_states)
-    for m in range(n_models):
-        for _ in range(_SWEEPS):
-            least, most = np.inf, -np.inf
-            for s in range(n_states):
-                best = -np.inf
-                for a in range(n_actions):
-                    if available[s, a]:
-                        total = 0.0
-                        for t in range(n_states):
-                            total += p[m, s, a, t] * v[t]
-                        best = max(best, r[m, s, a] + discount * total)
-                new[s] = best
-                least = min(least, best - v[s])
-                most = max(most, best - v[s])
-            v, new = new, v
-            if (most - least) * discount <= epsilon * (1.0 - discount):
-                break
-        for s in range(n_states):
-            out[m, s] = v[s] + discount / (1.0 - discount) * most
 
 
 def stage_values(
@@ -180,17 +155,24 @@ def stage_values(
     return kept
 
 
+def _pool_values(
+    policies: Sequence[Policy], models: ModelSet, discount: float, horizon: int | None, stages: int
+) -> FloatArray:
+    if not policies:
+        return np.empty((1, models.n_models, models.n_states, 0))
+    values = [stage_values(policy, models, discount, horizon, stages) for policy in policies]
+    return np.ascontiguousarray(np.stack(values, axis=-1))
+
+
 def policy_pool(
     belief: FiniteBelief, *, discount: float, horizon: int | None, initial: FloatArray
 ) -> list[Policy]:
     """Memoryless policies worth having at the leaves: MMBI, CADP, the expected MDP's, those of the likeliest models."""
-    from beliefbound.planning.cadp import cadp
-
     pool: list[Policy] = [
         mmbi(belief, discount=discount, horizon=horizon).policy,
         expected_mdp_policy(belief, discount=discount, horizon=horizon).policy,
     ]
-    if belief.n_models <= 64:
+    if belief.n_models * belief.n_states**2 * belief.n_actions * (horizon or 100) <= _CADP_WORK:
         pool.append(cadp(belief, discount=discount, horizon=horizon, initial=initial).policy)
     likely = np.argsort(-belief.weights, kind="stable")[:_OWN_POLICIES]
     chosen = FiniteBelief.of(

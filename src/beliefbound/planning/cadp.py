@@ -27,7 +27,7 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError, PolicyError
 from beliefbound.evaluation import check_fits
 from beliefbound.kernels import occupancy
-from beliefbound.models import Dense, _in_threads
+from beliefbound.models import Dense
 from beliefbound.planning.mmbi import induct, use_lanes
 from beliefbound.planning.plan import LOWER_BOUND, Plan, uniform_if_none
 from beliefbound.planning.starts import chosen_models, expected_policy, own_policies
@@ -266,5 +266,5 @@ class Ascent:
                     indptr, matrix.indices, matrix.data, self.models.n_actions, actions, first, self.b[i:j]
                 )
 
-        _in_threads(kept.nbytes, self.models.n_models, part)
+        part(0, self.models.n_models)
         occupancy.total_mass(self.b, first, self.mass)
