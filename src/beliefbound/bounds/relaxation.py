@@ -162,7 +162,7 @@ class Certifier:
         costs, nodes = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
         workers = min(threads or available_threads(), max(1, count // BLOCK))
         while len(self._copies) < workers - 1:
-            self._copies.append(self._copy())
+            self._copies.append(self.copy())
         graphs = [self.graph, *self._copies[: workers - 1]]
 
         def work(worker: int) -> None:
@@ -190,7 +190,8 @@ class Certifier:
                 list(pool.map(work, range(workers)))
         return Costs(costs[:, 0], costs[:, 1], nodes)
 
-    def _copy(self) -> Graph:
+    def copy(self) -> Graph:
+        """The settled graph, apart from this one."""
         source = self.graph
         copy = kernel.new_graph(self.problem, self._capacity, len(source.weight))
         n, entries = int(source.size[2]), int(source.size[3])
