@@ -71,6 +71,7 @@ class Certifier:
         max_nodes: int = 2000,
         drop: float = 0.0,
         mix: float = 0.25,
+        entries: int | None = None,
     ) -> None:
         self.belief, self.horizon = belief, horizon
         self.discount = check_discount(discount, horizon)
@@ -96,7 +97,8 @@ class Certifier:
         self.core_nodes = int(min(core_nodes, max(64, _GRAPH_BYTES // each)))
         extra = int(min(BLOCK * max_nodes, max(4 * max_nodes, _GRAPH_BYTES // each)))
         self._capacity = self.core_nodes + extra + belief.n_states
-        self.graph: Graph = kernel.new_graph(self.problem, self._capacity, self._capacity * belief.n_models)
+        entries = self._capacity * belief.n_models if entries is None else entries
+        self.graph: Graph = kernel.new_graph(self.problem, self._capacity, entries)
         self.states = np.flatnonzero(self.start)
         self.weights = self.start[self.states]
         self.roots = np.array([kernel.add_root(self.problem, self.graph, belief.weights, s) for s in self.states])
