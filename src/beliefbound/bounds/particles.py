@@ -18,6 +18,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.problem import outcome_rows, problem_of
 from beliefbound.bounds.relaxation import Certifier, available_threads
-from beliefbound.bounds.simple import effective_horizon, lower_bound, upper_bound
+from beliefbound.bounds.simple import effective_horizon, lower_bound, start_of, upper_bound
 from beliefbound.errors import ObservationError
 from beliefbound.kernels import graph as kernel
 from beliefbound.kernels.graph import Graph, Problem
@@ -37,11 +38,14 @@ from beliefbound.kernels.lookahead import values_from_above
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.planning.optimal import backward_induction, optimal_values, policy_iteration
 from beliefbound.policy import Policy, StationaryPolicy
-from beliefbound.validation import FloatArray, IntArray
+from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_probability
 
 _TAIL = 1e-3
+_ADVICE_TAIL = 0.1  # advice may be about another problem: it only has to be good
 _DROP = 1e-6
 _SCENARIOS = 64
+_SMALL, _LARGE = 4000, 16000
+_CORE = 1000
 _BASE, _BASE_NODES = 4000, 1500
 _FRESH, _LEAST = 256, 50
 _LEAF_MODELS = 16
@@ -63,9 +67,7 @@ def bracket_sampled(
     plan = mmbi(design, discount=discount, horizon=horizon)
     common: dict[str, Any] = {"discount": discount, "initial": start, "confidence": cheap, "n_models": 4000, "rng": rng}
     log.add(
-        lower_bound(plan.policy, belief, horizon=None if horizon is not None else horizon, **common)
-        if horizon is not None
-        else lower_bound(plan.policy, belief, **common),
+        lower_bound(plan.policy, belief, **common),  # a time-indexed policy has its own horizon
         upper_bound(belief, horizon=horizon, interval="t", **common),
     )
     if log.done or not isinstance(belief, DirichletBelief) or belief.rewards.signal == "continuous":
@@ -73,7 +75,7 @@ def bracket_sampled(
     sampler = Sampler(belief, start, discount, horizon, rng, threads)
     # The error left by the cheap bounds, over rounds of growing effort: 1/2, 1/4, … of it.
     left = 0.75 * (1.0 - log.confidence)
-    sizes = [4000, 32000] if log.limit > 15.0 else [2000]
+    sizes = [_SMALL, _LARGE] if log.limit > 15.0 else [_SMALL]
     for round_, size in enumerate(sizes):
         last = round_ + 1 == len(sizes)
         alpha = left / 2.0 if last else left / 4.0
@@ -105,10 +107,13 @@ class Sampler:
         self.values: list[float] = []
         self.sets: dict[int, list[tuple[float, float]]] = {}
         self.expectation: list[tuple[float, float, int]] = []
-        self.policy = ParticlePolicy(belief, start, discount, horizon, self.seed)
 
     def rng(self, *address: int) -> np.random.Generator:
         return np.random.default_rng((self.seed, *address))
+
+    @cached_property
+    def policy(self) -> "ParticlePolicy":
+        return ParticlePolicy(self.belief, self.start, self.discount, self.horizon, self.seed)
 
     def lower(self, seconds: float, alpha: float, log: Any) -> None:
         """Trajectories for about `seconds`, then the lower bound they give."""
@@ -145,7 +150,7 @@ class Sampler:
     def upper(self, n: int, seconds: float, alpha: float, log: Any) -> None:
         """Particle sets of `n` models for about `seconds`, then the upper bound they give."""
         until = time.perf_counter() + seconds
-        self._expect(0.15 * seconds)
+        self._expect(min(2.0, 0.15 * seconds))
         done = self.sets.setdefault(n, [])
         while True:
             first = len(done)
@@ -217,10 +222,11 @@ class Sampler:
             horizon=horizon,
             initial=self.start,
             policies=policies,
-            core_nodes=1000 if n <= 8000 else 400,
+            core_nodes=_CORE,
             max_nodes=300,
+            block=4,
             drop=_DROP,
-            entries=max(_ENTRIES, 40 * n),
+            entries=max(_ENTRIES, 600 * n),
         )
         certifier.tolerance = 1e-3 * span(self.belief, self.discount, horizon) / 10.0
         certifier.grow(certifier.core_nodes)
@@ -244,6 +250,32 @@ class Sampler:
             for worker, part in enumerate(pool.map(work, range(self.threads))):
                 results[worker :: self.threads] = part
         return results
+
+
+def particle_bias(
+    belief: DirichletBelief,
+    *,
+    sizes: Sequence[int] = (1000, 2000, 4000),
+    sets: int = 8,
+    initial: FloatArray | int | None = None,
+    discount: float,
+    horizon: int | None = None,
+    confidence: float = 0.95,
+    rng: np.random.Generator,
+    threads: int | None = None,
+) -> tuple[Bound, ...]:
+    """The upper bound for several sizes of particle sets: each is valid, and their fall shows how loose the small ones are.
+
+    `E[V*_{ξ̂_n}]` falls as `n` grows, towards `V*_ξ`. Each bound has the confidence asked for, by itself.
+    """
+    discount = check_discount(discount, horizon)
+    sampler = Sampler(belief, start_of(belief, initial), discount, horizon, rng, threads)
+    sampler._expect(0.5)
+    for n in sizes:
+        sampler.sets[n] = sampler._parallel(
+            lambda i, _, n=n: sampler.particle_set(n, i), check_count(sets, "sets", least=2)
+        )
+    return tuple(sampler.upper_of(n, 1.0 - check_probability(confidence, "confidence")) for n in sizes)
 
 
 class Advice(NamedTuple):
@@ -273,7 +305,7 @@ class ParticlePolicy:
         if isinstance(rewards, BetaRewards):
             self._success, self._failure = np.array(rewards.alpha), np.array(rewards.beta)
             self._range = (rewards.low, rewards.high)
-        tail = 1e-4
+        tail = 5e-3
         depth = 1000 if discount == 1.0 else math.ceil(math.log(tail) / math.log(max(discount, 1e-6)))
         self.depth = depth if horizon is None else min(depth, horizon)
         self._base = self._advice(belief, np.random.default_rng((seed, 0)), _BASE, _BASE_NODES, 0, 20_000)
@@ -288,11 +320,17 @@ class ParticlePolicy:
         return np.where(np.isnan(seen), -1, np.where(seen >= self._range[1], 1, 0)).astype(np.int64)
 
     def _advice(
-        self, belief: DirichletBelief, rng: np.random.Generator, n: int, nodes: int, stage: int, extra: int,
+        self,
+        belief: DirichletBelief,
+        rng: np.random.Generator,
+        n: int,
+        nodes: int,
+        stage: int,
+        extra: int,
         state: int | None = None,
     ) -> Advice:
         left = None if self.horizon is None else self.horizon - stage
-        horizon = planned(belief, self.discount, left)
+        horizon = left if left is None or self.discount**left > _ADVICE_TAIL else None
         sample = belief.sample(n, rng)
         policies = few_policies(belief, sample, self.discount, horizon, 4)
         problem = problem_of(
@@ -332,7 +370,7 @@ class ParticlePolicy:
         state = int(np.searchsorted(np.cumsum(self.start), rng.random(), side="right"))
         state = min(state, int(np.flatnonzero(self.start)[-1]))
         advice, node, stage, total = base, base.roots[state], 0, 0.0
-        tolerance = 1e-4 * span(self.belief, self.discount, self.horizon)
+        tolerance = 3e-4 * span(self.belief, self.discount, self.horizon)
         while True:
             factor = self.discount**stage
             status, node, stage, state, value = walk(
@@ -355,7 +393,9 @@ class ParticlePolicy:
         policy = stationary_optimum(posterior, self.discount, left)
         models = posterior.sample(_LEAF_MODELS, rng)
         out = np.empty((_LEAF_MODELS, self.belief.n_states))
-        policy_value(models.models.dense(), models.rewards, policy.actions, self.discount, -1 if left is None else left, out)
+        policy_value(
+            models.models.dense(), models.rewards, policy.actions, self.discount, -1 if left is None else left, out
+        )
         return total + self.discount**stage * float(out[:, state].mean())
 
     def act(self, history: Sequence[tuple[int, int, float | None, int]], state: int) -> int:
@@ -363,7 +403,9 @@ class ParticlePolicy:
         posterior, advice = self.belief, self._base
         first = int(history[0][0]) if history else int(state)
         if first not in advice.roots:
-            raise ObservationError(f"the history starts in state {first}, which is not a start state of the certificate")
+            raise ObservationError(
+                f"the history starts in state {first}, which is not a start state of the certificate"
+            )
         node, rng = advice.roots[first], np.random.default_rng((self.seed, 9))
         try:
             for stage, (s, a, reward, t) in enumerate(history):
