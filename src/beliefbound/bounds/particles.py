@@ -43,10 +43,10 @@ from beliefbound.validation import FloatArray, IntArray, check_count, check_disc
 _TAIL = 1e-3
 _ADVICE_TAIL = 0.1  # advice may be about another problem: it only has to be good
 _DROP = 1e-6
-_SCENARIOS = 64
-_SMALL, _LARGE = 4000, 16000
-_CORE = 1000
-_BASE, _BASE_NODES = 4000, 1500
+_SCENARIOS = 32
+_SMALL, _LARGE = 4000, 32000
+_CORE = 600
+_BASE, _BASE_NODES = 8000, 2000
 _FRESH, _LEAST = 256, 50
 _LEAF_MODELS = 16
 _ENTRIES = 40_000_000

@@ -54,7 +54,7 @@ def problem_of(
     models = belief.models
     words = np.arange(len(arrive), dtype=np.uint64)
     return Problem(
-        like=like,
+        like=np.concatenate([like[:, rows[0] : rows[-1]].ravel() for rows in first]),
         arrive=arrive,
         first=first,
         reward=np.array(models.rewards),
