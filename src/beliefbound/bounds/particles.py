@@ -62,7 +62,8 @@ def bracket_sampled(
     log: Any,
 ) -> None:
     """Fill `log` (see `bounds.bracket.Log`) with bounds on the value of a belief that is not finite."""
-    cheap = 1.0 - (1.0 - log.confidence) / 8.0
+    error = 1.0 - log.confidence
+    cheap = 1.0 - error / 20.0
     design = belief.sample(64, rng)
     plan = mmbi(design, discount=discount, horizon=horizon)
     common: dict[str, Any] = {"discount": discount, "initial": start, "confidence": cheap, "n_models": 4000, "rng": rng}
@@ -73,18 +74,14 @@ def bracket_sampled(
     if log.done or not isinstance(belief, DirichletBelief) or belief.rewards.signal == "continuous":
         return
     sampler = Sampler(belief, start, discount, horizon, rng, threads)
-    # The error left by the cheap bounds, over rounds of growing effort: 1/2, 1/4, … of it.
-    left = 0.75 * (1.0 - log.confidence)
-    sizes = [_SMALL, _LARGE] if log.limit > 15.0 else [_SMALL]
-    for round_, size in enumerate(sizes):
-        last = round_ + 1 == len(sizes)
-        alpha = left / 2.0 if last else left / 4.0
-        left -= alpha
-        budget = log.left if last else 0.2 * log.limit
+    # Of the error, a tenth went to the cheap bounds, a tenth goes to a first round and the rest to the last.
+    rounds = [(_SMALL, 0.1 * error, 0.15), (_LARGE, 0.8 * error, 1.0)] if log.limit > 15.0 else [(_SMALL, 0.9 * error, 1.0)]
+    for size, alpha, share in rounds:
+        budget = min(log.left, share * log.limit)
         sampler.lower(0.4 * budget, alpha / 2.0, log)
         if log.done:
             return
-        sampler.upper(size, 0.5 * budget, alpha / 2.0, log)
+        sampler.upper(size, min(0.55 * budget, log.left), alpha / 2.0, log)
         if log.done:
             return
 
@@ -128,7 +125,7 @@ class Sampler:
             )
             each = (time.perf_counter() - began) / begun
             room = (until - time.perf_counter()) / each
-            if room < self.threads:
+            if room < 2 * self.threads:
                 break
             begun = max(self.threads, int(min(4 * begun, 0.7 * room)) // self.threads * self.threads)
         x = np.array(self.values)
