@@ -3,8 +3,8 @@
 **Termination.** A terminated outcome pays its reward and nothing follows, whatever the table says about the state it
 names: CliffWalking's goal, for instance, has ordinary rows in the table although no episode ever continues from it. Let
 `C` be the states named by terminated outcomes, and let the *live* states be those an episode can act in: the support
-of the start distribution (of a bare table: every state outside `C`) and whatever non-terminated outcomes of live states
-lead to.
+of the start distribution (of a bare table: every state outside `C`, or all if `C` is all) and whatever non-terminated
+outcomes of live states lead to.
 
 * If no state of `C` is live, each is made absorbing with reward 0. State ids stay as they are. This covers
   FrozenLake, CliffWalking and Taxi. (Rows of states that are not live and outside `C` are kept as the table has
@@ -47,7 +47,8 @@ def from_gymnasium(source: Any) -> MDP:
     possible = chance > 0.0
     named = np.zeros(n_states, dtype=np.bool_)
     named[target[ended & possible]] = True
-    live = _live(~named if initial is None else initial > 0.0, state, target, possible & ~ended)
+    start = initial > 0.0 if initial is not None else ~named | named.all()
+    live = _live(start, state, target, possible & ~ended)
     available = np.zeros((n_states, n_actions), dtype=np.bool_)
     available[state, action] = True
     if (live & named).any():
@@ -132,6 +133,8 @@ def _flatten(table: Any) -> tuple[IntArray, IntArray, FloatArray, IntArray, Floa
                     raise ModelError(
                         f"P[{s}][{a}][{k}] is {outcome!r}; expected (probability, next_state, reward, terminated)"
                     ) from None
+                if not outcomes[-1][2] >= 0.0:
+                    raise ModelError(f"P[{s}][{a}][{k}] has probability {chance}; probabilities are between 0 and 1")
     if not outcomes:
         raise ModelError("the table P has no outcomes; expected P[state][action] = [(probability, next_state, …), …]")
     state, action, chance, target, reward, ended = zip(*outcomes, strict=True)
