@@ -35,6 +35,7 @@ def assemble(
     columns = check_ids(next_states, n_states, "next states", ModelError)
     matrix: Any = sp.csr_array(sp.coo_array((probabilities, (rows, columns)), shape=(n_rows, n_states)))
     matrix.sum_duplicates()
+    matrix.eliminate_zeros()
     expected = np.bincount(rows, weights=probabilities * rewards, minlength=n_rows).reshape(n_states, n_actions)
     if 8 * n_rows * n_states <= DENSE_BYTES:
         matrix = matrix.toarray().reshape(n_states, n_actions, n_states)
