@@ -3,6 +3,7 @@
 Gymnasium is imported when one of these functions is called, not before.
 """
 
+import math
 from typing import Any, NamedTuple
 
 from beliefbound.envs.environment import Environment, check_reward_range
@@ -60,7 +61,7 @@ class DiscreteEnv:
         self.env = env
         self.n_states, self._first_state = _discrete(env, "observation")
         self.n_actions, self._first_action = _discrete(env, "action")
-        self.reward_range = None if reward_range is None else check_reward_range(reward_range, *reward_range)
+        self.reward_range = None if reward_range is None else check_reward_range(reward_range, math.inf, -math.inf)
 
     def __repr__(self) -> str:
         return f"DiscreteEnv({self.env}, {self.n_states} states, {self.n_actions} actions)"
