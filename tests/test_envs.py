@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from beliefbound.convert import from_gymnasium
-from beliefbound.envs import as_gymnasium, environment_from_mdp, environments, from_gymnasium_env, make_env
+from beliefbound.envs import (
+    as_gymnasium,
+    benchmark_prior,
+    environment_from_mdp,
+    environments,
+    from_gymnasium_env,
+    make_env,
+)
 from beliefbound.envs.gridworlds import MAZE_FLAGS, MAZE_GOAL, MAZE_START, MAZE_WALLS
 from beliefbound.errors import BeliefboundError, ModelError, ObservationError, ParameterError
 from beliefbound.kernels.outcomes import begin, step
@@ -32,6 +39,9 @@ NAMES = [
     "inventory",
     "inventory:20",
     "replacement",
+    "prior-chain:seed=7",
+    "prior-double-loop",
+    "prior-grid:seed=1",
 ]
 
 
@@ -264,6 +274,22 @@ def test_replacement_is_a_control_limit(states):
             chain = env.mdp.transitions[np.arange(10), policy]
             values.append(np.linalg.solve(np.eye(10) - 0.95 * chain, env.mdp.rewards[np.arange(10), policy])[0])
         assert q[0].max() == pytest.approx(max(values))
+
+
+@pytest.mark.parametrize("kind", ["chain", "double-loop", "grid"])
+def test_benchmark_draws_follow_their_prior(kind):
+    concentration, rewards = benchmark_prior(kind)
+    draws = [make_env(f"prior-{kind}:seed={seed}").mdp for seed in range(200)]
+    for mdp in draws:
+        assert ((mdp.transitions > 0) == (concentration > 0)).all()
+        assert mdp.rewards == pytest.approx((mdp.transitions * rewards).sum(axis=2))
+    # Two successors of concentration 1 each: the chance of the first is uniform. One pair per draw, 200 draws;
+    # Kolmogorov–Smirnov at 1e-4.
+    s, a = np.argwhere((concentration > 0).sum(axis=2) == 2)[0]
+    first = [mdp.transitions[s, a][concentration[s, a] > 0][0] for mdp in draws]
+    assert stats.kstest(first, "uniform").pvalue > 1e-4
+    with pytest.raises(ParameterError, match="no benchmark prior"):
+        benchmark_prior("cycle")
 
 
 # --------------------------------------------------------------------------------------------------------- simulation

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from beliefbound.envs import garnet, gridworlds, loops, operations, swims
+from beliefbound.envs import benchmark, garnet, gridworlds, loops, operations, swims
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import ParameterError
 
@@ -56,6 +56,7 @@ class Family:
 
 
 _SLIP = Parameter("slip", 0.2, 0.0, 1.0)
+_SEED = Parameter("seed", 0, 0, 2**63 - 1)
 
 _FAMILIES = {
     family.name: family
@@ -99,7 +100,7 @@ _FAMILIES = {
                 Parameter("states", 20, 1, 1_000_000),
                 Parameter("actions", 4, 1, 10_000),
                 Parameter("branching", 3, 1, 10_000),
-                Parameter("seed", 0, 0, 2**63 - 1),
+                _SEED,
             ),
             lambda *, states, actions, branching, seed: states * actions * branching,
         ),
@@ -116,6 +117,14 @@ _FAMILIES = {
             operations.replacement,
             (Parameter("states", 10, 2, 100_000),),
         ),
+        Family("prior-chain", "a chain drawn from a prior (Castronovo 2016)", benchmark.prior_chain, (_SEED,)),
+        Family(
+            "prior-double-loop",
+            "a double loop drawn from a prior (Castronovo 2016)",
+            benchmark.prior_double_loop,
+            (_SEED,),
+        ),
+        Family("prior-grid", "a 5 × 5 grid drawn from a prior (after Castronovo 2016)", benchmark.prior_grid, (_SEED,)),
     )
 }
 
