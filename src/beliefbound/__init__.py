@@ -45,6 +45,9 @@ _HOME = {
     "BeliefboundError": "errors",
 }
 
+# Plain results of functions: documented by their attributes, shown in the examples of the functions that return them.
+_RESULTS = {"Plan"}
+
 __all__ = sorted(_HOME)
 __version__ = "0.1.0"
 

@@ -1,0 +1,5 @@
+"""The command line: parse, call one function, print."""
+
+
+def main() -> None:
+    """Entry point of `beliefbound`."""
