@@ -14,8 +14,8 @@ Plans are due at step 1 and then, by `schedule`,
   `‖E P(·|s,a) − E_plan P(·|s,a)‖₁ + |E x(s,a) − E_plan x(s,a)| ≥ threshold` since the last plan, x the scaled reward.
 
 The defaults are the preset `paper`, the protocol behind the paper's Table 1: linear, 11, 1, so plans at steps
-1, 12, 24, 37, 51, …; 10 sweeps, tolerance 1e-3. The preset `solve` sweeps until the values settle (at most 10 000 times:
-MMBI's values may cycle). With n = 1 the agent is Thompson sampling. Nothing is guaranteed about its regret.
+1, 12, 24, 37, 51, …; 10 sweeps, tolerance 1e-3. The preset `solve` sweeps until the values settle (at most 10 000
+times: MMBI's values may cycle). With n = 1 the agent is Thompson sampling. Nothing is guaranteed about its regret.
 """
 
 from collections.abc import Mapping
@@ -27,6 +27,7 @@ from beliefbound.agents.agent import Machine, Setting
 from beliefbound.agents.spec import Choice, Family, Number, Value
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.agents import mcbrl as kernel
+from beliefbound.kernels.simd import zeros
 
 INFINITE = float("inf")
 MAX_BYTES = 1 << 32
@@ -71,12 +72,13 @@ def build(setting: Setting, values: Mapping[str, Any]) -> Machine:
         alpha=np.zeros((S, A, S)),
         successes=np.zeros((S, A)),
         failures=np.zeros((S, A)),
-        p=np.zeros((S, A, S, n)),
-        r=np.zeros((S, A, n)),
+        p=zeros(S, A, S, n),
+        r=zeros(S, A, n),
         w=np.full(n, 1.0 / n),
-        even=np.zeros((S, n)),
-        odd=np.zeros((S, n)),
-        q=np.zeros((A, n)),
+        even=zeros(S, n),
+        odd=zeros(S, n),
+        q=zeros(S, A, n),
+        mixed=zeros(S, A),
         vbar=np.zeros(S),
         actions=np.zeros(S, np.int64),
         planned_p=np.zeros((S, A, S) if watches else (0, 0, 0)),

@@ -19,6 +19,7 @@ from beliefbound.errors import ParameterError
 from beliefbound.kernels import play as kernel
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.random import uniform
+from beliefbound.kernels.simd import copied
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount
 
 Accounting = Literal["standard", "paper"]
@@ -93,7 +94,7 @@ def play(
     if isinstance(agent, CompiledAgent):
         _check_fit(agent, environment)
         state = agent.machine.state
-        copy = type(state)(*(x.copy() if isinstance(x, np.ndarray) else x for x in state))
+        copy = type(state)(*(copied(x) if isinstance(x, np.ndarray) else x for x in state))
         agent.machine.module.play(
             copy, environment.outcomes, environment.terminal, address, weight, skipped, every, results
         )

@@ -32,17 +32,16 @@ class Outcomes(NamedTuple):
     start: npt.NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def step(outcomes, s, a, u):
     """`(reward, next_state)` of action `a` in state `s` at the uniform `u` in [0, 1)."""
-    cumulative = outcomes.cumulative[s, a]
     o = 0
-    while u >= cumulative[o]:
+    while u >= outcomes.cumulative[s, a, o]:
         o += 1
     return outcomes.reward[s, a, o], outcomes.next_state[s, a, o]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def begin(outcomes, u):
     """The start state at the uniform `u` in [0, 1)."""
     s = 0

@@ -8,6 +8,7 @@ carried from run to run.
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.random import seed_stream, uniform
 
@@ -40,8 +41,10 @@ def play_runs(reset, act, observe, state, outcomes, terminal, address, discount,
       every: the curve holds the total after every so many rewards, counting skipped ones.
       results: `total[run]`, `utility[run]`, `curve[run, k]`, `visits[run, s]`; the last two may have no columns.
     """
+    state, outcomes = borrowed(state), borrowed(outcomes)
     seed, cell, first, steps = address
-    total, utility, curve, visits = results
+    total, utility, curve, visits = borrowed(results)
+    (terminal,) = borrowed((terminal,))
     for i in range(len(total)):
         luck = environment_stream(seed, first + i)
         reset(state, agent_stream(seed, cell, first + i))

@@ -1,4 +1,4 @@
-"""Explicit vectors for the one inner loop that compilers miss: a backup of one row for a few models at once.
+"""Explicit vectors for the one loop that compilers miss: the backup of every row for a few models at once.
 
 `for t: for m: q[m] += p[t,m] v[t,m]` has a short inner loop; a compiler that vectorises it stores and reloads every
 `q[m]` at every `t`, and first tests at run time whether the arrays overlap. Written as vectors, the sums stay in
@@ -6,21 +6,35 @@ registers. Multiplications and additions are kept apart and in order, so results
 wherever the code is inlined.
 """
 
+import math
+
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-_DOUBLE, _LANE = ir.DoubleType(), ir.IntType(32)
+_LANE = ir.IntType(32)
+_LINE = 64  # bytes of a cache line: a vector that straddles two of them costs two loads
 
 
-def _address(context, builder, array, kind, index, vector):
-    """The address of `vector` at a flat index of a C-ordered array of doubles."""
-    data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
+def zeros(*shape):
+    """Zeros `[shape]`, float64, at the start of a cache line."""
+    raw = np.zeros(8 * math.prod(shape) + _LINE, dtype=np.uint8)
+    first = -raw.ctypes.data % _LINE
+    return raw[first : first + 8 * math.prod(shape)].view(np.float64).reshape(shape)
 
 
-def _sum(builder, x):
+def copied(array):
+    """A copy, at the start of a cache line if it holds doubles."""
+    if array.dtype != np.float64:
+        return array.copy()
+    copy = zeros(*array.shape)
+    copy[...] = array
+    return copy
+
+
+def _lanes_sum(builder, x):
     """The sum over lanes: the upper half is added to the lower until one lane is left."""
     size = x.type.count
     while size > 1:
@@ -34,61 +48,77 @@ def _sum(builder, x):
     return builder.extract_element(x, ir.Constant(_LANE, 0))
 
 
-def _backup_block(width):
-    """The backup for `width` neighbouring models; see `backup_block_8`."""
-    vector = ir.VectorType(_DOUBLE, width)
+def _backup(width):
+    """`backup(p, r, w, discount, v, q, mixed, n_rows, n_next, n_models, m)` for the models m … m + width − 1:
+
+    `q[i,m] = r[i,m] + discount Σ_t p[i,t,m] v[t,m]` and `mixed[i] += Σ_m w[m] q[i,m]` for every row i. Arrays are
+    C-ordered float64 with rows, next states and models as their last axes; the models exist.
+    """
+    vector = ir.VectorType(ir.DoubleType(), width)
 
     @intrinsic
-    def block(typing_context, p, i, v, j, n_next, n_models, r, k, discount, w, out, o):
-        signature = types.float64(p, i, v, j, n_next, n_models, r, k, discount, w, out, o)
+    def backup(typing_context, p, r, w, discount, v, q, mixed, n_rows, n_next, n_models, m):
+        signature = types.void(p, r, w, discount, v, q, mixed, n_rows, n_next, n_models, m)
 
         def generate(context, builder, signature, arguments):
-            p, i, v, j, n_next, n_models, r, k, discount, w, out, o = arguments
-            kinds = signature.args
+            def pointer(k, offset):
+                array = context.make_array(signature.args[k])(context, builder, arguments[k])
+                return builder.gep(array.data, [offset])
 
-            def read(array, kind, index):
-                return builder.load(_address(context, builder, array, kind, index, vector), align=8)
+            def read(address):
+                return builder.load(builder.bitcast(address, vector.as_pointer()), align=8)
 
-            first = builder.fmul(read(p, kinds[0], i), read(v, kinds[2], j))
-            total = cgutils.alloca_once_value(builder, first)
-            with cgutils.for_range(builder, n_next, start=ir.Constant(n_next.type, 1)) as loop:
-                step = builder.mul(loop.index, n_models)
-                product = builder.fmul(read(p, kinds[0], builder.add(i, step)), read(v, kinds[2], builder.add(j, step)))
-                builder.store(builder.fadd(builder.load(total), product), total)
-            factor = ir.Constant(vector, ir.Undefined)
+            def advance(variable, by):
+                builder.store(builder.gep(builder.load(variable), [by]), variable)
+
+            discount, n_rows, n_next, n_models, m = (arguments[k] for k in (3, 7, 8, 9, 10))
+            p_at, r_at, q_at = (cgutils.alloca_once_value(builder, pointer(k, m)) for k in (0, 1, 5))
+            v_first, weights = pointer(4, m), read(pointer(2, m))
+            v_at = cgutils.alloca_once_value(builder, v_first)
+            zero, factor = ir.Constant(vector, [0.0] * width), ir.Constant(vector, ir.Undefined)
+            total = cgutils.alloca_once_value(builder, zero)
             for lane in range(width):
                 factor = builder.insert_element(factor, discount, ir.Constant(_LANE, lane))
-            q = builder.fadd(read(r, kinds[6], k), builder.fmul(factor, builder.load(total)))
-            builder.store(q, _address(context, builder, out, kinds[10], o, vector), align=8)
-            return _sum(builder, builder.fmul(read(w, kinds[9], j), q))
+            with cgutils.for_range(builder, n_rows) as row:
+                builder.store(v_first, v_at)
+                builder.store(zero, total)
+                with cgutils.for_range(builder, n_next):
+                    product = builder.fmul(read(builder.load(p_at)), read(builder.load(v_at)))
+                    builder.store(builder.fadd(builder.load(total), product), total)
+                    advance(p_at, n_models)
+                    advance(v_at, n_models)
+                value = builder.fadd(read(builder.load(r_at)), builder.fmul(factor, builder.load(total)))
+                builder.store(value, builder.bitcast(builder.load(q_at), vector.as_pointer()), align=8)
+                advance(r_at, n_models)
+                advance(q_at, n_models)
+                sum_at = pointer(6, row.index)
+                share = _lanes_sum(builder, builder.fmul(weights, value))
+                builder.store(builder.fadd(builder.load(sum_at), share), sum_at)
+            return context.get_dummy_value()
 
         return signature, generate
 
-    return block
+    return backup
 
 
-def _copy_block(width):
-    """`out[o + l] = q[i + l]` for `width` lanes l."""
-    vector = ir.VectorType(_DOUBLE, width)
+def _copy(width):
+    """`copy(source, i, target, j)`: `target[j + l] = source[i + l]` for `width` lanes l, indices into flat arrays."""
+    vector = ir.VectorType(ir.DoubleType(), width).as_pointer()
 
     @intrinsic
-    def block(typing_context, q, i, out, o):
+    def copy(typing_context, source, i, target, j):
         def generate(context, builder, signature, arguments):
-            q, i, out, o = arguments
-            value = builder.load(_address(context, builder, q, signature.args[0], i, vector), align=8)
-            builder.store(value, _address(context, builder, out, signature.args[2], o, vector), align=8)
+            def address(k):
+                array = context.make_array(signature.args[k])(context, builder, arguments[k])
+                return builder.bitcast(builder.gep(array.data, [arguments[k + 1]]), vector)
+
+            builder.store(builder.load(address(0), align=8), address(2), align=8)
             return context.get_dummy_value()
 
-        return types.void(q, i, out, o), generate
+        return types.void(source, i, target, j), generate
 
-    return block
+    return copy
 
 
-# `backup_block_8(p, i, v, j, n_next, n_models, r, k, discount, w, out, o)` for models j … j + 7 computes
-# `out[o + l] = r[k + l] + discount Σ_t p[i + t n_models + l] v[t n_models + j + l]` and returns `Σ_l w[j + l] out[o + l]`.
-# Arrays are C-ordered float64 of any shape, indices count flat elements.
-backup_block_16 = _backup_block(16)
-backup_block_8 = _backup_block(8)
-backup_block_4 = _backup_block(4)
-copy_block_8 = _copy_block(8)
-copy_block_4 = _copy_block(4)
+backup_16, backup_8, backup_4, backup_1 = (_backup(width) for width in (16, 8, 4, 1))
+copy_8 = _copy(8)

@@ -35,7 +35,8 @@ class State(NamedTuple):
     w: Floats  # [m] equal weights
     even: Floats  # [s,m] values, current when SIDE is 0
     odd: Floats  # [s,m] values, current when SIDE is 1
-    q: Floats  # [a,m] scratch
+    q: Floats  # [s,a,m] scratch
+    mixed: Floats  # [s,a] scratch
     vbar: Floats  # [s] mean value over the models
     actions: npt.NDArray[np.int64]  # [s] of the last sweep
     planned_p: Floats  # [s,a,t] expected transitions at the last plan (POSTERIOR only, else empty)
@@ -127,6 +128,7 @@ def act(state, s):
         state.odd,
         clock[SIDE],
         state.q,
+        state.mixed,
         state.vbar,
         state.actions,
         state.sweeps,
