@@ -36,6 +36,8 @@ def run_episode(agent: Agent, env: Any, *, steps: int, seed: int, run: int = 0, 
     >>> run_episode(agent, as_gymnasium(environment), steps=5, seed=1).states.tolist()
     [0, 5, 6, 7, 8, 0]
     """
+    from beliefbound.envs.tabular_env import TabularEnv  # imports gymnasium
+
     steps, seed, run = check_count(steps, "steps"), check_seed(seed), check_count(run, "run", least=0)
     if reset:
         own = agent_stream(seed, 0, run)
@@ -45,7 +47,7 @@ def run_episode(agent: Agent, env: Any, *, steps: int, seed: int, run: int = 0, 
             agent.reset(int(own[0] >> np.uint64(1)))
     world = env if isinstance(env, DiscreteEnv) else DiscreteEnv(env)
     luck = environment_stream(seed, run)
-    if hasattr(world.env.unwrapped, "environment"):
+    if isinstance(world.env.unwrapped, TabularEnv):
         s = int(world.env.reset(options={"stream": luck})[0])
     else:
         s = world.reset(seed=int(luck[0] >> np.uint64(33)))

@@ -14,8 +14,8 @@ Plans are due at step 1 and then, by `schedule`,
   `‖E P(·|s,a) − E_plan P(·|s,a)‖₁ + |E x(s,a) − E_plan x(s,a)| ≥ threshold` since the last plan, x the scaled reward.
 
 The defaults are the preset `paper`, the protocol behind the paper's Table 1: linear, 11, 1, so plans at steps
-1, 12, 24, 37, 51, …; 10 sweeps, tolerance 1e-3. The preset `solve` sweeps until the values settle (at most 10 000
-times: MMBI's values may cycle). With n = 1 the agent is Thompson sampling. Nothing is guaranteed about its regret.
+1, 12, 24, 37, 51, …; 10 sweeps, tolerance 1e-3. The preset `solve` sweeps until the values settle (at most
+1000 times: MMBI's values may cycle). With n = 1 the agent is Thompson sampling. Nothing is guaranteed about its regret.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ PLANNING = (
     *PRIOR,
     DISCOUNT,
 )
-PRESETS: Mapping[str, Mapping[str, Value]] = {"paper": {}, "solve": {"sweeps": 10_000, "tolerance": 1e-6}}
+PRESETS: Mapping[str, Mapping[str, Value]] = {"paper": {}, "solve": {"sweeps": 1000, "tolerance": 1e-6}}
 
 
 def build(setting: Setting, values: Mapping[str, Any]) -> Machine:
