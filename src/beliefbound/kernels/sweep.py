@@ -75,13 +75,11 @@ def settle_lanes(p, r, w, available, discount, even, odd, side, q, mixed, vbar, 
     Values go to and fro between `even[s,m]` and `odd[s,m]`; `side` says which holds the present ones. Returns the
     number of stages made; the side has changed if it is odd.
     """
+    v, out = (even, odd) if side == 0 else (odd, even)
     for k in range(sweeps):
-        if (side + k) % 2 == 0:
-            change = sweep_lanes(p, r, w, available, discount, even, q, mixed, vbar, actions, odd)
-        else:
-            change = sweep_lanes(p, r, w, available, discount, odd, q, mixed, vbar, actions, even)
-        if change < tolerance:
+        if sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out) < tolerance:
             return k + 1
+        v, out = out, v
     return sweeps
 
 
