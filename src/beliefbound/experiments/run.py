@@ -117,4 +117,3 @@ def _collect(pending: dict[Future[Runs], tuple[Cell, range]], store: Store, repo
 def n_cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
