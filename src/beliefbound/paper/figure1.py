@@ -2,7 +2,8 @@
 
 The paper does not say which MDPs. Here they are drawn from the prior it uses elsewhere: product-Dirichlet with
 concentration `1/|S|`, Beta(1, 1) rewards. The belief gives `(1 − c)/8` to every model and the rest, `c`, to the
-first; `c` runs from 0 to 1. Every curve is a value averaged over states, for the infinite horizon truncated where the tail is worth at most `epsilon`:
+first; `c` runs from 0 to 1. Every curve is a value averaged over states, for the infinite horizon truncated where the
+tail is worth at most `epsilon`:
 
 * `E max`: `E_ξ max_π V^π_μ`, above;
 * `MMBI`: below;

@@ -11,8 +11,8 @@ from beliefbound.report.figures import COLOURS, figure, save
 
 
 def regret_curve(frame: pl.DataFrame, samples: tuple[int, ...], stuck_below: float) -> pl.DataFrame:
-    """One row per n, and one for Exploit (n = null): regret with its 95% bootstrap interval, and the share of stuck
-    runs.""" rows = []
+    """One row per n, and one for Exploit (n = null): regret, its 95% bootstrap interval, the share of stuck runs."""
+    rows = []
     for n in (*samples, None):
         agent = "exploit" if n is None else f"mcbrl:n={n}"
         regret = regret_of(frame, "chain", agent)
@@ -35,7 +35,8 @@ def draw_regret(curve: pl.DataFrame, folder: Path) -> list[Path]:
     """Figure 2(a) as PNG and SVG, and its numbers as CSV."""
     table = folder / "figure2a.csv"
     write_aside(table, curve.write_csv)
-    sampled, exploit = curve.filter(pl.col("n").is_not_null()), curve.row(by_predicate=pl.col("n").is_null(), named=True)
+    sampled = curve.filter(pl.col("n").is_not_null())
+    exploit = curve.row(by_predicate=pl.col("n").is_null(), named=True)
     with figure() as (drawn, axes):
         n, regret = sampled["n"].to_numpy(), sampled["regret"].to_numpy()
         errors = np.stack([regret - sampled["ci_low"].to_numpy(), sampled["ci_high"].to_numpy() - regret])

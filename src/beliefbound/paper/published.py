@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 
 class PublishedRow(NamedTuple):
-    """A row of Table 1: mean total reward, its interval, and where given the utility and the 80% percentile
-    interval."""
+    """A row of Table 1: mean total reward and its interval; where given, utility and 80% percentile interval."""
 
     model: str
     agent: str | None

@@ -25,7 +25,7 @@ def table1(frame: pl.DataFrame) -> pl.DataFrame:
     """The rows of Table 1 from the runs of an experiment; systems that did not run keep only the published columns.
 
     Extra columns behind the documented ones: `total_error`, `utility_error` (standard errors), `z_total`, the
-    distance from the published mean in joint standard errors (the paper's from its 95% interval), and `stuck`.
+    distance from the published mean in joint standard errors (the paper's from its 95% interval).
     """
     rows = []
     for published in TABLE1:
