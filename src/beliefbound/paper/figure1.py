@@ -60,8 +60,8 @@ class Figure1:
 def figure1(
     *,
     n_models: int = 8,
-    n_states: int = 8,
-    n_actions: int = 2,
+    n_states: int = 16,
+    n_actions: int = 4,
     discount: float = 0.95,
     points: int = 41,
     epsilon: float = 1e-3,

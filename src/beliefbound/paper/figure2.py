@@ -17,7 +17,7 @@ def regret_curve(frame: pl.DataFrame, samples: tuple[int, ...], stuck_below: flo
         agent = "exploit" if n is None else f"mcbrl:n={n}"
         regret = regret_of(frame, "chain", agent)
         assert regret is not None, "the experiment has an oracle"
-        stuck = float((frame.filter(agent=agent)["total"] < stuck_below).mean())
+        stuck = float((frame.filter(agent=agent)["total"].to_numpy() < stuck_below).mean())
         rows.append(
             {
                 "agent": agent,

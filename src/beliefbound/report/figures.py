@@ -16,7 +16,7 @@ COLOURS = {
     "other": "#7b3294",
 }
 
-_STYLE = {
+_STYLE: Any = {
     "figure.figsize": (6.4, 4.0),
     "figure.dpi": 120,
     "savefig.dpi": 160,
