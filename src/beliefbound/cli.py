@@ -105,7 +105,7 @@ def run_(
 
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(help="A folder made by `beliefbound run`.")]) -> None:
-    """Tables and figures of an experiment: prints the summary, writes `summary.csv`, `runs.parquet` and `report.html`."""
+    """Summarise an experiment: prints the table, writes `summary.csv`, `runs.parquet`, figures and `report.html`."""
     with _loading():
         from beliefbound.report.experiment import write_report
 
