@@ -59,7 +59,9 @@ def test_a_finished_experiment_is_not_played_again_and_more_runs_extend_it(tmp_p
 def test_kill_in_the_middle_and_resume_gives_identical_bytes(tmp_path):
     spec = msgspec.structs.replace(SPEC, runs=400, agents=("mcbrl:n=8", "exploit"), steps=200)
     script = (
-        "import sys, msgspec; from beliefbound.experiments.run import run; from beliefbound.experiments.spec import Spec\n"
+        "import sys, msgspec\n"
+        "from beliefbound.experiments.run import run\n"
+        "from beliefbound.experiments.spec import Spec\n"
         "run(msgspec.json.decode(sys.argv[1], type=Spec), sys.argv[2], threads=1, block=10)"
     )
     child = subprocess.Popen([sys.executable, "-c", script, msgspec.json.encode(spec).decode(), str(tmp_path / "a")])
