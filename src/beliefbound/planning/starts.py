@@ -58,4 +58,5 @@ def stationary_optimum(models: ModelSet, discount: float) -> IntArray:
         if not better.any():
             break
         actions[0] = np.where(better, q.argmax(axis=1), actions[0])
-    return actions[0]
+    found: IntArray = actions[0]
+    return found

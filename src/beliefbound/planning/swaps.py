@@ -10,6 +10,8 @@ better), and its value is computed by a linear solve: a lower bound on the Bayes
 `M·S²`.
 """
 
+from typing import Any
+
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
@@ -100,7 +102,7 @@ class SwapSearch:
         chances = np.zeros(models.rewards.shape[1:])
         chances[states, actions] = 1.0
         for m in range(models.n_models):
-            chain = models.transitions.under(m, chances)
+            chain: Any = models.transitions.under(m, chances)
             system = identity - self.discount * (chain if isinstance(models.transitions, Dense) else chain.toarray())
             self.n[m] = np.linalg.inv(system).T
             self.v[m] = models.rewards[m, states, actions] @ self.n[m]
