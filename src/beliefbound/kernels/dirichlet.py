@@ -1,0 +1,211 @@
+"""Posterior draws: product-Dirichlet transitions, and the means of Beta and Normal-Gamma reward beliefs.
+
+A Dirichlet row is a normalised vector of Gamma draws. At small concentration all of them underflow, and 0/0
+follows. Here `G(α) = G(α + 1) exp(−E/α)` for α < 1, E exponential, and the row is scaled by
+`exp(min_t E_t/α_t)` before anything is exponentiated: the component of the minimum becomes an ordinary
+number, so the sum is positive. No logarithm is taken, nothing is approximated, and no concentration needs a
+path of its own. Meant for α ≤ 1e300; a positive α below 1e-300 counts as 1e-300.
+
+All n models share α, so the loops over models are innermost: constants are computed once per component, and
+exponentials and divisions are SIMD. Each family has two layouts of C-ordered arrays, `_models` with the model
+axis first and `_lanes` with the model axis last; from one stream both give the same models, bit for bit.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from beliefbound.kernels.random import (
+    boosted,
+    draw_beta,
+    draw_boost,
+    draw_gamma,
+    draw_normal,
+    gamma_constants,
+    load,
+    save,
+)
+
+kernel = njit(cache=True, nogil=True, error_model="numpy")
+inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+
+LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # log 2 in two doubles
+TAYLOR = tuple(1.0 / math.factorial(j) for j in range(14))
+EMPTY = 1e-300  # where sums start: lost beside a Gamma draw of shape 1 or more, and 0 / EMPTY is 0, not NaN
+
+
+@inlined
+def exp_negative(x):
+    """exp(x) for x ≤ 0 within two ulp, 0 below 1e-307. Branch-free, so that a loop over it is SIMD.
+
+    `2^k e^r` with `|r| ≤ log(2)/2`, and the Taylor series of `e^r` to `r¹³`, even and odd terms side by side.
+    """
+    k = np.floor(x * (1.0 / math.log(2.0)) + 0.5)
+    r = (x - k * LOG2_HIGH) - k * LOG2_LOW
+    rr = r * r
+    even, odd = TAYLOR[12], TAYLOR[13]
+    for j in range(10, 0, -2):
+        even = even * rr + TAYLOR[j]
+        odd = odd * rr + TAYLOR[j + 1]
+    scale = np.int64((np.int64(k) + 1023) << 52).view(np.float64)
+    return (1.0 + (r + rr * (even + r * odd))) * scale if x > -707.0 else 0.0
+
+
+@inlined
+def dirichlet_row(stream, alpha, out):
+    """One draw of a Dirichlet: `alpha[t] ≥ 0` to `out[t]`. Components with α = 0 are 0."""
+    words = load(stream)
+    least, total = np.inf, EMPTY
+    for t in range(alpha.size):
+        if alpha[t] > 0.0:
+            out[t], words = draw_boost(alpha[t], words)
+            least = min(least, out[t])
+    for t in range(alpha.size):
+        x = 0.0
+        if alpha[t] > 0.0:
+            x, words = draw_gamma(gamma_constants(boosted(alpha[t])), words)
+            if alpha[t] < 1.0:
+                x *= exp_negative(least - out[t])
+        out[t] = x
+        total += x
+    for t in range(alpha.size):
+        out[t] /= total
+    save(stream, words)
+
+
+@kernel
+def draw_rows(stream, alpha, out, row_stride, next_stride, model_stride):
+    """n draws of each row of `alpha[row, t]`; `out` is flat and addressed by the strides of its axes.
+
+    All boosts of a row are drawn, then all its Gammas, as in `dirichlet_row`, which does the work if n = 1.
+    """
+    n_rows, n_next = alpha.shape
+    n = out.size // alpha.size
+    if n == 1:
+        for row in range(n_rows):
+            dirichlet_row(stream, alpha[row], out[row * row_stride : row * row_stride + n_next])
+        return
+    work, least, total = np.empty((n_next, n)), np.empty(n), np.empty(n)
+    flat = work.reshape(n_next * n)
+    words = load(stream)
+    for row in range(n_rows):
+        any_boosted = False
+        for m in range(n):
+            least[m], total[m] = np.inf, EMPTY
+        for t in range(n_next):
+            shape = alpha[row, t]
+            if shape > 0.0:
+                any_boosted |= shape < 1.0
+                for m in range(n):
+                    boost, words = draw_boost(shape, words)
+                    work[t, m] = boost
+                    least[m] = min(least[m], boost)
+            else:
+                for m in range(n):
+                    work[t, m] = np.inf
+        if any_boosted:
+            for t in range(n_next):
+                for m in range(n):
+                    work[t, m] = least[m] - work[t, m]
+            for i in range(flat.size):
+                flat[i] = exp_negative(flat[i])
+        for t in range(n_next):
+            shape = alpha[row, t]
+            if shape > 0.0:
+                constants = gamma_constants(boosted(shape))
+                for m in range(n):
+                    x, words = draw_gamma(constants, words)
+                    if shape < 1.0:
+                        x *= work[t, m]
+                    work[t, m] = x
+                    total[m] += x
+            else:
+                for m in range(n):
+                    work[t, m] = 0.0
+        for t in range(n_next):
+            first = row * row_stride + t * next_stride
+            for m in range(n):
+                out[first + m * model_stride] = work[t, m] / total[m]
+    save(stream, words)
+
+
+@kernel
+def dirichlet_lanes(stream, alpha, out):
+    """A draw of each row of `alpha[s, a, t]` per model, models last: `out[s, a, t, m]`."""
+    T, n = out.shape[2:]
+    draw_rows(stream, alpha.reshape(alpha.size // T, T), out.reshape(out.size), T * n, n, 1)
+
+
+@kernel
+def dirichlet_models(stream, alpha, out):
+    """A draw of each row of `alpha[s, a, t]` per model, models first: `out[m, s, a, t]`."""
+    T = out.shape[-1]
+    draw_rows(stream, alpha.reshape(alpha.size // T, T), out.reshape(out.size), T, 1, alpha.size)
+
+
+@kernel
+def draw_betas(stream, a, b, low, high, out, row_stride, model_stride):
+    """n draws of low + (high − low) Beta(`a[row]`, `b[row]`) per row; `out` as in `draw_rows`."""
+    words = load(stream)
+    for row in range(a.size):
+        a_row, b_row = a[row], b[row]
+        for m in range(out.size // a.size):
+            x, words = draw_beta(a_row, b_row, words)
+            out[row * row_stride + m * model_stride] = min(low + (high - low) * x, high)
+    save(stream, words)
+
+
+@kernel
+def beta_lanes(stream, a, b, low, high, out):
+    """Draws from Beta(`a[s, a]`, `b[s, a]`) stretched to [low, high], models last: `out[s, a, m]`."""
+    n = out.shape[-1]
+    draw_betas(stream, a.reshape(a.size), b.reshape(a.size), low, high, out.reshape(out.size), n, 1)
+
+
+@kernel
+def beta_models(stream, a, b, low, high, out):
+    """As `beta_lanes`, models first: `out[m, s, a]`."""
+    draw_betas(stream, a.reshape(a.size), b.reshape(a.size), low, high, out.reshape(out.size), 1, a.size)
+
+
+@kernel
+def draw_means(stream, parameters, out, row_stride, model_stride):
+    """n draws of a Normal-Gamma's mean per row of `parameters = (mean, kappa, shape, rate)`, each `[row]`.
+
+    Precision λ ~ Gamma(shape, rate), mean ~ N(mean, 1 / (kappa λ)): the standard deviation is
+    `sqrt(rate / (kappa G)) exp(boost / 2)`, whose exponent is held below 600 so that draws at the smallest
+    shapes, where the law has no mean, stay finite. `out` as in `draw_rows`.
+    """
+    means, kappas, shapes, rates = parameters
+    words = load(stream)
+    for row in range(means.size):
+        mean, shape, variance = means[row], shapes[row], rates[row] / kappas[row]
+        for m in range(out.size // means.size):
+            boost, words = draw_boost(shape, words)
+            precision, words = draw_gamma(gamma_constants(boosted(shape)), words)
+            x, words = draw_normal(words)
+            deviation = math.sqrt(variance / precision)
+            if boost > 0.0:
+                deviation *= math.exp(min(0.5 * boost, 600.0))
+            out[row * row_stride + m * model_stride] = mean + x * deviation
+    save(stream, words)
+
+
+@inlined
+def flatten(mean, kappa, shape, rate):
+    """The parameters `[s, a]` of a Normal-Gamma belief as `[row]`."""
+    n = mean.size
+    return mean.reshape(n), kappa.reshape(n), shape.reshape(n), rate.reshape(n)
+
+
+@kernel
+def normal_lanes(stream, mean, kappa, shape, rate, out):
+    """Draws of a Normal-Gamma belief's mean, parameters `[s, a]`, models last: `out[s, a, m]`."""
+    draw_means(stream, flatten(mean, kappa, shape, rate), out.reshape(out.size), out.shape[-1], 1)
+
+
+@kernel
+def normal_models(stream, mean, kappa, shape, rate, out):
+    """As `normal_lanes`, models first: `out[m, s, a]`."""
+    draw_means(stream, flatten(mean, kappa, shape, rate), out.reshape(out.size), 1, mean.size)
