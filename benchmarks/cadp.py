@@ -67,7 +67,8 @@ def main() -> None:
         mmbi_time, cadp_time, average = sweeps(*size)
         print(
             f"{size[0]:6d} {size[1]:6d} {size[2]:7d} {size[3]:7d} | {1e3 * mmbi_time:7.3f} ms "
-            f"{1e3 * cadp_time:8.3f} ms {cadp_time / mmbi_time:6.2f} | {1e3 * average:13.3f} ms {average / mmbi_time:6.2f}"
+            f"{1e3 * cadp_time:8.3f} ms {cadp_time / mmbi_time:6.2f} | "
+            f"{1e3 * average:13.3f} ms {average / mmbi_time:6.2f}"
         )
 
 

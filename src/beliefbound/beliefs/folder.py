@@ -206,7 +206,7 @@ def _columns(models: ModelSet) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One transition file, assembled. `pair` (keys of `(m,s,a)`), `target`, `probability`, `paid` are its possible rows."""
+    """One file, assembled. `pair` (keys of `(m,s,a)`), `target`, `probability`, `paid` are its rows that can happen."""
 
     transitions: Any  # [m,s,a,t], or a list of CSR matrices with rows over (s,a)
     rewards: FloatArray

@@ -1,1 +1,1 @@
-"""Files at the edge of the system: read to plain arrays, written aside and renamed. Nothing is executed."""
+"""Files at the edge of the system: read with care, written aside and renamed."""

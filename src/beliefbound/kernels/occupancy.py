@@ -75,7 +75,7 @@ def _mass_lanes(b, mass):
 
 @njit(**_OPTIONS)
 def _improve_lanes(p, r, w, available, discount, v, q, score, b, mass, rounding, actions, out):
-    """One stage: `out[s,m]` from `v[t,m]`, `actions[s]` in place; whether any changed. `q[a,m]`, `score[a]`: scratch."""
+    """One stage: `out[s,m]` from `v[t,m]`, `actions[s]` in place; true if any changed. `q[a,m]`, `score[a]`: scratch"""
     n_states, n_actions, _, n_models = p.shape
     changed = False
     for s in range(n_states):
