@@ -1,0 +1,97 @@
+"""beliefbound: beliefs over Markov decision processes in, policies and proven bounds out.
+
+>>> import numpy as np, beliefbound as bb
+>>> belief = bb.DirichletBelief(5, 2).sample(16, np.random.default_rng(0))
+>>> plan = bb.mmbi(belief, discount=0.95, horizon=100)
+>>> bool((plan.values <= bb.qmdp(belief, discount=0.95, horizon=100)).all())
+True
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# Public names and the module each lives in, imported when first used so that `import beliefbound` is instant.
+_HOME = {
+    "MDP": "mdp",
+    "StationaryPolicy": "policy",
+    "MemorylessPolicy": "policy",
+    "evaluate": "evaluation",
+    "FiniteBelief": "beliefs.finite",
+    "DirichletBelief": "beliefs.dirichlet",
+    "BetaRewards": "beliefs.rewards",
+    "NormalRewards": "beliefs.rewards",
+    "KnownRewards": "beliefs.rewards",
+    "Plan": "planning.plan",
+    "value_iteration": "planning.optimal",
+    "policy_iteration": "planning.optimal",
+    "modified_policy_iteration": "planning.optimal",
+    "backward_induction": "planning.optimal",
+    "optimal_values": "planning.optimal",
+    "mmbi": "planning.mmbi",
+    "msbi": "planning.msbi",
+    "expected_mdp_policy": "planning.expected",
+    "Bound": "bounds.bound",
+    "lower_bound": "bounds.simple",
+    "upper_bound": "bounds.simple",
+    "e_max": "bounds.simple",
+    "qmdp": "bounds.simple",
+    "belief_distance": "bounds.distance",
+    "truncation_stages": "bounds.theory",
+    "lemma2_models": "bounds.theory",
+    "uniform_deviation": "bounds.theory",
+    "uniform_models": "bounds.theory",
+    "theorem1_gap": "bounds.theory",
+    "cost_estimate": "bounds.theory",
+    "BeliefboundError": "errors",
+}
+
+# Plain results of functions: documented by their attributes, shown in the examples of the functions that return them.
+_RESULTS = {"Plan"}
+
+__all__ = sorted(_HOME)
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from beliefbound.beliefs.dirichlet import DirichletBelief as DirichletBelief
+    from beliefbound.beliefs.finite import FiniteBelief as FiniteBelief
+    from beliefbound.beliefs.rewards import BetaRewards as BetaRewards
+    from beliefbound.beliefs.rewards import KnownRewards as KnownRewards
+    from beliefbound.beliefs.rewards import NormalRewards as NormalRewards
+    from beliefbound.bounds.bound import Bound as Bound
+    from beliefbound.bounds.distance import belief_distance as belief_distance
+    from beliefbound.bounds.simple import e_max as e_max
+    from beliefbound.bounds.simple import lower_bound as lower_bound
+    from beliefbound.bounds.simple import qmdp as qmdp
+    from beliefbound.bounds.simple import upper_bound as upper_bound
+    from beliefbound.bounds.theory import cost_estimate as cost_estimate
+    from beliefbound.bounds.theory import lemma2_models as lemma2_models
+    from beliefbound.bounds.theory import theorem1_gap as theorem1_gap
+    from beliefbound.bounds.theory import truncation_stages as truncation_stages
+    from beliefbound.bounds.theory import uniform_deviation as uniform_deviation
+    from beliefbound.bounds.theory import uniform_models as uniform_models
+    from beliefbound.errors import BeliefboundError as BeliefboundError
+    from beliefbound.evaluation import evaluate as evaluate
+    from beliefbound.mdp import MDP as MDP
+    from beliefbound.planning.expected import expected_mdp_policy as expected_mdp_policy
+    from beliefbound.planning.mmbi import mmbi as mmbi
+    from beliefbound.planning.msbi import msbi as msbi
+    from beliefbound.planning.optimal import backward_induction as backward_induction
+    from beliefbound.planning.optimal import modified_policy_iteration as modified_policy_iteration
+    from beliefbound.planning.optimal import optimal_values as optimal_values
+    from beliefbound.planning.optimal import policy_iteration as policy_iteration
+    from beliefbound.planning.optimal import value_iteration as value_iteration
+    from beliefbound.planning.plan import Plan as Plan
+    from beliefbound.policy import MemorylessPolicy as MemorylessPolicy
+    from beliefbound.policy import StationaryPolicy as StationaryPolicy
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'beliefbound' has no attribute {name!r}")
+    value = getattr(import_module(f"beliefbound.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -21,6 +21,7 @@ from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
 from beliefbound.validation import FloatArray, check_count, check_discount
 
 _KRYLOV_TOLERANCE = 1e-10
+_SOLVE_BYTES = 32 << 20  # dense systems are solved in batches of this size: memory stays O(M·S·A) beside the models
 
 
 def evaluate(policy: Policy, models: HasModels, *, discount: float, horizon: int | None = None) -> FloatArray:
@@ -79,14 +80,23 @@ def _induct(chances: FloatArray, models: ModelSet, discount: float, horizon: int
 
 
 def _solve(chances: FloatArray, models: ModelSet, discount: float) -> FloatArray:
-    rewards = np.einsum("sa,msa->ms", chances, models.rewards)
+    return solve_each(np.broadcast_to(chances, (models.n_models, *chances.shape)), models, discount)
+
+
+def solve_each(chances: FloatArray, models: ModelSet, discount: float) -> FloatArray:
+    """Infinite-horizon values `[m,s]` of a policy per model, `chances[m,s,a]`."""
+    rewards: FloatArray = np.einsum("msa,msa->ms", chances, models.rewards)
+    if not isinstance(models.transitions, Dense):
+        return np.stack(
+            [_krylov(models.transitions.under(m, chances[m]), rewards[m], discount) for m in range(models.n_models)]
+        )
     values = np.empty_like(rewards)
-    for m in range(models.n_models):
-        chain = models.transitions.under(m, chances)
-        if isinstance(models.transitions, Dense):
-            values[m] = np.linalg.solve(np.eye(models.n_states) - discount * chain, rewards[m])
-        else:
-            values[m] = _krylov(chain, rewards[m], discount)
+    batch = max(1, _SOLVE_BYTES // (8 * models.n_states**2))
+    for i in range(0, models.n_models, batch):
+        part = slice(i, i + batch)
+        chain = np.einsum("msa,msat->mst", chances[part], models.transitions.array[part])
+        system = np.eye(models.n_states) - discount * chain
+        values[part] = np.linalg.solve(system, rewards[part][..., None])[..., 0]
     return values
 
 

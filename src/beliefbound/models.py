@@ -4,10 +4,6 @@
 behind one interface, so no algorithm asks which. Large dense arrays are used where they are, never copied.
 """
 
-import itertools
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -15,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from beliefbound.errors import BeliefboundError, ModelError, ParameterError
+from beliefbound.errors import BeliefboundError, ModelError
 from beliefbound.kernels import sweep
 from beliefbound.validation import (
     BoolArray,
@@ -28,7 +24,6 @@ from beliefbound.validation import (
 )
 
 LANES_BYTES = 1 << 20  # up to here a models-last copy lives in the second-level cache and SIMD over models pays
-_THREAD_BYTES = 8 << 20  # from here on one stage is long enough to split over threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +33,8 @@ class Dense:
     array: FloatArray
 
     def backup(self, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
-        _in_threads(
-            self.array.nbytes,
-            len(self.array),
-            lambda i, j: sweep.backup_rows(self.array[i:j], rewards[i:j], discount, values[i:j], q[i:j]),
-        )
+        rows = self.array.reshape(-1, self.array.shape[-1])
+        sweep.backup_rows(rows, rewards.reshape(-1), discount, values, q.reshape(-1))
 
     def row(self, model: int, state: int, action: int) -> FloatArray:
         row: FloatArray = self.array[model, state, action]
@@ -79,14 +71,8 @@ class Csr:
     shape: tuple[int, int, int]
 
     def backup(self, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
-        rows = self.shape[1] * self.shape[2]
-        matrix = self.matrix
-
-        def part(i: int, j: int) -> None:
-            indptr = matrix.indptr[i * rows : j * rows + 1]
-            sweep.backup_csr(indptr, matrix.indices, matrix.data, rewards[i:j], discount, values[i:j], q[i:j])
-
-        _in_threads(self.nbytes, self.shape[0], part)
+        indptr, indices, data = self.matrix.indptr, self.matrix.indices, self.matrix.data
+        sweep.backup_csr(indptr, indices, data, rewards.reshape(-1), discount, values, q.reshape(-1))
 
     def row(self, model: int, state: int, action: int) -> FloatArray:
         _, n_states, n_actions = self.shape
@@ -331,35 +317,3 @@ def _check_sparse(
     for part in (matrix.data, matrix.indices, matrix.indptr):
         part.flags.writeable = False
     return matrix
-
-
-_POOL: ThreadPoolExecutor | None = None
-
-
-def n_threads() -> int:
-    """Threads used for one large backup: `BELIEFBOUND_THREADS`, or the cores this process may use."""
-    asked = os.environ.get("BELIEFBOUND_THREADS")
-    if not asked:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not asked.isdigit() or int(asked) < 1:
-        raise ParameterError(f"BELIEFBOUND_THREADS is {asked!r}; give a whole number of at least 1")
-    return int(asked)
-
-
-def _in_threads(nbytes: int, n_models: int, part: Callable[[int, int], None]) -> None:
-    """Run `part(first, last)` over the models, split over threads when a stage reads enough memory.
-
-    Each model's result is written by exactly one call, so the number of threads changes no bit.
-    """
-    threads = n_threads() if nbytes >= _THREAD_BYTES else 1
-    if threads == 1 or n_models == 1:
-        part(0, n_models)
-        return
-    global _POOL
-    if _POOL is None:
-        _POOL = ThreadPoolExecutor(thread_name_prefix="beliefbound")
-    edges = np.linspace(0, n_models, min(threads, n_models) + 1).astype(int)
-    pending = [_POOL.submit(part, int(i), int(j)) for i, j in itertools.pairwise(edges[1:])]
-    part(int(edges[0]), int(edges[1]))
-    for task in pending:
-        task.result()

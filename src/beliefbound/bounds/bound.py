@@ -1,6 +1,6 @@
 """`Bound` and `Bracket`: numbers that carry their proof.
 
-A bound is *exact* when it is a theorem about this belief (up to rounding), and *estimated* when it rests on samples; then
+A bound is *exact* when it is a theorem about this belief (up to rounding), *estimated* when it rests on samples; then
 `value` is the conservative end of a one-sided interval that holds with probability `confidence`.
 """
 

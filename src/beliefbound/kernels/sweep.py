@@ -7,7 +7,8 @@ and `w = [1]` this is value iteration, so every planner shares these loops.
 Three layouts of the same thing:
 
 * *lanes*: `P[s,a,t,m]`, models last: small problems, one SIMD lane per model. Fused backup and greedy step.
-* *rows*: `P[m,s,a,t]`, models first: large problems in the caller's own array, read once per stage.
+* *rows*: `P[m,s,a,t]`, models first: large problems in the caller's own array, read once per stage; one core
+  saturates the memory bus, so there are no threads.
 * *csr*: rows over `(m,s,a)` in compressed form.
 
 Cost of a stage: `M·S·A·S` multiply-adds (`nnz` for csr). Nothing is allocated inside a stage.
@@ -77,33 +78,28 @@ def induct_lanes(p, r, w, available, discount, v, actions):
 
 @njit(**_OPTIONS)
 def backup_rows(p, r, discount, v, q):
-    """`q[m,s,a]` from `p[m,s,a,t]`, `r[m,s,a]`, `v[m,t]`: every transition probability is read once, in order."""
-    n_models, n_states, n_actions, n_next = p.shape
-    for m in range(n_models):
-        vm = v[m]
-        for s in range(n_states):
-            for a in range(n_actions):
-                row = p[m, s, a]
-                total = 0.0
-                for t in range(n_next):
-                    total += row[t] * vm[t]
-                q[m, s, a] = r[m, s, a] + discount * total
+    """`q[(m,s,a)]` from `p[(m,s,a),t]`, `r[(m,s,a)]`, `v[m,t]`: one core reads every probability once, in order."""
+    n_next = p.shape[1]
+    per_model = p.shape[0] // v.shape[0]
+    for i in range(len(r)):
+        row = p[i]
+        values = v[i // per_model]
+        total = 0.0
+        for t in range(n_next):
+            total += row[t] * values[t]
+        q[i] = r[i] + discount * total
 
 
 @njit(**_OPTIONS)
 def backup_csr(indptr, indices, data, r, discount, v, q):
-    """`q[m,s,a]` from compressed rows over `(m,s,a)`."""
-    n_models, n_states, n_actions = r.shape
-    row = 0
-    for m in range(n_models):
-        vm = v[m]
-        for s in range(n_states):
-            for a in range(n_actions):
-                total = 0.0
-                for k in range(indptr[row], indptr[row + 1]):
-                    total += data[k] * vm[indices[k]]
-                q[m, s, a] = r[m, s, a] + discount * total
-                row += 1
+    """`q[(m,s,a)]` from compressed rows over `(m,s,a)`."""
+    per_model = r.shape[0] // v.shape[0]
+    for i in range(len(r)):
+        values = v[i // per_model]
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * values[indices[k]]
+        q[i] = r[i] + discount * total
 
 
 @njit(**_OPTIONS)

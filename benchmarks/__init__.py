@@ -1,0 +1,1 @@
+"""Timings against named peers, printed as ratios. `make bench` runs them all; `python -m benchmarks planning` one."""

@@ -1,0 +1,22 @@
+"""Run every benchmark, or those named on the command line."""
+
+import importlib
+import pkgutil
+import sys
+
+import benchmarks
+
+
+def main() -> None:
+    names = sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in ("__main__", "timing"))
+    asked = sys.argv[1:] or names
+    unknown = [name for name in asked if name not in names]
+    if unknown:
+        sys.exit(f"no benchmark called {unknown[0]!r}; there are {', '.join(names)}")
+    for name in asked:
+        print(f"\n== {name} " + "=" * (70 - len(name)))
+        importlib.import_module(f"benchmarks.{name}").main()
+
+
+if __name__ == "__main__":
+    main()

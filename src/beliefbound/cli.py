@@ -1,0 +1,217 @@
+"""The command line: parse, call one function, print. Heavy imports happen inside commands, so `--help` is instant."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from beliefbound.errors import BeliefboundError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from beliefbound.experiments.run import Progress
+    from beliefbound.experiments.spec import Spec
+
+app = typer.Typer(
+    help="Beliefs about Markov decision processes in, policies and proven bounds out.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; made if missing, continued if begun.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads; default: every core. Never changes a result.")]
+Repair = Annotated[bool, typer.Option("--repair", help="Play the runs of corrupt parts again.")]
+
+
+@app.command()
+def paper(
+    out: Out = Path("paper-out"),
+    runs: Annotated[int, typer.Option(min=2, help="Runs per row of Table 1.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Root seed; any gives the same table within its errors.")] = 1,
+    n: Annotated[
+        list[int] | None, typer.Option("--n", min=1, help="Sampled models in Figure 2(a); repeat for several.")
+    ] = None,
+    threads: Threads = None,
+    repair: Repair = False,
+) -> None:
+    """Reproduce the paper: Table 1, Figure 1 and Figure 2, beside the published numbers.
+
+    Writes tables (CSV), figures (PNG, SVG), raw runs (parquet) and one self-contained `report.html`.
+    Interrupt it when you like: the same command continues where it stopped.
+
+    Example: `beliefbound paper --runs 1000 --out quick`
+    """
+    with _loading():
+        from beliefbound.paper.published import SAMPLES
+        from beliefbound.paper.reproduce import paper_spec, reproduce
+
+    samples = tuple(n) if n else SAMPLES
+    spec = paper_spec(runs=runs, seed=seed, samples=samples)
+    with _progress(spec, out / "runs") as (progress, say):
+        result = reproduce(
+            out, runs=runs, seed=seed, samples=samples, threads=threads, repair=repair, progress=progress, say=say
+        )
+    columns = {
+        "model": "model",
+        "total_reward": "total",
+        "paper_total": "paper",
+        "ci_low": "95% from",
+        "ci_high": "to",
+        "utility": "utility",
+        "paper_utility": "paper utility",
+        "p10": "80% from",
+        "p90": "to ",
+    }
+    _table("Table 1: Chain, 1000 steps", result.table.select(columns).rename(columns))
+    print(f"report: {result.report}")
+
+
+@app.command("run")
+def run_(
+    spec: Annotated[Path, typer.Argument(help="The experiment: a .toml or .json file.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: the spec's name.")] = None,
+    threads: Threads = None,
+    block: Annotated[int | None, typer.Option(min=1, help="Runs per part; never changes a result.")] = None,
+    repair: Repair = False,
+) -> None:
+    """Play an experiment: agents × environments × seeds, for so many runs.
+
+    A spec looks like this:
+
+        agents = ["mcbrl:n=16", "exploit", "oracle"]
+        environments = ["chain", "double-loop"]
+        runs = 1000
+        steps = 1000
+
+    Optional: `seeds = [1, 2]`, `discount`, `accounting = "paper"`, `curve_every`, `visits`, `stuck_below`, `title`.
+    Finished runs are kept; the same command plays only what is missing.
+    """
+    with _loading():
+        from beliefbound.experiments.run import run
+        from beliefbound.experiments.spec import load_spec
+
+    experiment = load_spec(spec)
+    folder = out or spec.with_suffix("")
+    with _progress(experiment, folder) as (progress, _):
+        run(experiment, folder, threads=threads, block=block, repair=repair, progress=progress)
+    report(folder)
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(help="A folder made by `beliefbound run`.")]) -> None:
+    """Summarise an experiment: prints the table, writes `summary.csv`, `runs.parquet`, figures and `report.html`."""
+    with _loading():
+        from beliefbound.report.experiment import write_report
+
+    summary, page = write_report(folder)
+    shown = ["environment", "agent", "runs", "total", "ci_low", "ci_high", "p10", "p90", "utility", "regret"]
+    _table("", summary.select(shown))
+    print(f"report: {page}")
+
+
+@app.command()
+def agents() -> None:
+    """List the agents and their parameters."""
+    with _loading():
+        from beliefbound.agents import agents as known
+    _names(known())
+
+
+@app.command()
+def envs() -> None:
+    """List the environments and their parameters."""
+    with _loading():
+        from beliefbound.envs import environments
+    _names(environments())
+
+
+def _names(known: dict[str, str]) -> None:
+    width = max(map(len, known))
+    for name, text in known.items():
+        print(f"{name:<{width}}  {text}")
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Say that something happens while the libraries load."""
+    if sys.stderr.isatty():
+        print("loading …", end="\r", file=sys.stderr, flush=True)
+    yield
+
+
+@contextmanager
+def _progress(spec: "Spec", out: Path) -> Iterator[tuple["Progress", Any]]:
+    """A bar over all runs that are still missing, with rate and time left; on Ctrl-C, how to continue."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:<22}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        task = bars.add_task("compiling", total=spec.runs * len(spec.cells()), rate="")
+
+        def progress(cell: Any, runs: int) -> None:
+            speed = bars.tasks[task].speed
+            rate = f"{speed:,.0f} runs/s" if speed else ""
+            bars.update(task, advance=runs, description=f"{cell.agent} {cell.environment}", rate=rate)
+
+        def say(text: str) -> None:
+            bars.update(task, description=text)
+
+        try:
+            yield progress, say
+            bars.update(task, description="done", completed=spec.runs * len(spec.cells()))
+        except KeyboardInterrupt:
+            bars.stop()
+            print(f"\nstopped; {out} keeps every finished run. Run the same command to continue.", file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
+def _table(title: str, frame: "pl.DataFrame") -> None:
+    """Print a frame as a table: text left, numbers right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left")
+    for name, kind in frame.schema.items():
+        table.add_column(name, justify="right" if kind.is_numeric() else "left")
+    for row in frame.iter_rows():
+        table.add_row(*(_cell(value) for value in row))
+    console = Console()
+    console.print(table, width=max(console.width, 110) if not console.is_terminal else None)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"
+    return str(value)
+
+
+def main() -> None:
+    """Entry point: user mistakes end with one clear line and exit code 1, never with a traceback."""
+    try:
+        app()
+    except BeliefboundError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)

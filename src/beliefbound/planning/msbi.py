@@ -1,0 +1,82 @@
+"""MSBI: multi-sample backwards induction (Algorithm 2 of the paper).
+
+Draw `n` models from the belief, run MMBI on them with equal weights. The value MMBI reports on those very models is
+biased upwards, because the policy was picked on them; so the plan's values come from *fresh* models, drawn afterwards.
+They are unbiased estimates of the policy's value under the belief; `beliefbound.lower_bound` turns such a sample into a
+bound with stated confidence.
+"""
+
+import math
+
+import numpy as np
+
+from beliefbound.beliefs import Belief
+from beliefbound.errors import ParameterError
+from beliefbound.planning.mmbi import mmbi, truncation_horizon
+from beliefbound.planning.plan import Plan, plan_for
+from beliefbound.validation import check_count, check_discount, check_positive
+
+_DEFAULT_MODELS = 64
+_MOST_MODELS = 10_000_000
+
+
+def msbi(
+    belief: Belief,
+    rng: np.random.Generator,
+    *,
+    discount: float,
+    epsilon: float | None = None,
+    n_models: int | None = None,
+    n_evaluate: int = 1000,
+    horizon: int | None = None,
+) -> Plan:
+    """A memoryless policy for any belief that can be sampled.
+
+    Args:
+      belief: finite or Dirichlet.
+      rng: source of randomness.
+      discount: in [0, 1]; below 1 when there is no horizon.
+      epsilon: accuracy. Sets the truncation horizon (Lemma 1) when there is no horizon, and the number of models by
+        the paper's Lemma 2 as printed, `(3 r_max / (ε (1−γ)))³`, when `n_models` is not given.
+      n_models: models to plan with; default 64 when there is no epsilon either.
+      n_evaluate: fresh models that value the policy.
+      horizon: number of decisions. With neither horizon nor epsilon the policy is stationary.
+
+    Returns:
+      A `Plan` on the fresh models. `plan.note` gives the optimistic in-sample value for comparison.
+
+    >>> from beliefbound import DirichletBelief
+    >>> plan = msbi(DirichletBelief(2, 2), np.random.default_rng(0), discount=0.9, n_models=8, horizon=20)
+    >>> plan.model_values.shape
+    (1000, 2)
+    """
+    discount = check_discount(discount, horizon)
+    n_evaluate = check_count(n_evaluate, "n_evaluate")
+    if n_models is None:
+        n_models = _DEFAULT_MODELS if epsilon is None else _lemma2(belief, rng, discount, epsilon)
+    sample = belief.sample(check_count(n_models, "n_models"), rng)
+    if horizon is None and epsilon is not None:
+        horizon = truncation_horizon(sample.models, discount, epsilon)
+    chosen = mmbi(sample, discount=discount, horizon=horizon)
+    note = f"value on the {n_models} models it was planned on, biased upwards: {chosen.value():.6g}"
+    return plan_for(
+        chosen.policy,
+        belief.sample(n_evaluate, rng),
+        discount=discount,
+        horizon=horizon,
+        converged=chosen.converged,
+        residual=chosen.residual,
+        note="; ".join(filter(None, (note, chosen.note))),
+    )
+
+
+def _lemma2(belief: Belief, rng: np.random.Generator, discount: float, epsilon: float) -> int:
+    check_positive(epsilon, "epsilon")
+    low, high = belief.sample(1, rng).reward_range
+    largest = max(abs(low), abs(high))
+    wanted = (3.0 * largest / (epsilon * (1.0 - discount))) ** 3
+    if wanted > _MOST_MODELS:
+        raise ParameterError(
+            f"epsilon {epsilon:g} asks for {wanted:.3g} models by Lemma 2; pass n_models=... or a larger epsilon"
+        )
+    return max(1, math.ceil(wanted))

@@ -1,0 +1,88 @@
+"""Facts about the project itself: layers, documented names, fast import."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import beliefbound
+
+SOURCE = Path(beliefbound.__file__).parent
+
+LAYERS = [
+    {"errors", "validation", "io"},
+    {"kernels"},
+    {"models", "mdp", "policy", "evaluation", "convert"},
+    {"beliefs", "envs"},
+    {"planning"},
+    {"agents", "bounds"},
+    {"experiments"},
+    {"paper", "report"},
+    {"cli"},
+]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+def imported(tree: ast.AST) -> set[str]:
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            if node.module == "beliefbound":
+                names |= {"beliefbound." + beliefbound._HOME.get(alias.name, alias.name) for alias in node.names}
+            elif node.module:
+                names.add(node.module)
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return {name.split(".")[1] for name in names if name.startswith("beliefbound.")}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_point_down_the_layers(path):
+    room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    assert room in RANK, f"{room} has no layer: give it one here and in ARCHITECTURE.md"
+    for other in imported(ast.parse(path.read_text())):
+        assert other in RANK, f"{path.name} imports the unknown room {other}"
+        assert RANK[other] <= RANK[room], f"{path.name} in {room} imports {other}, a layer above it"
+
+
+@pytest.mark.parametrize("name", beliefbound.__all__)
+def test_every_public_name_is_documented(name):
+    thing = getattr(beliefbound, name)
+    assert thing.__doc__, f"{name} has no docstring"
+    assert len(thing.__doc__.strip()) > 20
+    is_error = isinstance(thing, type) and issubclass(thing, Exception)
+    holds_results = getattr(thing, "__name__", "") in beliefbound._RESULTS
+    assert is_error or holds_results or ">>>" in thing.__doc__, f"{name} has no runnable example"
+
+
+def test_every_module_and_public_function_says_what_it_is_for():
+    for path in MODULES:
+        tree = ast.parse(path.read_text())
+        assert ast.get_docstring(tree), f"{path.relative_to(SOURCE)} has no docstring"
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                assert ast.get_docstring(node), f"{path.relative_to(SOURCE)}: {node.name} has no docstring"
+
+
+def test_the_lazy_names_are_the_typed_names():
+    tree = ast.parse((SOURCE / "__init__.py").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {
+        alias.name: node.module.removeprefix("beliefbound.")
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+    assert typed == beliefbound._HOME
+
+
+@pytest.mark.parametrize("code", ["import beliefbound", "import beliefbound.cli"])
+def test_import_loads_no_heavy_library(code):
+    heavy = ["numba", "scipy", "matplotlib", "polars", "gymnasium"]
+    probe = f"{code}; import sys; print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
