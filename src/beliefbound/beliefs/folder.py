@@ -143,6 +143,12 @@ def write_models(
       discount: of the problem.
       initial: start distribution or state; default: `training.initial`.
       overwrite: replace the files of a folder that is not empty; files that are no part of the format stay.
+
+    >>> import tempfile
+    >>> belief = FiniteBelief([[[[1.0]]]], [[[1.0]]], initial=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sorted(file.name for file in write_models(folder, belief, discount=0.9).iterdir())
+    ['initial.csv', 'parameters.csv', 'training.csv']
     """
     discount = check_discount(discount, 1)
     start = training.initial if initial is None else check_initial(initial, training.n_states, ParameterError)

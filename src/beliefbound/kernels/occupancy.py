@@ -11,7 +11,7 @@ incumbent unless the gain exceeds `rounding · Σ_m b[k,m,s]`; among better acti
 
 Layouts as in `kernels.sweep`: lanes `b[k,s,m]` for small problems, fused into `(action, model)` lanes where models
 are so few that short loops would dominate; rows and csr `b[m,k,s]`, one model at a time, so that a model's
-transitions stay in cache for the whole horizon and models can be split over threads.
+transitions stay in cache for the whole horizon.
 """
 
 import numpy as np

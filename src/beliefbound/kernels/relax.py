@@ -60,7 +60,7 @@ def open_node(p, r, w, available, discount, p0, fixed, v, q, d, loss, rule):
     """Solve every model under `fixed`; find a common policy and the place where the models disagree most.
 
     `d[k,s]` (scratch) is the occupancy of one model under its own optimal policy; `loss[k,s,a]` becomes
-    `γ^k Σ_m w_m d_m(k,s) (v − q(a))`, what forcing `a` on everyone would cost to first order, and `rule[k,s]` the action
+    `γ^k Σ_m w_m d_m(k,s) (v − q(a))`, what forcing `a` on everyone would cost to first order; `rule[k,s]` is the action
     of least loss. When the largest least loss is zero, `rule` is optimal for every model at once and attains the bound.
 
     Returns `(bound, stage, state)`; the stage is −1 when nothing is left to disagree about.

@@ -27,7 +27,7 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError, PolicyError
 from beliefbound.evaluation import check_fits
 from beliefbound.kernels import occupancy
-from beliefbound.models import Dense, _in_threads
+from beliefbound.models import Dense
 from beliefbound.planning.mmbi import induct, use_lanes
 from beliefbound.planning.plan import LOWER_BOUND, Plan, uniform_if_none
 from beliefbound.planning.starts import chosen_models, expected_policy, own_policies
@@ -250,21 +250,13 @@ class Ascent:
         return first, float(self.weights @ values @ self.p0), values
 
     def _forward(self, actions: IntArray, first: int) -> None:
-        """Occupancies in the rows and csr layouts, models split over threads where that pays."""
+        """Occupancies in the rows and csr layouts."""
         kept = self.models.transitions
         if isinstance(kept, Dense):
-            array = kept.array
-
-            def part(i: int, j: int) -> None:
-                occupancy.forward_rows(array[i:j], actions, first, self.b[i:j])
+            occupancy.forward_rows(kept.array, actions, first, self.b)
         else:
-            matrix, rows = kept.matrix, kept.shape[1] * kept.shape[2]
-
-            def part(i: int, j: int) -> None:
-                indptr = matrix.indptr[i * rows : j * rows + 1]
-                occupancy.forward_csr(
-                    indptr, matrix.indices, matrix.data, self.models.n_actions, actions, first, self.b[i:j]
-                )
-
-        _in_threads(kept.nbytes, self.models.n_models, part)
+            matrix = kept.matrix
+            occupancy.forward_csr(
+                matrix.indptr, matrix.indices, matrix.data, self.models.n_actions, actions, first, self.b
+            )
         occupancy.total_mass(self.b, first, self.mass)

@@ -16,8 +16,8 @@ from beliefbound.evaluation import evaluate
 from beliefbound.mdp import MDP
 from beliefbound.planning.cadp import cadp
 from beliefbound.planning.mmbi import induct, mmbi
+from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.plan import uniform_if_none
-from beliefbound.planning.starts import own_policies
 from beliefbound.policy import MemorylessPolicy
 from beliefbound.validation import FloatArray, check_count, check_discount, check_initial
 
@@ -81,12 +81,13 @@ def compare_memoryless(
                 for belief in (training, test)
             ]
             rows.append(_row(method, horizon, values))
-        oracle = [
-            None if belief is None else float(belief.weights @ own_policies(belief.models, gamma, horizon)[1] @ start)
-            for belief in (training, test)
-        ]
+        oracle = [None if belief is None else _e_max(belief, gamma, horizon, start) for belief in (training, test)]
         rows.append(_row("oracle", horizon, oracle))
     return rows
+
+
+def _e_max(belief: FiniteBelief, discount: float, horizon: int, start: FloatArray) -> float:
+    return float(belief.weights @ optimal_values(belief, discount=discount, horizon=horizon).values @ start)
 
 
 def _row(method: str, horizon: int, values: list[float | None]) -> Comparison:
