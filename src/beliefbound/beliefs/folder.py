@@ -94,8 +94,9 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
         if rows is not None
     }
     beliefs = [parts[name] for name in ("training.csv", "test.csv") if name in parts]
-    signal = reward_signal or _stated_signal(raw, folder) or _signal(beliefs, notes)
-    if signal in ("known", "deterministic") and not all(part.fixed for part in beliefs):
+    stated = reward_signal or _stated_signal(raw, folder)
+    signal = stated or _signal(beliefs, notes)
+    if stated in ("known", "deterministic") and not all(part.fixed for part in beliefs):
         notes.append(f"rewards vary with the next state; their mean is taken as the reward of a {signal} signal")
     range_ = _reward_range(raw, folder) if signal == "bernoulli" else None
 

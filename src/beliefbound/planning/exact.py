@@ -74,7 +74,8 @@ def best_memoryless(
       discount, horizon: of the problem.
       initial: start distribution `[s]` or start state; default: the belief's own, else uniform.
       gap: stop when `upper − lower` is at most this; 0 proves optimality up to rounding.
-      time_limit, node_limit: seconds and nodes after which the bracket reached so far is returned.
+      time_limit, node_limit: seconds and nodes after which the bracket reached so far is returned; CADP and the
+        first node are always completed.
 
     (No stochastic memoryless policy is better: the value is linear in each choice.)
 
