@@ -3,9 +3,8 @@
 `fixed[k,s]` is the action forced at stage `k` in state `s`, or −1. All arrays are dense, models first: `q[k,m,s,a]`
 and `v[k,m,s]` (with `v[T] = 0`).
 
-Every memoryless policy that agrees with `fixed` is worth at most `Σ_m w_m p0·v[0,m]`. The first stage can be
-tightened for nothing: all models start from `p0` with their prior weights, so they may as well share the first action
-there, `Σ_s p0(s) max_a Σ_m w_m q[0,m,s,a]`.
+Every memoryless policy that agrees with `fixed` is worth at most `Σ_m w_m p0·v[0,m]`. `frontier` tightens this: as long
+as every state that is met is fixed the occupancies are known, and at the next stage the models must share one action.
 """
 
 import numpy as np
@@ -37,26 +36,54 @@ def solve_fixed(p, r, available, discount, fixed, last, m, v, q):
 
 
 @njit(**_OPTIONS)
-def first_stage(q, w, available, fixed, p0):
-    """`Σ_s p0(s) max_a Σ_m w_m q[m,s,a]`, or the forced action's value, from the first stage's `q[m,s,a]`."""
-    n_models, n_states, n_actions = q.shape
-    bound = 0.0
-    for s in range(n_states):
-        if p0[s] == 0.0:
-            continue
-        best = -np.inf
-        for a in range(n_actions):
-            if available[s, a] and (fixed[s] < 0 or fixed[s] == a):
-                total = 0.0
+def frontier(p, r, w, available, discount, p0, fixed, last, solved, q, new_q, b, next_b):
+    """The bound of a node: exact rewards up to the frontier, then one action for all models there, then each its own.
+
+    Where every state that is met at a stage is fixed, occupancies are known. At the first stage where one is not, models
+    are weighed by them: `Σ_s max_a Σ_m b_m(s) q_m(s,a)`. `new_q` holds the values of models with `solved[m]` up to stage
+    `last`; all else is in `q`. `b[m,s]` and `next_b[m,s]` are scratch.
+    """
+    n_models, n_states, n_actions = r.shape
+    for m in range(n_models):
+        for s in range(n_states):
+            b[m, s] = w[m] * p0[s]
+    gained, scale = 0.0, 1.0
+    for k in range(fixed.shape[0]):
+        known = True
+        for s in range(n_states):
+            if fixed[k, s] < 0:
                 for m in range(n_models):
-                    total += w[m] * q[m, s, a]
-                best = max(best, total)
-        bound += p0[s] * best
-    return bound
+                    if b[m, s] > 0.0:
+                        known = False
+        if not known:
+            total = 0.0
+            for s in range(n_states):
+                best = -np.inf
+                for a in range(n_actions):
+                    if available[s, a] and (fixed[k, s] < 0 or fixed[k, s] == a):
+                        mixed = 0.0
+                        for m in range(n_models):
+                            if b[m, s] > 0.0:
+                                value = new_q[k, m, s, a] if solved[m] and k <= last else q[k, m, s, a]
+                                mixed += b[m, s] * value
+                        best = max(best, mixed)
+                total += best
+            return gained + scale * total
+        next_b[:] = 0.0
+        for m in range(n_models):
+            for s in range(n_states):
+                if b[m, s] > 0.0:
+                    gained += scale * b[m, s] * r[m, s, fixed[k, s]]
+                    row = p[m, s, fixed[k, s]]
+                    for t in range(n_states):
+                        next_b[m, t] += b[m, s] * row[t]
+        b[:] = next_b
+        scale *= discount
+    return gained
 
 
 @njit(**_OPTIONS)
-def open_node(p, r, w, available, discount, p0, fixed, v, q, d, loss, rule):
+def open_node(p, r, w, available, discount, p0, fixed, v, q, d, loss, rule, solved, b, next_b):
     """Solve every model under `fixed`; find a common policy and the place where the models disagree most.
 
     `d[k,s]` (scratch) is the occupancy of one model under its own optimal policy; `loss[k,s,a]` becomes
@@ -106,11 +133,15 @@ def open_node(p, r, w, available, discount, p0, fixed, v, q, d, loss, rule):
             rule[k, s] = best
             if loss[k, s, best] > most:
                 stage, state, most = k, s, loss[k, s, best]
-    return first_stage(q[0], w, available, fixed[0], p0), stage, state
+    solved[:] = False
+    bound = frontier(p, r, w, available, discount, p0, fixed, -1, solved, q, q, b, next_b)
+    return bound, stage, state
 
 
 @njit(**_OPTIONS)
-def bound_child(p, r, w, available, discount, p0, fixed, stage, state, action, v, q, child_v, child_q):
+def bound_child(
+    p, r, w, available, discount, p0, fixed, stage, state, action, v, q, child_v, child_q, solved, b, next_b
+):
     """The bound with `(stage, state) → action` forced as well, from the parent's `v` and `q`.
 
     Stages after `stage` are the parent's, and so is a model that takes this action anyway: only the others are solved
@@ -120,14 +151,14 @@ def bound_child(p, r, w, available, discount, p0, fixed, stage, state, action, v
     kept = fixed[stage, state]
     fixed[stage, state] = action
     for m in range(n_models):
-        if w[m] == 0.0 or q[stage, m, state, action] == v[stage, m, state]:
-            child_q[0, m] = q[0, m]
+        solved[m] = w[m] > 0.0 and q[stage, m, state, action] != v[stage, m, state]
+        if not solved[m]:
             continue
         child_v[stage, m] = v[stage, m]
         child_q[stage, m] = q[stage, m]
         child_v[stage, m, state] = q[stage, m, state, action]
         solve_fixed(p, r, available, discount, fixed, stage - 1, m, child_v, child_q)
-    bound = first_stage(child_q[0], w, available, fixed[0], p0)
+    bound = frontier(p, r, w, available, discount, p0, fixed, stage, solved, q, child_q, b, next_b)
     fixed[stage, state] = kept
     return bound
 

@@ -1,10 +1,11 @@
 """The best memoryless policy, proven: policy branch and bound.
 
 A node fixes some choices `(stage, state) → action`. Each model solved on its own with those choices fixed gives `Σ_m
-w_m p0·V_m`, at least the value of every policy that agrees with the node, since one policy must serve all models; the
-first stage, where no model has been told from another, is bounded jointly (QMDP). Children fix one more choice: where
-the models' own optimal policies disagree and the first-order cost of agreeing, weighted by occupancy, is highest.
-Where nothing is left to disagree about, one policy attains the bound and the node is closed.
+w_m p0·V_m`, at least the value of every policy that agrees with the node, since one policy must serve all models. As
+long as every state that is met is fixed, occupancies are known, and at the first stage where one is not all models
+share the next action: `Σ_s max_a Σ_m b_m(s) Q_m(s,a)` bounds what follows (QMDP at the root). Children fix one more
+choice: where the models' own optimal policies disagree and the first-order cost of agreeing, weighted by occupancy,
+is highest. Where nothing is left to disagree about, one policy attains the bound and the node is closed.
 
 The incumbent starts as CADP's answer; at every node the policy of least disagreement is evaluated, and improved by
 CADP when it beats the incumbent. The open node with the highest bound comes next, so `upper` is the smallest bound
@@ -129,6 +130,11 @@ class _Search:
         self.child_v, self.child_q = np.zeros_like(self.v), np.zeros_like(self.q)
         self.d, self.loss = np.empty(self.shape), np.empty((*self.shape, n_actions))
         self.rule = np.empty(self.shape, dtype=np.int64)
+        self.scratch = (
+            np.zeros(n_models, dtype=np.bool_),
+            np.empty((n_models, n_states)),
+            np.empty((n_models, n_states)),
+        )
         self.current, self.other = np.empty(n_states), np.empty(n_states)
         stages = horizon if discount == 1.0 else (1.0 - discount**horizon) / (1.0 - discount)
         self.allowed = max(gap, _ROUNDING * stages * max(abs(x) for x in models.reward_range))
@@ -153,7 +159,7 @@ class _Search:
         fixed = np.frombuffer(packed, dtype=np.int16).reshape(self.shape).copy()
         p, r, w, available, discount, p0 = self.problem
         bound, stage, state = relax.open_node(
-            p, r, w, available, discount, p0, fixed, self.v, self.q, self.d, self.loss, self.rule
+            p, r, w, available, discount, p0, fixed, self.v, self.q, self.d, self.loss, self.rule, *self.scratch
         )
         bound = min(bound, -known)
         value = relax.value_of(p, r, w, discount, p0, self.rule, self.current, self.other)
@@ -181,6 +187,7 @@ class _Search:
                 self.q,
                 self.child_v,
                 self.child_q,
+                *self.scratch,
             )
             fixed[stage, state] = action
             self._push(min(child, bound), fixed)
