@@ -116,6 +116,53 @@ def report(folder: Annotated[Path, typer.Argument(help="A folder made by `belief
 
 
 @app.command()
+def bound(
+    models: Annotated[Path, typer.Argument(help="A model folder: training.csv, initial.csv, parameters.csv, …")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-bounds.")] = None,
+    horizon: Annotated[int | None, typer.Option(min=1, help="Number of decisions; default: infinite.")] = None,
+    gap: Annotated[float | None, typer.Option(min=0.0, help="Stop at this share of the value; default 0.01.")] = None,
+    time: Annotated[float | None, typer.Option(min=0.1, help="Stop after so many seconds; default 60.")] = None,
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all bounds together.")] = 0.95,
+    reward_signal: Annotated[
+        str | None,
+        typer.Option(help="What the agent sees of rewards: known, deterministic, bernoulli, unobserved, continuous."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+    threads: Threads = None,
+) -> None:
+    """Bracket the Bayes-optimal value of a set of models, and find a policy for all of them.
+
+    Writes `bounds.json`, `policy.csv`, `policy.json`, `bracket.png` and a `report.html`.
+
+    Example: `beliefbound bound models/ --gap 0.01 --time 30`
+    """
+    with _loading():
+        from beliefbound.report.certificate import bound_rows, certify_folder
+
+    with _closing(time) as watch:
+        found = certify_folder(
+            models,
+            out or Path(f"{models.resolve().name}-bounds"),
+            horizon=horizon,
+            confidence=confidence,
+            target_gap=gap,
+            time_limit=time,
+            reward_signal=reward_signal,  # type: ignore[arg-type]
+            seed=seed,
+            threads=threads,
+            watch=watch,
+        )
+    for note in found.folder.notes:
+        print(f"note: {note}", file=sys.stderr)
+    rows = bound_rows(found.bracket.bounds)
+    _table("Bounds on the Bayes-optimal value", rows.select("side", "value", "estimate", "confidence", "method"))
+    print(found.bracket.summary())
+    for name, value in found.checks.items():
+        print(f"  the exported memoryless policy earns {value:.6g} on the {name}")
+    print(f"report: {found.report}")
+
+
+@app.command()
 def agents() -> None:
     """List the agents and their parameters."""
     with _loading():
@@ -143,6 +190,24 @@ def _loading() -> Iterator[None]:
     if sys.stderr.isatty():
         print("loading …", end="\r", file=sys.stderr, flush=True)
     yield
+
+
+@contextmanager
+def _closing(limit: float | None) -> Iterator[Any]:
+    """A line that shows the bracket as it closes."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True)
+    ) as p:
+        task = p.add_task("first bounds …")
+
+        def watch(point: Any) -> None:
+            low, high = point.lower.value, point.upper.value
+            p.update(task, description=f"[{low:.6g}, {high:.6g}]  gap {high - low:.3g}".replace("[", "\\[", 1))
+
+        yield watch
 
 
 @contextmanager

@@ -135,9 +135,7 @@ def optimal_from_above(models: ModelSet, discount: float, horizon: int | None, s
     return kept
 
 
-def stage_values(
-    policy: Policy, models: ModelSet, discount: float, horizon: int | None, stages: int
-) -> FloatArray:
+def stage_values(policy: Policy, models: ModelSet, discount: float, horizon: int | None, stages: int) -> FloatArray:
     """`[stage,m,s]`: the exact value on each model of what remains of a policy from each stage on."""
     chances = policy.chances(models.n_actions)
     if horizon is None:
@@ -164,9 +162,7 @@ def _pool_values(
     return np.ascontiguousarray(np.stack(values, axis=-1))
 
 
-def policy_pool(
-    belief: FiniteBelief, *, discount: float, horizon: int | None, initial: FloatArray
-) -> list[Policy]:
+def policy_pool(belief: FiniteBelief, *, discount: float, horizon: int | None, initial: FloatArray) -> list[Policy]:
     """Memoryless policies worth having at the leaves: MMBI, CADP, the expected MDP's, those of the likeliest models."""
     pool: list[Policy] = [
         mmbi(belief, discount=discount, horizon=horizon).policy,

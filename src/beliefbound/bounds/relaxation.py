@@ -302,7 +302,5 @@ def relaxation(
     blocks = -(-check_count(scenarios, "scenarios") // BLOCK)
     pilot = certifier.sample(np.append(address, np.uint64(0)), 0, BLOCK, clip=np.inf, stop=np.inf, threads=threads)
     clip, stop = limits(certifier, pilot)
-    costs = certifier.sample(
-        np.append(address, np.uint64(1)), 0, blocks * BLOCK, clip=clip, stop=stop, threads=threads
-    )
+    costs = certifier.sample(np.append(address, np.uint64(1)), 0, blocks * BLOCK, clip=clip, stop=stop, threads=threads)
     return read_costs(certifier, costs, alpha=alpha, clip=clip, stop=stop)

@@ -154,9 +154,7 @@ def run_block(problem, graph, start, roots, address, first, depth, tolerance, ma
         root = roots[inverse_cdf(start, u[0])]
         costs[i, 1] = follow(problem, graph, root, u[1:], depth, tolerance, stop)
         if max_nodes > 0:
-            cost, n_nodes[i] = cheapest(
-                problem, graph, root, u[1:], depth, tolerance, max_nodes, clip, first + i, heap
-            )
+            cost, n_nodes[i] = cheapest(problem, graph, root, u[1:], depth, tolerance, max_nodes, clip, first + i, heap)
             costs[i, 0] = min(cost, costs[i, 1])
         else:
             costs[i, 0] = 0.0
