@@ -48,9 +48,9 @@ def certify_folder(
 ) -> Certificate:
     """Bracket the Bayes-optimal value of a model folder's training belief and write what was found into `out`.
 
-    Writes `bounds.json` (`lower`, `upper`, `confidence`, every bound with its method), `policy.csv` and `policy.json` (the
-    best memoryless policy, stage by stage), `bracket.{png,svg}` and `report.html`. `watch` is told each time the bracket
-    closes.
+    Writes `bounds.json` (`lower`, `upper`, `confidence`, every bound with its method), `policy.csv` and `policy.json`
+    (the best memoryless policy, stage by stage), `bracket.{png,svg}` and `report.html`. `watch` is told each time the
+    bracket closes.
     """
     folder = read_models(models, reward_signal=reward_signal)
     found = bracket(
