@@ -58,7 +58,7 @@ def numpy_sweep(p, r, w, p0, actions, discount, available, rounding):
             if score.max() > score[new[k, s]] + slack:
                 new[k, s] = score.argmax()
         v = q[:, states, new[k]]
-    return new, v
+    return new, v, b
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -77,8 +77,10 @@ def test_every_sweep_equals_its_numpy_twin(layout, monkeypatch):
         actions = np.array([available.argmax(axis=1)] * horizon)
         twin, first = actions.copy(), 0
         for _ in range(4):
-            twin, v = numpy_sweep(p, r, w, p0, twin, discount, available, ascent.rounding)
+            twin, v, b = numpy_sweep(p, r, w, p0, twin, discount, available, ascent.rounding)
             first, rho, values = ascent.sweep(actions, first)
+            seen = ascent.b.transpose(0, 2, 1) if ascent.lanes else ascent.b.transpose(1, 0, 2)
+            np.testing.assert_allclose(seen, b, rtol=1e-12, atol=1e-15)
             np.testing.assert_array_equal(actions, twin)
             np.testing.assert_allclose(values, v, rtol=1e-12, atol=1e-12)
             assert rho == pytest.approx(w @ v @ p0, rel=1e-12, abs=1e-12)

@@ -1,5 +1,7 @@
 """Branch and bound against enumeration of every policy and against HiGHS."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,6 +9,8 @@ import scipy.sparse as sp
 from beliefbound import FiniteBelief, best_memoryless, best_memoryless_milp, cadp, qmdp
 from beliefbound.errors import ParameterError
 from beliefbound.kernels import relax
+from beliefbound.planning import exact
+from beliefbound.planning.cadp import Ascended
 from oracles import best_memoryless_value, policy_values, random_models
 
 
@@ -37,6 +41,39 @@ def test_it_finds_the_best_of_all_policies():
         assert w @ policy_values(p, r, found.policy.actions, discount) @ p0 == pytest.approx(found.lower, abs=1e-12)
 
 
+def test_bounds_of_children_equal_opening_them_and_hold_for_every_completion():
+    rng = np.random.default_rng(6)
+    for _ in range(30):
+        p, r, w, p0 = random_models(rng, 3, 2, 2, concentration=0.2, sparsity=0.4)
+        p0 = np.eye(2)[0] if rng.random() < 0.5 else p0
+        problem = (p, r, w, np.ones((2, 2), dtype=bool), 0.9, p0)
+        v, q, child_v, child_q = (
+            np.zeros((4, 3, 2)),
+            np.zeros((3, 3, 2, 2)),
+            np.zeros((4, 3, 2)),
+            np.zeros((3, 3, 2, 2)),
+        )
+        scratch = np.zeros(3, dtype=bool), np.empty((3, 2)), np.empty((3, 2))
+        other = np.empty((3, 2)), np.empty((3, 2, 2)), np.empty((3, 2), dtype=np.int64)
+        every = np.array(list(itertools.product(range(2), repeat=6))).reshape(-1, 3, 2)
+        value = np.array([w @ policy_values(p, r, pi, 0.9) @ p0 for pi in every])
+        fixed = np.full((3, 2), -1, dtype=np.int16)
+        while True:
+            bound, stage, state = relax.open_node(*problem, fixed, v, q, *other, *scratch)
+            agrees = ((fixed < 0) | (every == fixed)).all(axis=(1, 2))
+            assert value[agrees].max() <= bound + 1e-12
+            if stage < 0:
+                assert bound == pytest.approx(value[agrees].max(), abs=1e-12)
+                break
+            for action in range(2):
+                child = relax.bound_child(*problem, fixed, stage, state, action, v, q, child_v, child_q, *scratch)
+                fixed[stage, state] = action
+                opened, _, _ = relax.open_node(*problem, fixed, v.copy(), q.copy(), *other, *scratch)
+                assert child == pytest.approx(opened, abs=1e-12)
+                fixed[stage, state] = -1
+            fixed[stage, state] = rng.integers(2)
+
+
 def test_branch_and_bound_agrees_with_highs():
     rng = np.random.default_rng(2)
     branched = 0
@@ -56,22 +93,17 @@ def test_branch_and_bound_agrees_with_highs():
 
 def test_it_improves_on_cadp_where_cadp_is_not_the_best(monkeypatch):
     """From a poor incumbent the search still ends at the best policy."""
-    from beliefbound.planning import exact
-
     rng = np.random.default_rng(3)
-    monkeypatch.setattr(
-        exact, "cadp", lambda belief, **knobs: cadp(belief, **knobs | {"horizon": knobs["horizon"]}, restarts=False)
-    )
-    monkeypatch.setattr(exact.Ascent, "climb", lambda self, actions, start: _no_climb(self, actions))
+    monkeypatch.setattr(exact, "cadp", lambda belief, **knobs: cadp(belief, **knobs, restarts=False))
+    monkeypatch.setattr(exact.Ascent, "climb", lambda self, actions, start: no_climb(self, actions))
     for _ in range(20):
         p, r, w, p0, belief = random_problem(rng, (4, 2, 2), concentration=0.1)
         best, _ = best_memoryless_value(p, r, w, p0, 0.9, 3)
         assert best_memoryless(belief, discount=0.9, horizon=3).lower == pytest.approx(best, abs=1e-9)
 
 
-def _no_climb(ascent, actions):
-    from beliefbound.planning.cadp import Ascended
-
+def no_climb(ascent, actions):
+    """The policy as it stands, evaluated."""
     problem = (ascent.models.dense(), ascent.models.rewards, ascent.weights, ascent.discount, ascent.p0)
     scratch = np.empty(ascent.models.n_states), np.empty(ascent.models.n_states)
     rho = relax.value_of(*problem, actions, *scratch)

@@ -39,9 +39,9 @@ def solve_fixed(p, r, available, discount, fixed, last, m, v, q):
 def frontier(p, r, w, available, discount, p0, fixed, last, solved, q, new_q, b, next_b):
     """The bound of a node: exact rewards up to the frontier, then one action for all models there, then each its own.
 
-    Where every state that is met at a stage is fixed, occupancies are known. At the first stage where one is not, models
-    are weighed by them: `Σ_s max_a Σ_m b_m(s) q_m(s,a)`. `new_q` holds the values of models with `solved[m]` up to stage
-    `last`; all else is in `q`. `b[m,s]` and `next_b[m,s]` are scratch.
+    Where every state that is met at a stage is fixed, occupancies are known. At the first stage where one is not,
+    models are weighed by them: `Σ_s max_a Σ_m b_m(s) q_m(s,a)`. `new_q` holds the values of models with `solved[m]`
+    up to stage `last`; all else is in `q`. `b[m,s]` and `next_b[m,s]` are scratch.
     """
     n_models, n_states, n_actions = r.shape
     for m in range(n_models):
