@@ -17,16 +17,19 @@ Cost of a stage: `M·S·A·S` multiply-adds (`nnz` for csr). Nothing is allocate
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.simd import backup_block_4, backup_block_8, backup_block_16, copy_block_8
+
 _OPTIONS = {"cache": True, "nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, nogil=True)
 def sweep_lanes(p, r, w, available, discount, v, q, vbar, actions, out):
     """One fused stage. `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]` in; `out[s,m]`, `vbar[s]`, `actions[s]` written.
 
-    `q[a,m]` is scratch. Returns `Σ_s |Σ_m w V_new − vbar_old|`, the change under the belief.
+    `q[a,m]` is scratch. Returns `Σ_s |Σ_m w V_new − vbar_old|`, the change under the belief. Models go eight, four
+    and one at a time.
     """
-    n_states, n_actions, _, n_models = p.shape
+    n_states, n_actions, n_next, n = p.shape
     change = 0.0
     for s in range(n_states):
         best = -np.inf
@@ -34,30 +37,58 @@ def sweep_lanes(p, r, w, available, discount, v, q, vbar, actions, out):
         for a in range(n_actions):
             if not available[s, a]:
                 continue
-            row = q[a]
-            for m in range(n_models):
-                row[m] = 0.0
-            for t in range(n_states):
-                pt = p[s, a, t]
-                vt = v[t]
-                for m in range(n_models):
-                    row[m] += pt[m] * vt[m]
-            reward = r[s, a]
+            row = s * n_actions + a
+            first = row * n_next * n
             total = 0.0
-            for m in range(n_models):
-                value = reward[m] + discount * row[m]
-                row[m] = value
+            m = 0
+            while m + 16 <= n:
+                total += backup_block_16(p, first + m, v, m, n_next, n, r, row * n + m, discount, w, q, a * n + m)
+                m += 16
+            if m + 8 <= n:
+                total += backup_block_8(p, first + m, v, m, n_next, n, r, row * n + m, discount, w, q, a * n + m)
+                m += 8
+            if m + 4 <= n:
+                total += backup_block_4(p, first + m, v, m, n_next, n, r, row * n + m, discount, w, q, a * n + m)
+                m += 4
+            while m < n:
+                expected = 0.0
+                for t in range(n_next):
+                    expected += p[s, a, t, m] * v[t, m]
+                value = r[s, a, m] + discount * expected
+                q[a, m] = value
                 total += w[m] * value
+                m += 1
             if total > best:
                 best = total
                 chosen = a
         actions[s] = chosen
-        new = out[s]
-        for m in range(n_models):
-            new[m] = q[chosen, m]
+        m = 0
+        while m + 8 <= n:
+            copy_block_8(q, chosen * n + m, out, s * n + m)
+            m += 8
+        while m < n:
+            out[s, m] = q[chosen, m]
+            m += 1
         change += abs(best - vbar[s])
         vbar[s] = best
     return change
+
+
+@njit(cache=True, nogil=True)
+def settle_lanes(p, r, w, available, discount, even, odd, side, q, vbar, actions, sweeps, tolerance):
+    """At most `sweeps` stages, stopping after one that changes `vbar` by less than `tolerance` in sum.
+
+    Values go to and fro between `even[s,m]` and `odd[s,m]`; `side` says which holds the present ones. Returns the
+    number of stages made; the side has changed if it is odd.
+    """
+    for k in range(sweeps):
+        if (side + k) % 2 == 0:
+            change = sweep_lanes(p, r, w, available, discount, even, q, vbar, actions, odd)
+        else:
+            change = sweep_lanes(p, r, w, available, discount, odd, q, vbar, actions, even)
+        if change < tolerance:
+            return k + 1
+    return sweeps
 
 
 @njit(**_OPTIONS)
