@@ -1,7 +1,7 @@
 """The command line: parse, call one function, print. Heavy imports happen inside commands, so `--help` is instant."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -50,6 +50,7 @@ def paper(
     with _loading():
         from beliefbound.paper.published import SAMPLES
         from beliefbound.paper.reproduce import paper_spec, reproduce
+        from beliefbound.paper.table1 import table1_rows
 
     samples = tuple(n) if n else SAMPLES
     spec = paper_spec(runs=runs, seed=seed, samples=samples)
@@ -57,18 +58,7 @@ def paper(
         result = reproduce(
             out, runs=runs, seed=seed, samples=samples, threads=threads, repair=repair, progress=progress, say=say
         )
-    columns = {
-        "model": "model",
-        "total_reward": "total",
-        "paper_total": "paper",
-        "ci_low": "95% from",
-        "ci_high": "to",
-        "utility": "utility",
-        "paper_utility": "paper utility",
-        "p10": "80% from",
-        "p90": "to ",
-    }
-    _table("Table 1: Chain, 1000 steps", result.table.select(columns).rename(columns))
+    _print_table("Table 1: Chain, 1000 steps", *table1_rows(result.table))
     print(f"report: {result.report}")
 
 
@@ -252,17 +242,22 @@ def _progress(spec: "Spec", out: Path) -> Iterator[tuple["Progress", Any]]:
 
 
 def _table(title: str, frame: "pl.DataFrame") -> None:
-    """Print a frame as a table: text left, numbers right."""
+    """Print a frame."""
+    _print_table(title, frame.columns, [[_cell(value) for value in row] for row in frame.iter_rows()])
+
+
+def _print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print formatted cells: the first column left, the others right; as wide as they need when nobody is looking."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title or None, title_justify="left")
-    for name, kind in frame.schema.items():
-        table.add_column(name, justify="right" if kind.is_numeric() else "left")
-    for row in frame.iter_rows():
-        table.add_row(*(_cell(value) for value in row))
-    console = Console()
-    console.print(table, width=max(console.width, 110) if not console.is_terminal else None)
+    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for k, name in enumerate(header):
+        table.add_column(name, justify="right" if k else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
 def _cell(value: object) -> str:

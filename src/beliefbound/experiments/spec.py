@@ -17,7 +17,7 @@ from beliefbound.envs import make_env
 from beliefbound.errors import BeliefboundError, FileError, ParameterError
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
-Seed = Annotated[int, msgspec.Meta(ge=0, lt=2**63)]
+Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -15,7 +15,7 @@ from beliefbound.io.atomic import write_aside
 from beliefbound.paper.figure1 import figure1
 from beliefbound.paper.figure2 import draw_distributions, draw_regret, regret_curve
 from beliefbound.paper.published import DISCOUNT, RUNS, SAMPLES, STEPS, STUCK_BELOW
-from beliefbound.paper.table1 import table1
+from beliefbound.paper.table1 import table1, table1_rows
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 from beliefbound.validation import check_count
 
@@ -110,7 +110,7 @@ def _page(folder: Path, frame: pl.DataFrame, table: pl.DataFrame, curve: pl.Data
                     f"The oracle, which knows the chain, earns {oracle.mean:.0f} ± {oracle.error:.1f} "
                     f"on the same noise.",
                 ],
-                [_table1_html(table)],
+                [Table(*table1_rows(table), "Highlighted rows were run here.", frozenset(range(len(ran))))],
             ),
             Section(
                 "Figure 2(a): regret against the number of sampled models",
@@ -157,32 +157,6 @@ def _page(folder: Path, frame: pl.DataFrame, table: pl.DataFrame, curve: pl.Data
             ),
         ],
     )
-
-
-def _number(value: object, digits: int = 0) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
-
-
-def _table1_html(table: pl.DataFrame) -> Table:
-    rows = []
-    for row in table.iter_rows(named=True):
-        ours = row["total_reward"] is not None
-        rows.append(
-            [
-                row["model"],
-                _number(row["total_reward"], 1),
-                _number(row["paper_total"]),
-                f"{row['ci_low']:.0f} – {row['ci_high']:.0f}" if ours else "",
-                f"{row['paper_ci_low']:.0f} – {row['paper_ci_high']:.0f}",
-                _number(row["utility"], 2),
-                _number(row["paper_utility"], 2),
-                f"{row['p10']:.0f} – {row['p90']:.0f}" if ours else "",
-                _number(row["z_total"], 1),
-            ]
-        )
-    header = ["model", "total", "paper", "95% interval", "paper", "utility", "paper", "80% of runs", "distance, s.e."]
-    ran = frozenset(i for i, row in enumerate(rows) if row[1])
-    return Table(header, rows, "Highlighted rows were run here.", ran)
 
 
 def _regret_html(curve: pl.DataFrame) -> Table:

@@ -57,3 +57,30 @@ def table1(frame: pl.DataFrame) -> pl.DataFrame:
         rows.append(row)
     numbers = (name for name in rows[0] if name != "model")
     return pl.DataFrame(rows, schema={"model": pl.String} | dict.fromkeys(numbers, pl.Float64))
+
+
+def table1_rows(table: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Header and formatted cells, ours beside the paper's."""
+
+    def number(value: float | None, digits: int = 0) -> str:
+        return "" if value is None else f"{value:.{digits}f}"
+
+    def interval(low: float | None, high: float | None) -> str:
+        return "" if low is None or high is None else f"{low:.0f}–{high:.0f}"
+
+    header = ["model", "total", "paper", "95% interval", "paper", "utility", "paper", "80% of runs", "s.e. apart"]
+    rows = [
+        [
+            row["model"],
+            number(row["total_reward"], 1),
+            number(row["paper_total"]),
+            interval(row["ci_low"], row["ci_high"]),
+            interval(row["paper_ci_low"], row["paper_ci_high"]),
+            number(row["utility"], 2),
+            number(row["paper_utility"], 2),
+            interval(row["p10"], row["p90"]),
+            number(row["z_total"], 1),
+        ]
+        for row in table.iter_rows(named=True)
+    ]
+    return header, rows
