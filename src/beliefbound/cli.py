@@ -202,7 +202,7 @@ def _closing(limit: float | None) -> Iterator[Any]:
 
 @contextmanager
 def _progress(spec: "Spec", out: Path) -> Iterator[tuple["Progress", Any]]:
-    """A bar over all runs that are still missing, with rate and time left; on Ctrl-C, how to continue."""
+    """A bar over all runs, those already there included, with rate and time left; on Ctrl-C, how to continue."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -213,6 +213,8 @@ def _progress(spec: "Spec", out: Path) -> Iterator[tuple["Progress", Any]]:
         TimeRemainingColumn,
     )
 
+    from beliefbound.experiments.run import n_missing
+
     columns = (
         TextColumn("{task.description:<22}"),
         BarColumn(),
@@ -222,7 +224,8 @@ def _progress(spec: "Spec", out: Path) -> Iterator[tuple["Progress", Any]]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bars:
-        task = bars.add_task("compiling", total=spec.runs * len(spec.cells()), rate="")
+        total = spec.runs * len(spec.cells())
+        task = bars.add_task("compiling", total=total, completed=total - n_missing(spec, out), rate="")
 
         def progress(cell: Any, runs: int) -> None:
             speed = bars.tasks[task].speed
@@ -234,7 +237,7 @@ def _progress(spec: "Spec", out: Path) -> Iterator[tuple["Progress", Any]]:
 
         try:
             yield progress, say
-            bars.update(task, description="done", completed=spec.runs * len(spec.cells()))
+            bars.update(task, description="done", completed=total)
         except KeyboardInterrupt:
             bars.stop()
             print(f"\nstopped; {out} keeps every finished run. Run the same command to continue.", file=sys.stderr)
@@ -248,11 +251,10 @@ def _table(title: str, frame: "pl.DataFrame") -> None:
 
 def _print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print formatted cells: the first column left, the others right; as wide as they need when nobody is looking."""
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(title=title or None, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for k, name in enumerate(header):
         table.add_column(name, justify="right" if k else "left", no_wrap=True)
     for row in rows:

@@ -110,7 +110,13 @@ def _page(folder: Path, frame: pl.DataFrame, table: pl.DataFrame, curve: pl.Data
                     f"The oracle, which knows the chain, earns {oracle.mean:.0f} ± {oracle.error:.1f} "
                     f"on the same noise.",
                 ],
-                [Table(*table1_rows(table), "Highlighted rows were run here.", frozenset(range(len(ran))))],
+                [
+                    Table(
+                        *table1_rows(table),
+                        "Highlighted rows were run here. U: utility. z: distance from the paper in joint standard errors.",
+                        frozenset(range(len(ran))),
+                    )
+                ],
             ),
             Section(
                 "Figure 2(a): regret against the number of sampled models",

@@ -60,7 +60,7 @@ def table1(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def table1_rows(table: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """Header and formatted cells, ours beside the paper's."""
+    """Header and formatted cells, ours beside the paper's; `U` is utility, `z` joint standard errors apart."""
 
     def number(value: float | None, digits: int = 0) -> str:
         return "" if value is None else f"{value:.{digits}f}"
@@ -68,7 +68,7 @@ def table1_rows(table: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
     def interval(low: float | None, high: float | None) -> str:
         return "" if low is None or high is None else f"{low:.0f}–{high:.0f}"
 
-    header = ["model", "total", "paper", "95% interval", "paper", "utility", "paper", "80% of runs", "s.e. apart"]
+    header = ["model", "total", "paper", "95% CI", "paper", "U", "paper", "80% runs", "z"]
     rows = [
         [
             row["model"],
