@@ -153,23 +153,30 @@ def bound(
 
 
 @app.command()
-def agents() -> None:
-    """List the agents and their parameters."""
+def agents(name: Annotated[str | None, typer.Argument(help="Show this agent's parameters.")] = None) -> None:
+    """List the agents, or the parameters of one.
+
+    Parameters follow the name: `mcbrl:n=8,schedule=constant,interval=20`.
+    """
     with _loading():
+        from beliefbound.agents import agent_parameters
         from beliefbound.agents import agents as known
-    _names(known())
+    _names(agent_parameters(name) if name else known())
 
 
 @app.command()
 def envs() -> None:
-    """List the environments and their parameters."""
+    """List the environments and their parameters.
+
+    Values follow the name in this order, or as key=value: `grid:10`, `garnet:50,4,5,seed=3`.
+    """
     with _loading():
         from beliefbound.envs import environments
     _names(environments())
 
 
 def _names(known: dict[str, str]) -> None:
-    width = max(map(len, known))
+    width = max(map(len, known), default=0)
     for name, text in known.items():
         print(f"{name:<{width}}  {text}")
 

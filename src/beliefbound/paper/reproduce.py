@@ -113,7 +113,7 @@ def _page(folder: Path, frame: pl.DataFrame, table: pl.DataFrame, curve: pl.Data
                 [
                     Table(
                         *table1_rows(table),
-                        "Highlighted rows were run here. U: utility. z: distance from the paper in joint standard errors.",
+                        "Highlighted rows were run here. U: utility; z: joint standard errors from the paper.",
                         frozenset(range(len(ran))),
                     )
                 ],
