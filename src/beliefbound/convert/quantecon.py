@@ -60,6 +60,10 @@ def to_quantecon(mdp: MDP, *, discount: float) -> Any:
     Args:
       mdp: any; state-dependent action sets are kept.
       discount: in [0, 1); `DiscreteDP` solves discounted problems only.
+
+    >>> ddp = to_quantecon(MDP([[[0.0, 1.0]], [[1.0, 0.0]]], [[1.0], [0.0]]), discount=0.5)
+    >>> ddp.solve(method="policy_iteration").v.round(3).tolist()
+    [1.333, 0.667]
     """
     discount = check_discount(discount, None)
     try:

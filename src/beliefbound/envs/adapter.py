@@ -99,6 +99,11 @@ def from_gymnasium_env(env: Any, *, reward_range: tuple[float, float] | None = N
       env: a `gymnasium.Env`. An environment with a `P` table can instead become an `MDP` (`convert.from_gymnasium`) and
         then an `Environment` that compiled code plays (`environment_from_mdp`).
       reward_range: bounds on its rewards, needed by beliefs that scale them.
+
+    >>> import gymnasium
+    >>> env = from_gymnasium_env(gymnasium.make("FrozenLake-v1", is_slippery=False), reward_range=(0.0, 1.0))
+    >>> env.reset(seed=0), env.step(1)
+    (0, Step(reward=0.0, next_state=4, terminated=False, truncated=False))
     """
     return DiscreteEnv(env, reward_range=reward_range)
 

@@ -34,6 +34,11 @@ class Environment:
         are not meant to be played.
       reward_range: `(low, high)`, bounds on realised rewards; a Beta belief sees `(reward − low) / (high − low)`.
       discount: the one usually used with it.
+
+    >>> from beliefbound.envs import make_env
+    >>> chain = make_env("chain")
+    >>> chain.mdp.rewards[4].round(1).tolist(), chain.outcomes.reward[4, 1].tolist()  # expected; intended move, slip
+    ([3.6, 8.4], [10.0, 2.0])
     """
 
     name: str

@@ -1,0 +1,57 @@
+"""Confidence bounds for the mean of bounded samples that stay valid however often one looks.
+
+Samples `X_i` in [0, 1] with conditional mean `μ`. For a guess `m ≤ μ`... a gambler who bets that the mean exceeds `m` has capital
+`K_n(m) = Π_i (1 + λ_i (X_i − m))`, with stakes `0 ≤ λ_i ≤ 1/(2m)` that depend on earlier samples only. At `m = μ` the capital is a
+non-negative martingale, so by Ville's inequality it *ever* reaches `1/α` with probability at most `α`. Every `m` at which it has done so
+is refuted, and `K_n(m)` falls as `m` rises: the refuted `m` form an interval from 0, whose end is a lower bound for `μ` at all `n`
+at once (Waudby-Smith & Ramdas 2024). Stakes `λ_i = sqrt(2 ln(1/α) / (N_i v_{i−1}))`, with `v` the variance seen so far and `N_i` the next power of
+two at which the bound is meant to be read, make it about `sqrt(2 v ln(1/α) / n)` wide: the range enters only through the first few samples.
+"""
+
+import math
+
+import numpy as np
+
+from beliefbound.errors import ParameterError
+from beliefbound.validation import FloatArray
+
+
+def mean_at_least(samples: FloatArray, *, low: float, high: float, alpha: float) -> float:
+    """A number that the mean of independent samples in `[low, high]` exceeds with probability `1 − alpha`, at all `n` at once.
+
+    >>> x = np.tile([0.4, 0.6], 500)
+    >>> round(mean_at_least(x, low=0.0, high=1.0, alpha=0.025), 2)
+    0.49
+    """
+    if not 0.0 < alpha < 1.0:
+        raise ParameterError(f"alpha is {alpha}; it must lie strictly between 0 and 1")
+    if len(samples) == 0 or high <= low:
+        return low
+    x = (np.asarray(samples, dtype=np.float64) - low) / (high - low)
+    if x.min() < -1e-9 or x.max() > 1.0 + 1e-9:
+        raise ParameterError(f"samples span {samples.min():g} to {samples.max():g}, outside {low:g} to {high:g}")
+    x = np.clip(x, 0.0, 1.0)
+    n = len(x)
+    i = np.arange(n)
+    before = np.concatenate([[0.5], (0.5 + np.cumsum(x)[:-1]) / (i[1:] + 1.0)])  # running means, one step behind
+    spread = np.concatenate([[0.25], (0.25 + np.cumsum((x - before) ** 2)[:-1]) / (i[1:] + 1.0)])
+    goal = np.exp2(np.ceil(np.log2(i + 1.0) + 1e-12))
+    stakes = np.sqrt(2.0 * math.log(1.0 / alpha) / (np.maximum(goal, 16.0) * spread))
+    target = math.log(1.0 / alpha)
+
+    def refuted(m: float) -> bool:
+        gains = np.log1p(np.minimum(stakes, 0.5 / m) * (x - m))
+        return bool(np.cumsum(gains).max() >= target)
+
+    left, right = 0.0, float(x.mean())
+    for _ in range(60):
+        middle = 0.5 * (left + right)
+        if middle <= left or middle >= right:
+            break
+        left, right = (middle, right) if refuted(middle) else (left, middle)
+    return low + left * (high - low)
+
+
+def mean_at_most(samples: FloatArray, *, low: float, high: float, alpha: float) -> float:
+    """As `mean_at_least`, from the other side."""
+    return -mean_at_least(-np.asarray(samples, dtype=np.float64), low=-high, high=-low, alpha=alpha)

@@ -1,0 +1,183 @@
+"""A finite belief as the arrays of `kernels.graph`: outcome rows, leaf values from above, a pool of policies from below.
+
+*Outcome rows.* What a step reveals is the next state and, by the belief's reward signal, something of the reward: nothing when
+rewards are known or unobserved, the group of models that pay the same when they are deterministic, success or failure when they are
+Bernoulli. Outcomes that no model allows are left out.
+
+*From above.* `Q_m ≥ Q*_m` with `Q_m ≥ r_m + γ P_m max Q_m`, so that QMDP falls under its own backups. With a horizon: backwards
+induction, one table a stage. Without: sweeps `V' = TV` from any `V`, then `V' + γ/(1−γ) max(V' − V)` (MacQueen), which has
+both properties whenever the sweeps stop.
+
+*From below.* The exact value on each model of MMBI, CADP, the expected MDP's policy and the optimal policies of the likeliest models.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.errors import ParameterError
+from beliefbound.evaluation import solve_each
+from beliefbound.kernels import sweep
+from beliefbound.kernels.graph import Problem
+from beliefbound.kernels.lookahead import values_from_above
+from beliefbound.kernels.random import seed_stream
+from beliefbound.models import ModelSet
+from beliefbound.planning.cadp import cadp
+from beliefbound.planning.expected import expected_mdp_policy
+from beliefbound.planning.mmbi import mmbi
+from beliefbound.planning.optimal import optimal_values
+from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.validation import FloatArray, IntArray
+
+FOREVER = 1 << 60
+MAX_BYTES = 2 << 30
+_OWN_POLICIES = 6
+_SWEEPS = 2000
+_CADP_WORK = 10_000_000
+
+
+def problem_of(
+    belief: FiniteBelief,
+    *,
+    discount: float,
+    horizon: int | None,
+    stages: int,
+    policies: Sequence[Policy],
+    drop: float = 0.0,
+    mix: float = 0.5,
+) -> Problem:
+    """The arrays for nodes up to stage `stages`."""
+    like, arrive, first, _ = outcome_rows(belief)
+    stages = 0 if horizon is None else min(stages + 1, horizon)
+    models = belief.models
+    words = np.arange(len(arrive), dtype=np.uint64)
+    return Problem(
+        like=like,
+        arrive=arrive,
+        first=first,
+        reward=np.array(models.rewards),
+        available=np.array(models.available),
+        q=optimal_from_above(models, discount, horizon, stages),
+        v=_pool_values(policies, models, discount, horizon, stages),
+        keys=np.array([seed_stream(words[i : i + 1])[0] for i in range(len(words))], dtype=np.uint64),
+        discount=float(discount),
+        horizon=FOREVER if horizon is None else horizon,
+        drop=float(drop),
+        mix=float(mix),
+    )
+
+
+def outcome_rows(belief: FiniteBelief) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+    """`like[m,k]`, `arrive[k]`, `first[s,a+1]`, and the reward that row `k` shows (NaN where none is seen)."""
+    if belief.reward_signal == "continuous":
+        raise ParameterError(
+            "rewards are continuous, so a step has no finite set of outcomes; use E max or QMDP (`upper_bound`)"
+        )
+    models = belief.models
+    p, r = models.dense(), models.rewards
+    n_models, n_states, n_actions, _ = p.shape
+    first = np.zeros((n_states, n_actions + 1), dtype=np.int64)
+    columns, arrive, seen = [], [], []
+    rows, nbytes = 0, 0
+    for s in range(n_states):
+        first[s, 0] = rows
+        for a in range(n_actions):
+            if models.available[s, a]:
+                for reward, chance in _reward_outcomes(belief, r[:, s, a]):
+                    joint = p[:, s, a, :] * chance[:, None]
+                    possible = np.flatnonzero((joint > 0.0).any(axis=0))
+                    columns.append(joint[:, possible])
+                    arrive.append(possible)
+                    seen.append(np.full(len(possible), reward))
+                    rows += len(possible)
+                    nbytes += 8 * n_models * len(possible)
+                    if nbytes > MAX_BYTES:
+                        raise ParameterError(
+                            f"{n_models} models have more than {rows} distinct outcomes, over {MAX_BYTES >> 30} GiB; "
+                            f"use fewer models, or E max and QMDP (`upper_bound`)"
+                        )
+            first[s, a + 1] = rows
+    like = np.ascontiguousarray(np.concatenate(columns, axis=1))
+    return like, np.concatenate(arrive).astype(np.int64), first, np.concatenate(seen)
+
+
+def _reward_outcomes(belief: FiniteBelief, means: FloatArray) -> list[tuple[float, FloatArray]]:
+    """What may be seen of a reward, and its probability under each model."""
+    if belief.reward_signal == "deterministic":
+        return [(float(x), (means == x).astype(np.float64)) for x in np.unique(means)]
+    if belief.reward_signal == "bernoulli":
+        low, high = belief.reward_range
+        chance = (means - low) / (high - low)
+        return [(high, chance), (low, 1.0 - chance)]
+    return [(np.nan, np.ones_like(means))]
+
+
+def optimal_from_above(models: ModelSet, discount: float, horizon: int | None, stages: int) -> FloatArray:
+    """`[stage,m,s,a]`, zero where unavailable: stages `0..stages` of a finite horizon, one stage when infinite."""
+    shape = models.rewards.shape
+    q = np.empty_like(models.rewards)
+    if horizon is None:
+        values = np.empty(shape[:2])
+        scale = max(abs(x) for x in models.reward_range) / (1.0 - discount)
+        epsilon = 1e-9 * max(scale, 1e-300)
+        values_from_above(models.dense(), models.rewards, models.available, discount, epsilon, _SWEEPS, values)
+        models.backup(values, discount, q)
+        q[:, ~models.available] = 0.0
+        return q[None].copy()
+    values = np.zeros(shape[:2])
+    kept = np.zeros((stages + 1, *shape))
+    for k in range(horizon - 1, -1, -1):
+        models.backup(values, discount, q)
+        sweep.best_values(q, models.available, values)
+        if k <= stages:
+            kept[k] = np.where(models.available, q, 0.0)
+    return kept
+
+
+def stage_values(policy: Policy, models: ModelSet, discount: float, horizon: int | None, stages: int) -> FloatArray:
+    """`[stage,m,s]`: the exact value on each model of what remains of a policy from each stage on."""
+    chances = policy.chances(models.n_actions)
+    if horizon is None:
+        if isinstance(policy, MemorylessPolicy):
+            raise ParameterError("a time-indexed policy has no value without a horizon; pass its first step")
+        return solve_each(np.broadcast_to(chances, models.rewards.shape), models, discount)[None]
+    values = np.zeros(models.rewards.shape[:2])
+    kept = np.zeros((stages + 1, *values.shape))
+    q = np.empty_like(models.rewards)
+    for k in range(horizon - 1, -1, -1):
+        models.backup(values, discount, q)
+        sweep.follow(q, chances if chances.ndim == 2 else chances[k], values)
+        if k <= stages:
+            kept[k] = values
+    return kept
+
+
+def _pool_values(
+    policies: Sequence[Policy], models: ModelSet, discount: float, horizon: int | None, stages: int
+) -> FloatArray:
+    if not policies:
+        return np.empty((1, models.n_models, models.n_states, 0))
+    values = [stage_values(policy, models, discount, horizon, stages) for policy in policies]
+    return np.ascontiguousarray(np.stack(values, axis=-1))
+
+
+def policy_pool(belief: FiniteBelief, *, discount: float, horizon: int | None, initial: FloatArray) -> list[Policy]:
+    """Memoryless policies worth having at the leaves: MMBI, CADP, the expected MDP's, those of the likeliest models."""
+    pool: list[Policy] = [
+        mmbi(belief, discount=discount, horizon=horizon).policy,
+        expected_mdp_policy(belief, discount=discount, horizon=horizon).policy,
+    ]
+    if belief.n_models * belief.n_states**2 * belief.n_actions * (horizon or 100) <= _CADP_WORK:
+        pool.append(cadp(belief, discount=discount, horizon=horizon, initial=initial).policy)
+    likely = np.argsort(-belief.weights, kind="stable")[:_OWN_POLICIES]
+    chosen = FiniteBelief.of(
+        belief.models.select(likely), reward_signal=belief.reward_signal, reward_range=belief.reward_range
+    )
+    own = optimal_values(chosen, discount=discount, horizon=horizon).actions
+    pool += [StationaryPolicy(actions) for actions in own]
+    distinct: list[Policy] = []
+    for policy in pool:
+        if policy not in distinct:
+            distinct.append(policy)
+    return distinct

@@ -1,0 +1,306 @@
+"""Certificates on a belief graph: exact bounds by search, tighter ones by information relaxation.
+
+A `Certifier` holds the belief graph of `kernels.graph` for one finite belief.
+
+1. *Search* (`grow`). Nodes are added where the gap at the root comes from; `lower` and `upper` at the root are exact bounds at any time.
+2. *Information relaxation* (`settle`, then `sample`). With the graph's upper values `W` as penalty and control variate, a scenario
+   `U` of uniforms gives two costs with `0 ≤ c⁺(U) ≤ c⁻(U)`:
+   `W(root) − E c⁺ ≥ V*` and `W(root) − E c⁻ = value of the graph's policy ≤ V*`. Their means are read off with the confidence bounds of
+   `bounds.betting`, which hold at all sample sizes at once. The interval is on the costs, not on the values: what the graph has
+   proven is not sampled again. `E (c⁻ − c⁺)` bounds how far the policy is from Bayes-optimal.
+
+Costs are bounded, as betting demands: `c⁺` is clipped (which only raises the upper bound), and a policy that has lost more than a stop
+settles for what is proven where it stands, so `c⁻` is at most the stop plus two gaps; a gap is at most
+`min_π max_{m,s} V*_m(s) − V^π_m(s)`.
+
+Scenarios are addresses (`kernels.random`) and are run in blocks of fixed size, each from the settled graph, so the numbers do not depend on
+the number of threads.
+"""
+
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.bounds.betting import mean_at_least, mean_at_most
+from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.problem import policy_pool, problem_of
+from beliefbound.bounds.simple import effective_horizon, start_of
+from beliefbound.kernels import graph as kernel
+from beliefbound.kernels.graph import Graph, Problem
+from beliefbound.kernels.relaxation import run_block
+from beliefbound.policy import Policy
+from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_probability
+
+BLOCK = 64
+_GRAPH_BYTES = 1 << 30
+_TABLE_BYTES = 1 << 28
+_LEAF = 2e-5  # a scenario ends where what is left to gain is this share of the value at the root
+_MAX_STAGE = 1000
+
+
+def available_threads() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Costs(NamedTuple):
+    """Costs of scenarios, measured downwards from the root's upper value: `above[i] ≤ below[i]`."""
+
+    above: FloatArray
+    below: FloatArray
+    nodes: IntArray
+
+
+class Certifier:
+    """The belief graph of one finite belief, and what can be proven on it. Internal to `bounds`."""
+
+    def __init__(
+        self,
+        belief: FiniteBelief,
+        *,
+        discount: float,
+        horizon: int | None,
+        initial: FloatArray | int | None = None,
+        policies: Sequence[Policy] | None = None,
+        core_nodes: int = 200_000,
+        max_nodes: int = 2000,
+        drop: float = 0.0,
+        mix: float = 0.25,
+    ) -> None:
+        self.belief, self.horizon = belief, horizon
+        self.discount = check_discount(discount, horizon)
+        self.start = start_of(belief, initial)
+        self.max_nodes = check_count(max_nodes, "max_nodes")
+        if policies is None:
+            policies = policy_pool(belief, discount=discount, horizon=horizon, initial=self.start)
+        self.policies = list(policies)
+        low, high = belief.models.reward_range
+        self.span = (high - low) * effective_horizon(self.discount, horizon)
+        self.depth = self._depth()
+        self.problem: Problem = problem_of(
+            belief,
+            discount=self.discount,
+            horizon=horizon,
+            stages=self.depth,
+            policies=self.policies,
+            drop=drop,
+            mix=mix,
+        )
+        rows = int((self.problem.first[:, -1] - self.problem.first[:, 0]).max())
+        each = 28 * rows + 16 * belief.n_actions + 120 + 12 * belief.n_models
+        self.core_nodes = int(min(core_nodes, max(64, _GRAPH_BYTES // each)))
+        extra = int(min(BLOCK * max_nodes, max(4 * max_nodes, _GRAPH_BYTES // each)))
+        self._capacity = self.core_nodes + extra + belief.n_states
+        self.graph: Graph = kernel.new_graph(self.problem, self._capacity, self._capacity * belief.n_models)
+        self.states = np.flatnonzero(self.start)
+        self.weights = self.start[self.states]
+        self.roots = np.array([kernel.add_root(self.problem, self.graph, belief.weights, s) for s in self.states])
+        self._copies: list[Graph] = []
+        self.tolerance = _LEAF * max(abs(self.upper), abs(self.lower), 1e-12)
+
+    def _depth(self) -> int:
+        if self.span == 0.0:
+            return 1
+        depth = _MAX_STAGE
+        if self.discount < 1.0:
+            depth = math.ceil(math.log(0.1 * _LEAF) / math.log(max(self.discount, 1e-6)))
+        if self.horizon is not None:
+            shape = self.belief.models.rewards.size
+            kept = max(8, _TABLE_BYTES // (8 * shape * (1 + len(self.policies) // self.belief.n_actions)))
+            depth = min(depth, self.horizon, int(kept))
+        return max(1, min(depth, _MAX_STAGE))
+
+    @property
+    def n_nodes(self) -> int:
+        return int(self.graph.size[2] or self.graph.size[0])
+
+    @property
+    def slack(self) -> float:
+        """What forgetting models of negligible weight can change: at most three times `drop · span` a stage, discounted."""
+        return 3.0 * self.problem.drop * self.span * effective_horizon(self.discount, self.horizon)
+
+    @property
+    def lower(self) -> float:
+        return float(self.weights @ self.graph.lower[self.roots]) - self.slack
+
+    @property
+    def upper(self) -> float:
+        return float(self.weights @ self.graph.upper[self.roots]) + self.slack
+
+    def grow(self, nodes: int, tolerance: float = 0.0) -> bool:
+        """Search until the graph has `nodes` nodes or the gap is at most `tolerance`; false when it can grow no further."""
+        room = min(nodes, self.core_nodes) - self.n_nodes
+        if room <= 0:
+            return self.n_nodes < self.core_nodes
+        return bool(kernel.grow(self.problem, self.graph, self.weights, self.roots, tolerance, self.depth - 1, room))
+
+    def settle(self) -> None:
+        """Freeze the graph's values; searching may go on after `reopen`."""
+        kernel.settle(self.problem, self.graph)
+        self._copies = []
+
+    def reopen(self) -> None:
+        """Let the graph grow again."""
+        self.graph.size[2:] = 0
+
+    def widest(self) -> float:
+        """The largest gap any belief can have: `min_π max_{m,s} V*_m(s) − V^π_m(s)`, over all stages."""
+        v, q = self.problem.v, self.problem.q
+        best = np.where(self.problem.available, q, -np.inf).max(axis=-1, keepdims=True)
+        gaps: FloatArray = (best - v).max(axis=(1, 2))
+        return float(max(0.0, gaps.min(axis=-1).max()))
+
+    def sample(
+        self, address: FloatArray, first: int, count: int, *, clip: float, stop: float, threads: int | None = None
+    ) -> Costs:
+        """Scenarios `first … first + count`; `first` and `count` are multiples of `BLOCK`."""
+        costs, nodes = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
+        workers = min(threads or available_threads(), max(1, count // BLOCK))
+        while len(self._copies) < workers - 1:
+            self._copies.append(self.copy())
+        graphs = [self.graph, *self._copies[: workers - 1]]
+
+        def work(worker: int) -> None:
+            for block in range(worker * BLOCK, count, workers * BLOCK):
+                run_block(
+                    self.problem,
+                    graphs[worker],
+                    self.weights,
+                    self.roots,
+                    address,
+                    first + block,
+                    self.depth,
+                    self.tolerance,
+                    self.max_nodes,
+                    clip,
+                    stop,
+                    costs[block : block + BLOCK],
+                    nodes[block : block + BLOCK],
+                )
+
+        if workers == 1:
+            work(0)
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                list(pool.map(work, range(workers)))
+        return Costs(costs[:, 0], costs[:, 1], nodes)
+
+    def copy(self) -> Graph:
+        """The settled graph, apart from this one."""
+        source = self.graph
+        copy = kernel.new_graph(self.problem, self._capacity, len(source.weight))
+        n, entries = int(source.size[2]), int(source.size[3])
+        for name, mine, theirs in zip(Graph._fields, copy, source, strict=True):
+            if name in ("size", "table"):
+                mine[:] = theirs
+            elif name in ("model", "weight"):
+                mine[:entries] = theirs[:entries]
+            elif name == "begin":
+                mine[: n + 1] = theirs[: n + 1]
+            elif name not in ("slots", "links", "sums"):
+                mine[:n] = theirs[:n]
+        return copy
+
+
+class Relaxed(NamedTuple):
+    """`lower` and `upper` bound the Bayes-optimal value; `regret` bounds how far the adaptive policy is from it. Each
+    holds with the error split between them, so all three hold together with the confidence asked for."""
+
+    lower: Bound
+    upper: Bound
+    regret: Bound
+
+
+def read_costs(certifier: Certifier, costs: Costs, *, alpha: float, clip: float, stop: float) -> Relaxed:
+    """The three bounds from scenarios of a settled certifier; together they fail with probability at most `alpha`."""
+    top = certifier.upper
+    ceiling = stop + 2.0 * certifier.widest() + 2.0 * certifier.tolerance
+    each = alpha / 3.0
+    n = len(costs.above)
+    low = mean_at_most(costs.below, low=0.0, high=ceiling, alpha=each)
+    high = mean_at_least(costs.above, low=0.0, high=clip, alpha=each)
+    regret = mean_at_most(costs.below - costs.above, low=0.0, high=ceiling, alpha=each)
+    shape = f"{n} scenarios on a graph of {certifier.n_nodes} beliefs; betting interval"
+    slack = certifier.slack
+    common = {"exact": False, "confidence": 1.0 - each, "n_samples": n}
+    mean_low, mean_high = float(costs.below.mean()), float(costs.above.mean())
+    return Relaxed(
+        Bound(
+            top - 2.0 * slack - low,
+            "lower",
+            f"adaptive policy, {shape}",
+            estimate=top - 2.0 * slack - mean_low,
+            **common,  # type: ignore[arg-type]
+        ),
+        Bound(
+            top - high,
+            "upper",
+            f"information relaxation, {shape}",
+            estimate=top - mean_high,
+            **common,  # type: ignore[arg-type]
+        ),
+        Bound(
+            regret + 2.0 * slack,
+            "upper",
+            f"gap of the adaptive policy, {shape}",
+            estimate=mean_low - mean_high + 2.0 * slack,
+            **common,  # type: ignore[arg-type]
+        ),
+    )
+
+
+def limits(certifier: Certifier, pilot: Costs) -> tuple[float, float]:
+    """`(clip, stop)` chosen on pilot scenarios: far enough out to be met almost never."""
+    reach = 4.0 * float(pilot.below.max(initial=0.0)) + certifier.tolerance
+    clip = max(2.0 * float(pilot.above.max(initial=0.0)), certifier.tolerance)
+    return clip, min(reach, certifier.span) or certifier.tolerance
+
+
+def relaxation(
+    belief: FiniteBelief,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+    nodes: int = 1000,
+    max_nodes: int = 2000,
+    scenarios: int = 4096,
+    confidence: float = 0.95,
+    rng: np.random.Generator,
+    threads: int | None = None,
+) -> Relaxed:
+    """Information-relaxation upper bound and adaptive-policy lower bound of a finite belief, on common scenarios.
+
+    Args:
+      nodes: beliefs in the graph whose values serve as penalty and control variate; 1 leaves QMDP one step ahead.
+      max_nodes: cap on beliefs expanded in one scenario; a capped scenario is still valid.
+      scenarios: number of scenarios, rounded up to a multiple of 64; as many blocks again of 64 as a pilot.
+      confidence: with which all three bounds hold together.
+
+    >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
+    >>> bounds = relaxation(belief, discount=0.5, scenarios=64, rng=np.random.default_rng(0))
+    >>> round(bounds.upper.value - bounds.lower.value, 2)
+    0.0
+    """
+    alpha = 1.0 - check_probability(confidence, "confidence")
+    certifier = Certifier(
+        belief,
+        discount=discount,
+        horizon=horizon,
+        initial=initial,
+        core_nodes=check_count(nodes, "nodes"),
+        max_nodes=max_nodes,
+    )
+    certifier.grow(nodes)
+    certifier.settle()
+    address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
+    blocks = -(-check_count(scenarios, "scenarios") // BLOCK)
+    pilot = certifier.sample(np.append(address, np.uint64(0)), 0, BLOCK, clip=np.inf, stop=np.inf, threads=threads)
+    clip, stop = limits(certifier, pilot)
+    costs = certifier.sample(np.append(address, np.uint64(1)), 0, blocks * BLOCK, clip=clip, stop=stop, threads=threads)
+    return read_costs(certifier, costs, alpha=alpha, clip=clip, stop=stop)

@@ -1,0 +1,440 @@
+"""The graph of beliefs that can be reached from a finite belief, with a lower and an upper value at every node.
+
+A node is a pair (state, posterior weights over models); it is determined by the *counts* of outcomes seen on the way, in
+whatever order, so histories with equal counts share one node. An outcome of a step is a next state together with what
+the agent sees of the reward. Outcome rows `k` of the pair `(s,a)` are `first[s,a] ≤ k < first[s,a+1]`, `like[m,k]` is
+their likelihood under model `m` and `arrive[k]` their next state. With unnormalised `b^k_m = b_m like[m,k]`,
+
+    upper(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k upper(b^k, arrive_k)      leaves: QMDP,   max_a Σ_m b_m Q*_m(s,a)
+    lower(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k lower(b^k, arrive_k)      leaves: α-pool, max_π Σ_m b_m V^π_m(s)
+
+and both hold at every node however much of the graph has been built: `lower ≤ V* ≤ upper`. `grow` builds it where the
+gap at the root comes from (the search of HSVI, Smith & Simmons 2004, on a belief MDP whose hidden part never changes).
+
+Nodes are found again by a 64-bit key, the start's plus the sum of random words per outcome seen. Two different nodes share a
+key with probability 2⁻⁶⁴ a pair; states and stages are compared as well.
+
+A node keeps only the models that still have weight. With `drop > 0` it also forgets models whose weights sum to at most
+`drop`; `V*` at the node then moves by at most `drop` times the span of values, and callers add that to what they report.
+
+Layout is models first (`like[m,k]`, `q[stage,m,s,a]`, `v[stage,m,s,policy]`): everything about one model at one state is a few
+cache lines, so nodes with few models left are cheap. Cost of a node: `models left · rows · (A + |pool|)` multiply-adds.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
+
+
+class Problem(NamedTuple):
+    """A finite belief's models as outcome rows, and the leaf values. Stage axes have length 1 when nothing depends on it."""
+
+    like: np.ndarray  # [m,k]
+    arrive: np.ndarray  # [k]
+    first: np.ndarray  # [s,a+1]
+    reward: np.ndarray  # [m,s,a]
+    available: np.ndarray  # [s,a]
+    q: np.ndarray  # [stage,m,s,a]: from above, each model solved on its own
+    v: np.ndarray  # [stage,m,s,policy]: from below, exact values of policies
+    keys: np.ndarray  # uint64 [k]
+    discount: float
+    horizon: int  # decisions; a huge number when infinite
+    drop: float
+    mix: float  # the policy maximises (1 − mix) · lower + mix · upper look-ahead
+
+
+class Graph(NamedTuple):
+    """Nodes in arrays of fixed capacity; `size` counts what is used."""
+
+    size: np.ndarray  # int64 [nodes, entries, nodes frozen, entries frozen, logged slots, logged links]
+    state: np.ndarray  # int64 [n]
+    stage: np.ndarray  # int64 [n]
+    key: np.ndarray  # uint64 [n]
+    begin: np.ndarray  # int64 [n+1]: entries of node i are begin[i] .. begin[i+1]
+    model: np.ndarray  # int32 [entry]
+    weight: np.ndarray  # float64 [entry]
+    upper: np.ndarray  # [n]
+    lower: np.ndarray  # [n]
+    reward: np.ndarray  # [n,a]
+    prob: np.ndarray  # [n,row]
+    above: np.ndarray  # [n,row]: upper value of the child
+    below: np.ndarray  # [n,row]: lower value of the child
+    child: np.ndarray  # int32 [n,row], −1 where not built
+    loss: np.ndarray  # [n,a]: upper − (r + γ Σ p above) ≥ 0, set by `settle` and afterwards
+    action: np.ndarray  # int32 [n]: what the policy does
+    share: np.ndarray  # [n]: largest contribution of one leaf to the node's gap
+    stamp: np.ndarray  # int64 [n]: last scenario that expanded it
+    table: np.ndarray  # int32 [2^j]: open addressing by key
+    slots: np.ndarray  # int64 [n]: table slots filled since `settle`
+    links: np.ndarray  # int64 [n]: child links made since `settle` in frozen nodes
+    sums: np.ndarray  # scratch [row, 1 + A + pool]
+
+
+def new_graph(problem: Problem, nodes: int, entries: int) -> Graph:
+    """An empty graph with room for `nodes` nodes and `entries` weights."""
+    rows = int((problem.first[:, -1] - problem.first[:, 0]).max())
+    n_actions = problem.available.shape[1]
+    bits = max(4, int(np.ceil(np.log2(2 * nodes))))
+    return Graph(
+        size=np.zeros(6, dtype=np.int64),
+        state=np.empty(nodes, dtype=np.int64),
+        stage=np.empty(nodes, dtype=np.int64),
+        key=np.empty(nodes, dtype=np.uint64),
+        begin=np.zeros(nodes + 1, dtype=np.int64),
+        model=np.empty(entries, dtype=np.int32),
+        weight=np.empty(entries),
+        upper=np.empty(nodes),
+        lower=np.empty(nodes),
+        reward=np.empty((nodes, n_actions)),
+        prob=np.empty((nodes, rows)),
+        above=np.empty((nodes, rows)),
+        below=np.empty((nodes, rows)),
+        child=np.empty((nodes, rows), dtype=np.int32),
+        loss=np.empty((nodes, n_actions)),
+        action=np.empty(nodes, dtype=np.int32),
+        share=np.empty(nodes),
+        stamp=np.empty(nodes, dtype=np.int64),
+        table=np.full(1 << bits, -1, dtype=np.int32),
+        slots=np.empty(nodes, dtype=np.int64),
+        links=np.empty(nodes, dtype=np.int64),
+        sums=np.empty((rows, 1 + n_actions + problem.v.shape[-1])),
+    )
+
+
+@njit(**_OPTIONS)
+def find(graph, key, state, stage):
+    """`(node or −1, slot of the table)`."""
+    mask = np.uint64(graph.table.size - 1)
+    slot = (key ^ (key >> np.uint64(29))) & mask
+    while True:
+        node = graph.table[slot]
+        if node < 0:
+            return -1, np.int64(slot)
+        if graph.key[node] == key and graph.state[node] == state and graph.stage[node] == stage:
+            return np.int64(node), np.int64(slot)
+        slot = (slot + np.uint64(1)) & mask
+
+
+@njit(**_OPTIONS)
+def add_root(problem, graph, weights, state):
+    """The node of a start state under `weights[m]`. Its leaf values enter as its own upper and lower value."""
+    node = graph.size[0]
+    graph.size[0] = node + 1
+    n = graph.size[1]
+    for m in range(weights.size):
+        if weights[m] > 0.0:
+            graph.model[n] = m
+            graph.weight[n] = weights[m]
+            n += 1
+    graph.size[1] = n
+    graph.begin[node + 1] = n
+    graph.state[node] = state
+    graph.stage[node] = 0
+    graph.key[node] = np.uint64(state + 1) * np.uint64(0x9E3779B97F4A7C15)
+    upper = -np.inf
+    for a in range(problem.available.shape[1]):
+        if problem.available[state, a]:
+            total = 0.0
+            for j in range(graph.begin[node], n):
+                total += graph.weight[j] * problem.q[0, graph.model[j], state, a]
+            upper = max(upper, total)
+    lower = -np.inf
+    for i in range(problem.v.shape[3]):
+        total = 0.0
+        for j in range(graph.begin[node], n):
+            total += graph.weight[j] * problem.v[0, graph.model[j], state, i]
+        lower = max(lower, total)
+    graph.upper[node] = upper
+    graph.lower[node] = lower
+    _, slot = find(graph, graph.key[node], state, 0)
+    graph.table[slot] = node
+    expand(problem, graph, node)
+    return node
+
+
+@njit(**_OPTIONS)
+def make_child(problem, graph, parent, row):
+    """The node after outcome `row` of `parent`, found or built; −1 when the graph is full."""
+    known = graph.child[parent, row]
+    if known >= 0:
+        return np.int64(known)
+    s = graph.state[parent]
+    k = problem.first[s, 0] + row
+    t = problem.arrive[k]
+    stage = graph.stage[parent] + 1
+    key = graph.key[parent] + problem.keys[k]
+    node, slot = find(graph, key, t, stage)
+    if node >= 0:
+        note_link(graph, parent, row, node)
+        return node
+    node = graph.size[0]
+    first, last = graph.begin[parent], graph.begin[parent + 1]
+    n = graph.size[1]
+    if node >= graph.state.size or n + (last - first) > graph.weight.size:
+        return np.int64(-1)
+    floor = problem.drop / (last - first)
+    scale = 1.0 / graph.prob[parent, row]
+    total = 0.0
+    for j in range(first, last):
+        m = graph.model[j]
+        w = graph.weight[j] * problem.like[m, k] * scale
+        if w > floor:
+            graph.model[n] = m
+            graph.weight[n] = w
+            total += w
+            n += 1
+    for j in range(graph.size[1], n):
+        graph.weight[j] /= total
+    graph.size[0] = node + 1
+    graph.size[1] = n
+    graph.begin[node + 1] = n
+    graph.state[node] = t
+    graph.stage[node] = stage
+    graph.key[node] = key
+    graph.upper[node] = graph.above[parent, row]
+    graph.lower[node] = graph.below[parent, row]
+    graph.table[slot] = node
+    if graph.size[2] > 0:
+        graph.slots[graph.size[4]] = slot
+        graph.size[4] += 1
+    note_link(graph, parent, row, node)
+    expand(problem, graph, node)
+    return node
+
+
+@njit(**_OPTIONS)
+def note_link(graph, parent, row, node):
+    """Remember the child; in a frozen parent only as long as `restore` can undo it."""
+    if 0 < graph.size[2] and parent < graph.size[2]:
+        if graph.size[5] >= graph.links.size:
+            return
+        graph.links[graph.size[5]] = parent * graph.child.shape[1] + row
+        graph.size[5] += 1
+    graph.child[parent, row] = node
+
+
+@njit(**_OPTIONS)
+def expand(problem, graph, node):
+    """Expected rewards, outcome probabilities and the children's leaf values of a new node."""
+    s = graph.state[node]
+    n_actions = problem.available.shape[1]
+    n_pool = problem.v.shape[3]
+    base = problem.first[s, 0]
+    n_rows = problem.first[s, n_actions] - base
+    stage = graph.stage[node] + 1
+    q = problem.q[min(stage, problem.q.shape[0] - 1)]
+    v = problem.v[min(stage, problem.v.shape[0] - 1)]
+    sums = graph.sums
+    sums[:n_rows] = 0.0
+    graph.reward[node] = 0.0
+    for j in range(graph.begin[node], graph.begin[node + 1]):
+        m = graph.model[j]
+        w = graph.weight[j]
+        for a in range(n_actions):
+            graph.reward[node, a] += w * problem.reward[m, s, a]
+        for i in range(n_rows):
+            p = w * problem.like[m, base + i]
+            if p > 0.0:
+                t = problem.arrive[base + i]
+                sums[i, 0] += p
+                for a in range(n_actions):
+                    sums[i, 1 + a] += p * q[m, t, a]
+                for a in range(n_pool):
+                    sums[i, 1 + n_actions + a] += p * v[m, t, a]
+    for i in range(n_rows):
+        p = sums[i, 0]
+        graph.prob[node, i] = p
+        graph.child[node, i] = -1
+        if p <= 0.0:
+            graph.above[node, i] = 0.0
+            graph.below[node, i] = 0.0
+            continue
+        t = problem.arrive[base + i]
+        high = -np.inf
+        for a in range(n_actions):
+            if problem.available[t, a]:
+                high = max(high, sums[i, 1 + a])
+        low = -np.inf
+        for a in range(n_pool):
+            low = max(low, sums[i, 1 + n_actions + a])
+        graph.above[node, i] = high / p
+        graph.below[node, i] = low / p
+    graph.stamp[node] = -1
+    if graph.size[2] == 0:
+        graph.share[node] = promise(problem, graph, node, backup(problem, graph, node))[1]
+    else:
+        link(problem, graph, node)
+        measure(problem, graph, node)
+
+
+@njit(**_OPTIONS)
+def total_of(problem, graph, node, a, values):
+    """`r + γ Σ_rows p values` of one action."""
+    s = graph.state[node]
+    base = problem.first[s, 0]
+    total = 0.0
+    for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
+        total += graph.prob[node, i] * values[node, i]
+    return graph.reward[node, a] + problem.discount * total
+
+
+@njit(**_OPTIONS)
+def backup(problem, graph, node):
+    """Tighten a node by its children; returns the action of largest upper value (ties: lowest)."""
+    s = graph.state[node]
+    n_actions = problem.available.shape[1]
+    for i in range(problem.first[s, n_actions] - problem.first[s, 0]):
+        child = graph.child[node, i]
+        if child >= 0:
+            graph.above[node, i] = min(graph.above[node, i], graph.upper[child])
+            graph.below[node, i] = max(graph.below[node, i], graph.lower[child])
+    high, low, chosen = -np.inf, -np.inf, -1
+    for a in range(n_actions):
+        if problem.available[s, a]:
+            x = total_of(problem, graph, node, a, graph.above)
+            if x > high:
+                high, chosen = x, a
+            low = max(low, total_of(problem, graph, node, a, graph.below))
+    graph.upper[node] = min(graph.upper[node], high)
+    graph.lower[node] = max(graph.lower[node], low)
+    return chosen
+
+
+@njit(**_OPTIONS)
+def promise(problem, graph, node, a):
+    """`(row, share)`: the outcome of action `a` through which the largest share of the node's gap comes, and that share."""
+    s = graph.state[node]
+    base = problem.first[s, 0]
+    row, most = -1, 0.0
+    if graph.stage[node] + 1 < problem.horizon:
+        for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
+            child = graph.child[node, i]
+            gap = graph.share[child] if child >= 0 else graph.above[node, i] - graph.below[node, i]
+            gap *= graph.prob[node, i] * problem.discount
+            if gap > most:
+                row, most = i, gap
+    return row, most
+
+
+@njit(**_OPTIONS)
+def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
+    """Add up to `max_nodes` nodes, each the one whose gap counts most at the root; `start[i]` weighs `roots[i]`.
+
+    Under the action of largest upper value everywhere, a leaf at stage `k` reached with probability `p` contributes `γ^k p gap` to
+    the root's gap. Every node remembers the largest contribution below it, so the leaf is found by walking down, and the
+    way back updates values and contributions. Returns false when nothing is left to gain or the graph is full.
+    """
+    path = np.empty(max_stage + 2, dtype=np.int64)
+    for _ in range(max_nodes):
+        x, widest, gap = -1, 0.0, 0.0
+        for i in range(roots.size):
+            gap += start[i] * (graph.upper[roots[i]] - graph.lower[roots[i]])
+            if start[i] * graph.share[roots[i]] > widest:
+                x, widest = roots[i], start[i] * graph.share[roots[i]]
+        if x < 0 or gap <= tolerance:
+            return False
+        n = 0
+        while True:
+            path[n] = x
+            n += 1
+            row, _ = promise(problem, graph, x, backup(problem, graph, x))
+            if row < 0 or graph.stage[x] >= max_stage:
+                graph.share[x] = 0.0
+                break
+            known = graph.child[x, row]
+            x = make_child(problem, graph, x, row)
+            if x < 0:
+                return False
+            if known < 0:
+                path[n] = x
+                n += 1
+                break
+        for i in range(n - 1, -1, -1):
+            a = backup(problem, graph, path[i])
+            if graph.stage[path[i]] < max_stage:
+                graph.share[path[i]] = promise(problem, graph, path[i], a)[1]
+            else:
+                graph.share[path[i]] = 0.0
+    return True
+
+
+@njit(**_OPTIONS)
+def link(problem, graph, node):
+    """Point every outcome at its node where that exists; a frozen child's upper value replaces the leaf's."""
+    s = graph.state[node]
+    base = problem.first[s, 0]
+    for i in range(problem.first[s, -1] - base):
+        if graph.child[node, i] < 0 and graph.prob[node, i] > 0.0:
+            key = graph.key[node] + problem.keys[base + i]
+            child, _ = find(graph, key, problem.arrive[base + i], graph.stage[node] + 1)
+            if child >= 0:
+                graph.child[node, i] = child
+                if graph.size[2] > 0 and child < graph.size[2]:
+                    graph.above[node, i] = graph.upper[child]
+                    graph.below[node, i] = max(graph.below[node, i], graph.lower[child])
+
+
+@njit(**_OPTIONS)
+def measure(problem, graph, node):
+    """`loss[a] = upper − (r + γ Σ p above)` of a node whose `upper` is settled, its lower value, and the policy's action.
+
+    The action maximises the mean of the lower and the upper look-ahead: from below it earns what is proven, from above
+    it is drawn to what may still be learnt.
+    """
+    s = graph.state[node]
+    best, chosen, low = -np.inf, -1, graph.lower[node]
+    for a in range(problem.available.shape[1]):
+        if not problem.available[s, a]:
+            graph.loss[node, a] = np.inf
+            continue
+        high = total_of(problem, graph, node, a, graph.above)
+        x = total_of(problem, graph, node, a, graph.below)
+        graph.loss[node, a] = max(0.0, graph.upper[node] - high)
+        low = max(low, x)
+        mixed = x + problem.mix * (high - x)
+        if mixed > best:
+            best, chosen = mixed, a
+    graph.lower[node] = low
+    graph.action[node] = chosen
+
+
+@njit(**_OPTIONS)
+def settle(problem, graph):
+    """Make all values consistent, deepest stage first, and freeze them: `upper` is from here on one fixed function of
+    the node (QMDP outside the graph), with `upper ≥ r + γ E upper` everywhere."""
+    n = graph.size[0]
+    order = np.argsort(-graph.stage[:n], kind="mergesort")
+    for x in order:
+        link(problem, graph, x)
+        backup(problem, graph, x)
+    for x in order:
+        s = graph.state[x]
+        for i in range(problem.first[s, -1] - problem.first[s, 0]):
+            child = graph.child[x, i]
+            if child >= 0:
+                graph.above[x, i] = graph.upper[child]
+        graph.stamp[x] = -1
+        measure(problem, graph, x)
+    graph.size[2] = n
+    graph.size[3] = graph.size[1]
+    graph.size[4] = 0
+    graph.size[5] = 0
+
+
+@njit(**_OPTIONS)
+def restore(graph):
+    """Forget every node built since `settle`."""
+    for i in range(graph.size[4] - 1, -1, -1):
+        graph.table[graph.slots[i]] = -1
+    flat = graph.child.reshape(graph.child.size)
+    for i in range(graph.size[5]):
+        flat[graph.links[i]] = -1
+    graph.size[0] = graph.size[2]
+    graph.size[1] = graph.size[3]
+    graph.size[4] = 0
+    graph.size[5] = 0
+    for i in range(graph.size[2]):
+        graph.stamp[i] = -1

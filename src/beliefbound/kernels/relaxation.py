@@ -1,0 +1,165 @@
+"""One scenario of the information relaxation, and of a policy under the same scenario.
+
+A scenario is a sequence of uniforms. At node `x`, stage `k`, action `a` the outcome is the inverse c.d.f. at `U_k` of the
+*Bayesian predictive* distribution; the model itself is never drawn. With the frozen upper values `W` of a graph,
+
+    loss(x,a) = W(x) − r(x,a) − γ E[W(x') | x,a] ≥ 0.
+
+* From above: `W(root) − min over action sequences of Σ_k γ^k loss(x_k,a_k)`, whose mean over scenarios is at least `V*`
+  (Brown, Smith & Sun 2010). Losses are non-negative, so it is a shortest path: uniform-cost search, ended by the first leaf
+  taken from the queue. If the search is capped, the smallest cost in the queue is below the minimum: valid, only looser.
+* From below: `W(root) − Σ_k γ^k loss(x_k,π(x_k)) − γ^d (W(x_d) − L(x_d))`, whose mean is the value of the policy `π` followed until
+  the leaf `x_d`, and of the proven `L(x_d) ≤ V*(x_d)` from there.
+
+A leaf is a node at stage `depth`, or one where `γ^k (W − L) ≤ tolerance`: the same rule on both sides, so in every scenario lower ≤ upper.
+Nodes built on the way stay in the graph until the block of scenarios ends; then it is restored, so that a block's
+result depends on its address only.
+"""
+
+import numpy as np
+from numba import njit
+
+from beliefbound.kernels.graph import Graph, Problem, make_child, restore
+from beliefbound.kernels.random import inverse_cdf, seed_stream, uniform
+
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@njit(**_OPTIONS)
+def push(heap, size, cost, parent, row):
+    """Add `(cost, parent, row)` to a binary heap `[i,3]`, least cost first; on equal cost the newer one first."""
+    i = size
+    while i > 0:
+        above = (i - 1) // 2
+        if heap[above, 0] < cost:
+            break
+        heap[i] = heap[above]
+        i = above
+    heap[i, 0] = cost
+    heap[i, 1] = parent
+    heap[i, 2] = row
+    return size + 1
+
+
+@njit(**_OPTIONS)
+def pop(heap, size):
+    """Remove the least element: `(new size, cost, parent, row)`."""
+    cost, parent, row = heap[0, 0], np.int64(heap[0, 1]), np.int64(heap[0, 2])
+    size -= 1
+    last = heap[size, 0]
+    i = 0
+    while True:
+        below = 2 * i + 1
+        if below >= size:
+            break
+        if below + 1 < size and heap[below + 1, 0] < heap[below, 0]:
+            below += 1
+        if heap[below, 0] >= last:
+            break
+        heap[i] = heap[below]
+        i = below
+    heap[i] = heap[size]
+    return size, cost, parent, row
+
+
+@njit(**_OPTIONS)
+def outcome(problem, graph, node, a, u):
+    """The outcome row of an action at quantile `u` of the predictive distribution."""
+    s = graph.state[node]
+    base = problem.first[s, 0]
+    i, j = problem.first[s, a] - base, problem.first[s, a + 1] - base
+    return i + inverse_cdf(graph.prob[node, i:j], u)
+
+
+@njit(**_OPTIONS)
+def is_leaf(problem, graph, node, depth, tolerance):
+    """Whether a scenario ends at this node."""
+    stage = graph.stage[node]
+    return stage >= depth or problem.discount**stage * (graph.upper[node] - graph.lower[node]) <= tolerance
+
+
+@njit(**_OPTIONS)
+def cheapest(problem, graph, root, u, depth, tolerance, max_nodes, clip, stamp, heap):
+    """Least cost over all action sequences, or a lower bound on it after `max_nodes` expansions: `(cost, expansions)`."""
+    if is_leaf(problem, graph, root, depth, tolerance):
+        return 0.0, 0
+    size, cost, node = 0, 0.0, root
+    n_expanded = 0
+    while True:
+        if graph.stamp[node] != stamp:
+            graph.stamp[node] = stamp
+            n_expanded += 1
+            stage = graph.stage[node]
+            factor = problem.discount**stage
+            s = graph.state[node]
+            for a in range(problem.available.shape[1]):
+                if problem.available[s, a]:
+                    row = outcome(problem, graph, node, a, u[stage])
+                    size = push(heap, size, cost + factor * graph.loss[node, a], node, row)
+        size, cost, parent, row = pop(heap, size)
+        if cost >= clip:
+            return clip, n_expanded
+        if graph.stage[parent] + 1 >= depth or n_expanded >= max_nodes:
+            return cost, n_expanded
+        node = make_child(problem, graph, parent, row)
+        if node < 0 or is_leaf(problem, graph, node, depth, tolerance):
+            return cost, n_expanded
+
+
+@njit(**_OPTIONS)
+def follow(problem, graph, root, u, depth, tolerance, stop):
+    """Cost of the policy in the same scenario, including the leaf's gap. Past a cost of `stop` it settles for what is
+    proven at the node reached, so no cost exceeds `stop` plus one loss and one gap."""
+    cost, node = 0.0, root
+    while not is_leaf(problem, graph, node, depth, tolerance):
+        stage = graph.stage[node]
+        factor = problem.discount**stage
+        a = graph.action[node]
+        if cost > stop:
+            break
+        row = outcome(problem, graph, node, a, u[stage])
+        if stage + 1 < depth:
+            child = make_child(problem, graph, node, row)
+            if child < 0:
+                break
+            cost += factor * graph.loss[node, a]
+            node = child
+        else:
+            cost += factor * graph.loss[node, a]
+            return cost + factor * problem.discount * max(0.0, graph.above[node, row] - graph.below[node, row])
+    return cost + problem.discount ** graph.stage[node] * max(0.0, graph.upper[node] - graph.lower[node])
+
+
+@njit(**_OPTIONS)
+def scenario_uniforms(address, scenario, u):
+    """The uniforms of a scenario: `u[0]` chooses the start state, the rest the outcomes. A function of the address."""
+    words = np.empty(address.size + 1, dtype=np.uint64)
+    words[: address.size] = address
+    words[address.size] = np.uint64(scenario)
+    stream = seed_stream(words)
+    for k in range(u.size):
+        u[k] = uniform(stream)
+
+
+@njit(**_OPTIONS)
+def run_block(problem, graph, start, roots, address, first, depth, tolerance, max_nodes, clip, stop, costs, n_nodes):
+    """Scenarios `first, first + 1, …`: `costs[i] = (from above, from below)`, measured from the root's upper value.
+
+    `start[i]` weighs `roots[i]`. The graph is as it was when the block ends.
+    """
+    u = np.empty(depth + 1)
+    heap = np.empty((max_nodes * problem.available.shape[1] + problem.available.shape[1] + 2, 3))
+    for i in range(costs.shape[0]):
+        scenario_uniforms(address, first + i, u)
+        root = roots[inverse_cdf(start, u[0])]
+        costs[i, 1] = follow(problem, graph, root, u[1:], depth, tolerance, stop)
+        if max_nodes > 0:
+            cost, n_nodes[i] = cheapest(problem, graph, root, u[1:], depth, tolerance, max_nodes, clip, first + i, heap)
+            costs[i, 0] = min(cost, costs[i, 1])
+        else:
+            costs[i, 0] = 0.0
+            n_nodes[i] = 0
+    restore(graph)
+
+
+__all__ = ["Graph", "Problem", "run_block"]
