@@ -28,7 +28,7 @@ from beliefbound.planning.expected import expected_mdp_policy
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
-from beliefbound.validation import FloatArray, IntArray
+from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 FOREVER = 1 << 60
 MAX_BYTES = 2 << 30
@@ -45,15 +45,16 @@ def problem_of(
     stages: int,
     policies: Sequence[Policy],
     drop: float = 0.0,
-    mix: float = 0.5,
+    mix: float = 0.25,
+    possible: BoolArray | None = None,
 ) -> Problem:
-    """The arrays for nodes up to stage `stages`."""
-    like, arrive, first, _ = outcome_rows(belief)
+    """The arrays for nodes up to stage `stages`. `possible` forces outcome rows, whether or not a model has them."""
+    like, arrive, first, _ = outcome_rows(belief, possible)
     stages = 0 if horizon is None else min(stages + 1, horizon)
     models = belief.models
     words = np.arange(len(arrive), dtype=np.uint64)
     return Problem(
-        like=like,
+        like=np.concatenate([like[:, rows[0] : rows[-1]].ravel() for rows in first]),
         arrive=arrive,
         first=first,
         reward=np.array(models.rewards),
@@ -68,8 +69,13 @@ def problem_of(
     )
 
 
-def outcome_rows(belief: FiniteBelief) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
-    """`like[m,k]`, `arrive[k]`, `first[s,a+1]`, and the reward that row `k` shows (NaN where none is seen)."""
+def outcome_rows(
+    belief: FiniteBelief, possible: BoolArray | None = None
+) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+    """`like[m,k]`, `arrive[k]`, `first[s,a+1]`, and the reward that row `k` shows (NaN where none is seen).
+
+    Rows are the outcomes that some model allows, or those with `possible[s,a,t]`.
+    """
     if belief.reward_signal == "continuous":
         raise ParameterError(
             "rewards are continuous, so a step has no finite set of outcomes; use E max or QMDP (`upper_bound`)"
@@ -86,12 +92,12 @@ def outcome_rows(belief: FiniteBelief) -> tuple[FloatArray, IntArray, IntArray, 
             if models.available[s, a]:
                 for reward, chance in _reward_outcomes(belief, r[:, s, a]):
                     joint = p[:, s, a, :] * chance[:, None]
-                    possible = np.flatnonzero((joint > 0.0).any(axis=0))
-                    columns.append(joint[:, possible])
-                    arrive.append(possible)
-                    seen.append(np.full(len(possible), reward))
-                    rows += len(possible)
-                    nbytes += 8 * n_models * len(possible)
+                    kept = np.flatnonzero((joint > 0.0).any(axis=0) if possible is None else possible[s, a])
+                    columns.append(joint[:, kept])
+                    arrive.append(kept)
+                    seen.append(np.full(len(kept), reward))
+                    rows += len(kept)
+                    nbytes += 8 * n_models * len(kept)
                     if nbytes > MAX_BYTES:
                         raise ParameterError(
                             f"{n_models} models have more than {rows} distinct outcomes, over {MAX_BYTES >> 30} GiB; "

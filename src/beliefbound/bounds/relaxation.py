@@ -71,8 +71,10 @@ class Certifier:
         max_nodes: int = 2000,
         drop: float = 0.0,
         mix: float = 0.25,
+        entries: int | None = None,
+        block: int = BLOCK,
     ) -> None:
-        self.belief, self.horizon = belief, horizon
+        self.belief, self.horizon, self.block = belief, horizon, block
         self.discount = check_discount(discount, horizon)
         self.start = start_of(belief, initial)
         self.max_nodes = check_count(max_nodes, "max_nodes")
@@ -94,9 +96,10 @@ class Certifier:
         rows = int((self.problem.first[:, -1] - self.problem.first[:, 0]).max())
         each = 28 * rows + 16 * belief.n_actions + 120 + 12 * belief.n_models
         self.core_nodes = int(min(core_nodes, max(64, _GRAPH_BYTES // each)))
-        extra = int(min(BLOCK * max_nodes, max(4 * max_nodes, _GRAPH_BYTES // each)))
+        extra = int(min(block * max_nodes, max(4 * max_nodes, _GRAPH_BYTES // each)))
         self._capacity = self.core_nodes + extra + belief.n_states
-        self.graph: Graph = kernel.new_graph(self.problem, self._capacity, self._capacity * belief.n_models)
+        entries = self._capacity * belief.n_models if entries is None else entries
+        self.graph: Graph = kernel.new_graph(self.problem, self._capacity, entries)
         self.states = np.flatnonzero(self.start)
         self.weights = self.start[self.states]
         self.roots = np.array([kernel.add_root(self.problem, self.graph, belief.weights, s) for s in self.states])
@@ -158,15 +161,15 @@ class Certifier:
     def sample(
         self, address: FloatArray, first: int, count: int, *, clip: float, stop: float, threads: int | None = None
     ) -> Costs:
-        """Scenarios `first … first + count`; `first` and `count` are multiples of `BLOCK`."""
+        """Scenarios `first … first + count`; `first` and `count` are multiples of the block size."""
         costs, nodes = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
-        workers = min(threads or available_threads(), max(1, count // BLOCK))
+        workers = min(threads or available_threads(), max(1, count // self.block))
         while len(self._copies) < workers - 1:
             self._copies.append(self.copy())
         graphs = [self.graph, *self._copies[: workers - 1]]
 
         def work(worker: int) -> None:
-            for block in range(worker * BLOCK, count, workers * BLOCK):
+            for block in range(worker * self.block, count, workers * self.block):
                 run_block(
                     self.problem,
                     graphs[worker],
@@ -179,8 +182,8 @@ class Certifier:
                     self.max_nodes,
                     clip,
                     stop,
-                    costs[block : block + BLOCK],
-                    nodes[block : block + BLOCK],
+                    costs[block : block + self.block],
+                    nodes[block : block + self.block],
                 )
 
         if workers == 1:

@@ -17,8 +17,8 @@ key with probability 2⁻⁶⁴ a pair; states and stages are compared as well.
 A node keeps only the models that still have weight. With `drop > 0` it also forgets models whose weights sum to at most
 `drop`; `V*` at the node then moves by at most `drop` times the span of values, and callers add that to what they report.
 
-Layout is models first (`like[m,k]`, `q[stage,m,s,a]`, `v[stage,m,s,policy]`): everything about one model at one state is a few
-cache lines, so nodes with few models left are cheap. Cost of a node: `models left · rows · (A + |pool|)` multiply-adds.
+Layout is models first, likelihoods in one block a state: everything about one model at one state is a few
+cache lines, and models that are left are met in order, so nodes with few models left are cheap. Cost of a node: `models left · rows · (A + |pool|)` multiply-adds.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"
 class Problem(NamedTuple):
     """A finite belief's models as outcome rows, and the leaf values. Stage axes have length 1 when nothing depends on it."""
 
-    like: np.ndarray  # [m,k]
+    like: np.ndarray  # flat: the rows of state s are a block [m, rows of s], the blocks in order of s
     arrive: np.ndarray  # [k]
     first: np.ndarray  # [s,a+1]
     reward: np.ndarray  # [m,s,a]
@@ -177,10 +177,12 @@ def make_child(problem, graph, parent, row):
         return np.int64(-1)
     floor = problem.drop / (last - first)
     scale = 1.0 / graph.prob[parent, row]
+    n_rows = problem.first[s, -1] - problem.first[s, 0]
+    offset = problem.first[s, 0] * problem.reward.shape[0] + row
     total = 0.0
     for j in range(first, last):
         m = graph.model[j]
-        w = graph.weight[j] * problem.like[m, k] * scale
+        w = graph.weight[j] * problem.like[offset + m * n_rows] * scale
         if w > floor:
             graph.model[n] = m
             graph.weight[n] = w
@@ -227,6 +229,7 @@ def expand(problem, graph, node):
     stage = graph.stage[node] + 1
     q = problem.q[min(stage, problem.q.shape[0] - 1)]
     v = problem.v[min(stage, problem.v.shape[0] - 1)]
+    block = base * problem.reward.shape[0]
     sums = graph.sums
     sums[:n_rows] = 0.0
     graph.reward[node] = 0.0
@@ -236,7 +239,7 @@ def expand(problem, graph, node):
         for a in range(n_actions):
             graph.reward[node, a] += w * problem.reward[m, s, a]
         for i in range(n_rows):
-            p = w * problem.like[m, base + i]
+            p = w * problem.like[block + m * n_rows + i]
             if p > 0.0:
                 t = problem.arrive[base + i]
                 sums[i, 0] += p

@@ -49,10 +49,13 @@ def look(problem, weights, s, stage, depth, above):
         total = 0.0
         for m in range(b.size):
             total += b[m] * problem.reward[m, s, a]
+        base = problem.first[s, 0]
+        n_rows = problem.first[s, -1] - base
         for k in range(problem.first[s, a], problem.first[s, a + 1]):
             mass = 0.0
+            offset = base * b.size + k - base
             for m in range(b.size):
-                child[m] = b[m] * problem.like[m, k]
+                child[m] = b[m] * problem.like[offset + m * n_rows]
                 mass += child[m]
             if mass > 0.0:
                 value, _ = look(problem, weights[1:], problem.arrive[k], stage + 1, depth - 1, above)
