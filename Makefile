@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup test lint bench clean
+.PHONY: setup test lint bench paper clean
 
 setup: $(STAMP)
 
@@ -23,6 +23,9 @@ test: lint
 
 bench: $(STAMP)
 	MPLBACKEND=Agg $(BIN)/python -m benchmarks
+
+paper: $(STAMP)
+	$(BIN)/beliefbound paper --out paper-out
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache

@@ -1,12 +1,9 @@
-"""CADP's sweep against MMBI's: `python -m benchmarks.cadp`. Ratios of medians inside one run.
+"""CADP's sweep against MMBI's.
 
-A CADP sweep is the forward occupancies of all stages and the backward improvement; an MMBI sweep is its backward
-induction over the same stages, in the same layout (both without the copy into that layout, made once).
+A CADP sweep is the occupancies of all stages and the backward improvement; an MMBI sweep is its backward induction
+over the same stages. Both without the copy into the layout they use, which is made once. "Within an ascent" is the
+time of a whole ascent from MMBI divided by its sweeps.
 """
-
-import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
 
@@ -14,61 +11,46 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.kernels import sweep
 from beliefbound.planning.cadp import Ascent
 from beliefbound.planning.mmbi import induct
+from benchmarks.timing import race, show
 
-SIZES = ((16, 5, 2, 180), (32, 100, 4, 100))  # models, states, actions, horizon
-
-
-def interleaved(functions: list[Callable[[], object]], seconds: float = 2.0) -> list[float]:
-    """Median time of each function, called in turn for `seconds`."""
-    for function in functions:
-        function()
-    times: list[list[float]] = [[] for _ in functions]
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times[0]) < 5:
-        for function, kept in zip(functions, times, strict=True):
-            begin = time.perf_counter()
-            function()
-            kept.append(time.perf_counter() - begin)
-    return [statistics.median(kept) for kept in times]
+SIZES = ((16, 5, 2, 180, 1001), (32, 100, 4, 100, 21))  # models, states, actions, horizon, repeats
 
 
-def sweeps(n_models: int, n_states: int, n_actions: int, horizon: int) -> tuple[float, float, float]:
-    """Seconds of an MMBI sweep, of a CADP sweep with full occupancies, and of one as CADP runs it on average."""
+def sweeps(n_models: int, n_states: int, n_actions: int, horizon: int, repeats: int) -> dict[str, float]:
+    """Median seconds of each kind of sweep."""
     rng = np.random.default_rng(1)
     transitions = rng.dirichlet(np.full(n_states, 0.3), size=(n_models, n_states, n_actions))
     belief = FiniteBelief(transitions, rng.random((n_states, n_actions)))
     ascent = Ascent(belief, 0.95, horizon, np.full(n_states, 1.0 / n_states))
     actions, _ = induct(belief.models, belief.weights, 0.95, horizon)
     values = np.zeros((n_states, n_models))
-    p, r = belief.models.transitions.lanes(), np.ascontiguousarray(np.moveaxis(belief.models.rewards, 0, -1))
+    r = np.ascontiguousarray(np.moveaxis(belief.models.rewards, 0, -1))
+    p = belief.models.transitions.lanes() if ascent.lanes else None
 
     def mmbi_sweep() -> None:
-        if ascent.lanes:
-            values[:] = 0.0
-            sweep.induct_lanes(p, r, ascent.weights, belief.models.available, 0.95, values, actions.copy())
-        else:
+        if p is None:
             induct(belief.models, belief.weights, 0.95, horizon)
-
-    def cadp_sweep() -> None:
-        ascent.sweep(actions.copy(), 0)
-
-    def climb() -> None:
-        ascent.climb(actions, "MMBI")
+        else:
+            values[:] = 0.0
+            sweep.induct_lanes(p, r, belief.weights, belief.models.available, 0.95, values, actions.copy())
 
     count = ascent.climb(actions, "MMBI").sweeps
-    mmbi_time, cadp_time, climb_time = interleaved([mmbi_sweep, cadp_sweep, climb])
-    return mmbi_time, cadp_time, climb_time / count
+    times = race(
+        {
+            "MMBI sweep": mmbi_sweep,
+            "CADP sweep": lambda: ascent.sweep(actions.copy(), 0),
+            "CADP sweep within an ascent": lambda: ascent.climb(actions, "MMBI"),
+        },
+        repeats,
+    )
+    times["CADP sweep within an ascent"] /= count
+    return times
 
 
 def main() -> None:
-    """Print one line per size."""
-    print("models states actions horizon | MMBI sweep  CADP sweep  ratio | within an ascent  ratio")
-    for size in SIZES:
-        mmbi_time, cadp_time, average = sweeps(*size)
-        print(
-            f"{size[0]:6d} {size[1]:6d} {size[2]:7d} {size[3]:7d} | {1e3 * mmbi_time:7.3f} ms {1e3 * cadp_time:8.3f} ms "
-            f"{cadp_time / mmbi_time:6.2f} | {1e3 * average:13.3f} ms {average / mmbi_time:6.2f}"
-        )
+    for *size, repeats in SIZES:
+        title = "{} models, {} states, {} actions, {} stages".format(*size)
+        show(title, sweeps(*size, repeats), "MMBI sweep", "at most 1.3 x")
 
 
 if __name__ == "__main__":

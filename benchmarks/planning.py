@@ -88,8 +88,8 @@ def race_value_iteration(title: str, model: MDP, dense: MDP) -> None:
         "beliefbound value_iteration": lambda: value_iteration(model, discount=discount, epsilon=epsilon),
         "QuantEcon DiscreteDP value_iteration": lambda: ddp.solve(method="value_iteration", epsilon=epsilon),
         "QuantEcon modified_policy_iteration": lambda: ddp.solve(method="modified_policy_iteration", epsilon=epsilon),
-        "pymdptoolbox ValueIteration": lambda: ValueIteration(
-            transitions, rewards, discount, epsilon=epsilon, skip_check=True
+        "pymdptoolbox ValueIteration (with its set-up)": lambda: ValueIteration(
+            transitions, rewards, discount, epsilon=epsilon
         ).run(),
     }
     with warnings.catch_warnings():

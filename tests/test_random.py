@@ -218,6 +218,20 @@ def test_ziggurats(fill, x, edge, law):
     assert abs(np.corrcoef(draws[:-1], draws[1:])[0, 1]) < 5 / math.sqrt(draws.size)
 
 
+@njit
+def fill_tail(stream, out):
+    words = random.load(stream)
+    for i in range(out.size):
+        out[i], words = random.finish_normal(np.uint64(0), -1.0, words)
+
+
+def test_the_tail_of_the_normal_alone():
+    tail = np.empty(1_000_000)
+    fill_tail(stream_at(12), tail)
+    assert tail.max() < -random.NORMAL_EDGE
+    assert agrees(tail, lambda x: stats.norm.cdf(x) / stats.norm.cdf(-random.NORMAL_EDGE))
+
+
 @pytest.mark.parametrize("shape", [1e-2, 0.2, 0.5, 0.999, 1.0, 1.2, 2.0, 5.0, 50.0, 1e3, 1e6])
 def test_gamma(shape):
     draws = sample(200_000, random.gamma, shape)

@@ -30,6 +30,14 @@ _HOME = {
     "mmbi": "planning.mmbi",
     "msbi": "planning.msbi",
     "expected_mdp_policy": "planning.expected",
+    "cadp": "planning.cadp",
+    "best_memoryless": "planning.exact",
+    "BestMemoryless": "planning.exact",
+    "best_memoryless_milp": "planning.milp",
+    "compare_memoryless": "planning.compare",
+    "read_models": "beliefs.folder",
+    "write_models": "beliefs.folder",
+    "ModelFolder": "beliefs.folder",
     "Bound": "bounds.bound",
     "lower_bound": "bounds.simple",
     "upper_bound": "bounds.simple",
@@ -46,7 +54,7 @@ _HOME = {
 }
 
 # Plain results of functions: documented by their attributes, shown in the examples of the functions that return them.
-_RESULTS = {"Plan"}
+_RESULTS = {"BestMemoryless", "ModelFolder", "Plan"}
 
 __all__ = sorted(_HOME)
 __version__ = "0.1.0"
@@ -54,6 +62,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from beliefbound.beliefs.dirichlet import DirichletBelief as DirichletBelief
     from beliefbound.beliefs.finite import FiniteBelief as FiniteBelief
+    from beliefbound.beliefs.folder import ModelFolder as ModelFolder
+    from beliefbound.beliefs.folder import read_models as read_models
+    from beliefbound.beliefs.folder import write_models as write_models
     from beliefbound.beliefs.rewards import BetaRewards as BetaRewards
     from beliefbound.beliefs.rewards import KnownRewards as KnownRewards
     from beliefbound.beliefs.rewards import NormalRewards as NormalRewards
@@ -72,7 +83,12 @@ if TYPE_CHECKING:
     from beliefbound.errors import BeliefboundError as BeliefboundError
     from beliefbound.evaluation import evaluate as evaluate
     from beliefbound.mdp import MDP as MDP
+    from beliefbound.planning.cadp import cadp as cadp
+    from beliefbound.planning.compare import compare_memoryless as compare_memoryless
+    from beliefbound.planning.exact import BestMemoryless as BestMemoryless
+    from beliefbound.planning.exact import best_memoryless as best_memoryless
     from beliefbound.planning.expected import expected_mdp_policy as expected_mdp_policy
+    from beliefbound.planning.milp import best_memoryless_milp as best_memoryless_milp
     from beliefbound.planning.mmbi import mmbi as mmbi
     from beliefbound.planning.msbi import msbi as msbi
     from beliefbound.planning.optimal import backward_induction as backward_induction

@@ -1,5 +1,286 @@
-"""The command line: parse, call one function, print."""
+"""The command line: parse, call one function, print. Heavy imports happen inside commands, so `--help` is instant."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from beliefbound.errors import BeliefboundError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from beliefbound.experiments.run import Progress
+    from beliefbound.experiments.spec import Spec
+
+app = typer.Typer(
+    help="Beliefs about Markov decision processes in, policies and proven bounds out.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; made if missing, continued if begun.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads; default: every core. Never changes a result.")]
+Repair = Annotated[bool, typer.Option("--repair", help="Play the runs of corrupt parts again.")]
+
+
+@app.command()
+def paper(
+    out: Out = Path("paper-out"),
+    runs: Annotated[int, typer.Option(min=2, help="Runs per row of Table 1.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Root seed; any gives the same table within its errors.")] = 1,
+    n: Annotated[
+        list[int] | None, typer.Option("--n", min=1, help="Sampled models in Figure 2(a); repeat for several.")
+    ] = None,
+    threads: Threads = None,
+    repair: Repair = False,
+) -> None:
+    """Reproduce the paper: Table 1, Figure 1 and Figure 2, beside the published numbers.
+
+    Writes tables (CSV), figures (PNG, SVG), raw runs (parquet) and one self-contained `report.html`.
+    Interrupt it when you like: the same command continues where it stopped.
+
+    Example: `beliefbound paper --runs 1000 --out quick`
+    """
+    with _loading():
+        from beliefbound.paper.published import SAMPLES
+        from beliefbound.paper.reproduce import paper_spec, reproduce
+        from beliefbound.paper.table1 import table1_rows
+
+    samples = tuple(n) if n else SAMPLES
+    spec = paper_spec(runs=runs, seed=seed, samples=samples)
+    with _progress(spec, out / "runs") as (progress, say):
+        result = reproduce(
+            out, runs=runs, seed=seed, samples=samples, threads=threads, repair=repair, progress=progress, say=say
+        )
+    _print_table("Table 1: Chain, 1000 steps", *table1_rows(result.table))
+    print(f"report: {result.report}")
+
+
+@app.command("run")
+def run_(
+    spec: Annotated[Path, typer.Argument(help="The experiment: a .toml or .json file.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: the spec's name.")] = None,
+    threads: Threads = None,
+    block: Annotated[int | None, typer.Option(min=1, help="Runs per part; never changes a result.")] = None,
+    repair: Repair = False,
+) -> None:
+    """Play an experiment: agents × environments × seeds, for so many runs.
+
+    A spec looks like this:
+
+        agents = ["mcbrl:n=16", "exploit", "oracle"]
+        environments = ["chain", "double-loop"]
+        runs = 1000
+        steps = 1000
+
+    Optional: `seeds = [1, 2]`, `discount`, `accounting = "paper"`, `curve_every`, `visits`, `stuck_below`, `title`.
+    Finished runs are kept; the same command plays only what is missing.
+    """
+    with _loading():
+        from beliefbound.experiments.run import run
+        from beliefbound.experiments.spec import load_spec
+
+    experiment = load_spec(spec)
+    folder = out or spec.with_suffix("")
+    with _progress(experiment, folder) as (progress, _):
+        run(experiment, folder, threads=threads, block=block, repair=repair, progress=progress)
+    report(folder)
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(help="A folder made by `beliefbound run`.")]) -> None:
+    """Summarise an experiment: prints the table, writes `summary.csv`, `runs.parquet`, figures and `report.html`."""
+    with _loading():
+        from beliefbound.report.experiment import write_report
+
+    summary, page = write_report(folder)
+    shown = ["environment", "agent", "runs", "total", "ci_low", "ci_high", "p10", "p90", "utility", "regret"]
+    _table("", summary.select(shown))
+    print(f"report: {page}")
+
+
+@app.command()
+def bound(
+    models: Annotated[Path, typer.Argument(help="A model folder: training.csv, initial.csv, parameters.csv, …")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-bounds.")] = None,
+    horizon: Annotated[int | None, typer.Option(min=1, help="Number of decisions; default: infinite.")] = None,
+    gap: Annotated[float | None, typer.Option(min=0.0, help="Stop at this share of the value; default 0.01.")] = None,
+    time: Annotated[float | None, typer.Option(min=0.1, help="Stop after so many seconds; default 60.")] = None,
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all bounds together.")] = 0.95,
+    reward_signal: Annotated[
+        str | None,
+        typer.Option(help="What the agent sees of rewards: known, deterministic, bernoulli, unobserved, continuous."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+    threads: Threads = None,
+) -> None:
+    """Bracket the Bayes-optimal value of a set of models, and find a policy for all of them.
+
+    Writes `bounds.json`, `policy.csv`, `policy.json`, `bracket.png` and a `report.html`.
+
+    Example: `beliefbound bound models/ --gap 0.01 --time 30`
+    """
+    with _loading():
+        from beliefbound.report.certificate import bound_rows, certify_folder
+
+    with _closing(time) as watch:
+        found = certify_folder(
+            models,
+            out or Path(f"{models.resolve().name}-bounds"),
+            horizon=horizon,
+            confidence=confidence,
+            target_gap=gap,
+            time_limit=time,
+            reward_signal=reward_signal,  # type: ignore[arg-type]
+            seed=seed,
+            threads=threads,
+            watch=watch,
+        )
+    for note in found.folder.notes:
+        print(f"note: {note}", file=sys.stderr)
+    rows = bound_rows(found.bracket.bounds)
+    _table("Bounds on the Bayes-optimal value", rows.select("side", "value", "estimate", "confidence", "method"))
+    print(found.bracket.summary())
+    for name, value in found.checks.items():
+        print(f"  the exported memoryless policy earns {value:.6g} on the {name}")
+    print(f"report: {found.report}")
+
+
+@app.command()
+def agents(name: Annotated[str | None, typer.Argument(help="Show this agent's parameters.")] = None) -> None:
+    """List the agents, or the parameters of one.
+
+    Parameters follow the name: `mcbrl:n=8,schedule=constant,interval=20`.
+    """
+    with _loading():
+        from beliefbound.agents import agent_parameters
+        from beliefbound.agents import agents as known
+    _names(agent_parameters(name) if name else known())
+
+
+@app.command()
+def envs() -> None:
+    """List the environments and their parameters.
+
+    Values follow the name in this order, or as key=value: `grid:10`, `garnet:50,4,5,seed=3`.
+    """
+    with _loading():
+        from beliefbound.envs import environments
+    _names(environments())
+
+
+def _names(known: dict[str, str]) -> None:
+    width = max(map(len, known), default=0)
+    for name, text in known.items():
+        print(f"{name:<{width}}  {text}")
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Say that something happens while the libraries load."""
+    if sys.stderr.isatty():
+        print("loading …", end="\r", file=sys.stderr, flush=True)
+    yield
+
+
+@contextmanager
+def _closing(limit: float | None) -> Iterator[Any]:
+    """A line that shows the bracket as it closes."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True)
+    ) as p:
+        task = p.add_task("first bounds …")
+
+        def watch(point: Any) -> None:
+            low, high = point.lower.value, point.upper.value
+            p.update(task, description=f"[{low:.6g}, {high:.6g}]  gap {high - low:.3g}".replace("[", "\\[", 1))
+
+        yield watch
+
+
+@contextmanager
+def _progress(spec: "Spec", out: Path) -> Iterator[tuple["Progress", Any]]:
+    """A bar over all runs, those already there included, with rate and time left; on Ctrl-C, how to continue."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from beliefbound.experiments.run import n_missing
+
+    columns = (
+        TextColumn("{task.description:<22}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        total = spec.runs * len(spec.cells())
+        task = bars.add_task("compiling", total=total, completed=total - n_missing(spec, out), rate="")
+
+        def progress(cell: Any, runs: int) -> None:
+            speed = bars.tasks[task].speed
+            rate = f"{speed:,.0f} runs/s" if speed else ""
+            bars.update(task, advance=runs, description=f"{cell.agent} {cell.environment}", rate=rate)
+
+        def say(text: str) -> None:
+            bars.update(task, description=text)
+
+        try:
+            yield progress, say
+            bars.update(task, description="done", completed=total)
+        except KeyboardInterrupt:
+            bars.stop()
+            print(f"\nstopped; {out} keeps every finished run. Run the same command to continue.", file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
+def _table(title: str, frame: "pl.DataFrame") -> None:
+    """Print a frame."""
+    _print_table(title, frame.columns, [[_cell(value) for value in row] for row in frame.iter_rows()])
+
+
+def _print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print formatted cells: the first column left, the others right; as wide as they need when nobody is looking."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for k, name in enumerate(header):
+        table.add_column(name, justify="right" if k else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"
+    return str(value)
 
 
 def main() -> None:
-    """Entry point of `beliefbound`."""
+    """Entry point: user mistakes end with one clear line and exit code 1, never with a traceback."""
+    try:
+        app()
+    except BeliefboundError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)

@@ -80,6 +80,13 @@ def run(
     return store
 
 
+def n_missing(spec: Spec, out: Path | str) -> int:
+    """How many runs of `spec` the folder does not hold yet."""
+    spec = checked(spec)
+    store = Store(Path(out), spec)
+    return sum(len(runs) for cell in spec.cells() for runs in store.missing(cell, spec.runs))
+
+
 def _play(spec: Spec, cell: Cell, runs: range) -> Runs:
     environment = make_env(cell.environment)
     discount = environment.discount if spec.discount is None else spec.discount
@@ -117,4 +124,3 @@ def _collect(pending: dict[Future[Runs], tuple[Cell, range]], store: Store, repo
 def n_cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-

@@ -6,18 +6,18 @@ everything but the number of runs agrees: runs are addressed by number, so more 
 
 import hashlib
 import re
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from beliefbound import __version__
 from beliefbound.agents import canonical_agent
 from beliefbound.envs import make_env
 from beliefbound.errors import BeliefboundError, FileError, ParameterError
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
-Seed = Annotated[int, msgspec.Meta(ge=0, lt=2**63)]
+Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -67,7 +67,7 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         fields: dict[str, object] = msgspec.to_builtins(self)
         for cosmetic in ("runs", "title", "stuck_below"):
             del fields[cosmetic]
-        return {**fields, "version": __version__}
+        return {**fields, "version": version("beliefbound")}
 
     def digest(self) -> str:
         """A short hash of the identity, the folder of the experiment's parts."""
@@ -93,7 +93,8 @@ class Cell(NamedTuple):
 
 def checked(spec: Spec) -> Spec:
     """The spec with agents and environments in canonical form, after checking that they exist and are distinct."""
-    agents, environments = [], []
+    agents: list[str] = []
+    environments: list[str] = []
     for kind, names, found, resolve in (
         ("agents", spec.agents, agents, canonical_agent),
         ("environments", spec.environments, environments, lambda name: make_env(name).name),

@@ -63,7 +63,7 @@ def summary(frame: pl.DataFrame, *, stuck_below: float | None = None) -> pl.Data
         utility = bootstrap_mean(group["utility"].to_numpy())
         low, high = np.percentile(group["total"].to_numpy(), [10, 90])
         regret = regret_of(frame, str(environment), str(agent))
-        stuck = None if stuck_below is None else float((group["total"] < stuck_below).mean())
+        stuck = None if stuck_below is None else float((group["total"].to_numpy() < stuck_below).mean())
         rows.append(
             {
                 "environment": environment,

@@ -9,9 +9,9 @@ rounding error.
 The improvement picks `argmax_a Σ_m b[k,m,s] Q[m,s,a]` (with `w[m]` instead of `b` in states never met) but keeps the
 incumbent unless the gain exceeds `rounding · Σ_m b[k,m,s]`; among better actions the lowest of the best wins.
 
-Layouts as in `kernels.sweep`: lanes `b[k,s,m]` for small problems, fused into `(action, model)` lanes where models are so few
-that short loops would dominate; rows and csr `b[m,k,s]`, one model at a time, so
-that a model's transitions stay in cache for the whole horizon and models can be split over threads.
+Layouts as in `kernels.sweep`: lanes `b[k,s,m]` for small problems, fused into `(action, model)` lanes where models
+are so few that short loops would dominate; rows and csr `b[m,k,s]`, one model at a time, so that a model's
+transitions stay in cache for the whole horizon.
 """
 
 import numpy as np
@@ -75,7 +75,7 @@ def _mass_lanes(b, mass):
 
 @njit(**_OPTIONS)
 def _improve_lanes(p, r, w, available, discount, v, q, score, b, mass, rounding, actions, out):
-    """One stage: from `v[t,m]` to `out[s,m]`, `actions[s]` in place; whether any changed. `q[a,m]`, `score[a]`: scratch."""
+    """One stage: `out[s,m]` from `v[t,m]`, `actions[s]` in place; true if any changed. `q[a,m]`, `score[a]`: scratch"""
     n_states, n_actions, _, n_models = p.shape
     changed = False
     for s in range(n_states):
@@ -208,7 +208,7 @@ def _finish(values, w, p0, v):
 
 @njit(**_OPTIONS)
 def forward_rows(p, actions, first, b):
-    """Occupancies `b[m,k,s]` after stage `first`, from `p[m,s,a,t]`; one model after the other, four states at a time."""
+    """Occupancies `b[m,k,s]` after stage `first`, from `p[m,s,a,t]`; model by model, four states at a time."""
     n_models, n_states = p.shape[:2]
     quads = n_states - n_states % 4
     for m in range(n_models):

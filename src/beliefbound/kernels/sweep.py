@@ -17,60 +17,84 @@ Cost of a stage: `M·S·A·S` multiply-adds (`nnz` for csr). Nothing is allocate
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.simd import backup_1, backup_4, backup_8, backup_16, copy_8
+
 _OPTIONS = {"cache": True, "nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
 
 
-@njit(**_OPTIONS)
-def sweep_lanes(p, r, w, available, discount, v, q, vbar, actions, out):
+@njit(cache=True, nogil=True)
+def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
     """One fused stage. `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]` in; `out[s,m]`, `vbar[s]`, `actions[s]` written.
 
-    `q[a,m]` is scratch. Returns `Σ_s |Σ_m w V_new − vbar_old|`, the change under the belief.
+    `q[s,a,m]` and `mixed[s,a]` are scratch. Returns `Σ_s |Σ_m w V_new − vbar_old|`, the change under the belief.
     """
-    n_states, n_actions, _, n_models = p.shape
+    n_states, n_actions, n_next, n = p.shape
+    rows = n_states * n_actions
+    for s in range(n_states):
+        for a in range(n_actions):
+            mixed[s, a] = 0.0
+    m = 0
+    while m + 16 <= n:
+        backup_16(p, r, w, discount, v, q, mixed, rows, n_next, n, m)
+        m += 16
+    if m + 8 <= n:
+        backup_8(p, r, w, discount, v, q, mixed, rows, n_next, n, m)
+        m += 8
+    if m + 4 <= n:
+        backup_4(p, r, w, discount, v, q, mixed, rows, n_next, n, m)
+        m += 4
+    while m < n:
+        backup_1(p, r, w, discount, v, q, mixed, rows, n_next, n, m)
+        m += 1
     change = 0.0
     for s in range(n_states):
         best = -np.inf
         chosen = -1
         for a in range(n_actions):
-            if not available[s, a]:
-                continue
-            row = q[a]
-            for m in range(n_models):
-                row[m] = 0.0
-            for t in range(n_states):
-                pt = p[s, a, t]
-                vt = v[t]
-                for m in range(n_models):
-                    row[m] += pt[m] * vt[m]
-            reward = r[s, a]
-            total = 0.0
-            for m in range(n_models):
-                value = reward[m] + discount * row[m]
-                row[m] = value
-                total += w[m] * value
-            if total > best:
-                best = total
+            if available[s, a] and mixed[s, a] > best:
+                best = mixed[s, a]
                 chosen = a
         actions[s] = chosen
-        new = out[s]
-        for m in range(n_models):
-            new[m] = q[chosen, m]
+        source, target = (s * n_actions + chosen) * n, s * n
+        m = 0
+        while m + 8 <= n:
+            copy_8(q, source + m, out, target + m)
+            m += 8
+        while m < n:
+            out[s, m] = q[s, chosen, m]
+            m += 1
         change += abs(best - vbar[s])
         vbar[s] = best
     return change
+
+
+@njit(cache=True, nogil=True)
+def settle_lanes(p, r, w, available, discount, even, odd, side, q, mixed, vbar, actions, sweeps, tolerance):
+    """At most `sweeps` stages, stopping after one that changes `vbar` by less than `tolerance` in sum.
+
+    Values go to and fro between `even[s,m]` and `odd[s,m]`; `side` says which holds the present ones. Returns the
+    number of stages made; the side has changed if it is odd.
+    """
+    v, out = (even, odd) if side == 0 else (odd, even)
+    for k in range(sweeps):
+        if sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out) < tolerance:
+            return k + 1
+        v, out = out, v
+    return sweeps
 
 
 @njit(**_OPTIONS)
 def induct_lanes(p, r, w, available, discount, v, actions):
     """`len(actions)` stages backwards; `v[s,m]` holds the terminal values and receives the first stage's."""
     n_states, n_actions, _, n_models = p.shape
-    q = np.empty((n_actions, n_models))
+    q = np.empty((n_states, n_actions, n_models))
+    mixed = np.empty((n_states, n_actions))
     vbar = np.zeros(n_states)
     other = np.empty_like(v)
     current = v
     horizon = actions.shape[0]
     for k in range(horizon - 1, -1, -1):
-        sweep_lanes(p, r, w, available, discount, current, q, vbar, actions[k], other)
+        sweep_lanes(p, r, w, available, discount, current, q, mixed, vbar, actions[k], other)
         current, other = other, current
     if horizon % 2 == 1:
         v[:] = current

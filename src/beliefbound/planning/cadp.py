@@ -250,21 +250,13 @@ class Ascent:
         return first, float(self.weights @ values @ self.p0), values
 
     def _forward(self, actions: IntArray, first: int) -> None:
-        """Occupancies in the rows and csr layouts, models split over threads where that pays."""
+        """Occupancies in the rows and csr layouts."""
         kept = self.models.transitions
         if isinstance(kept, Dense):
-            array = kept.array
-
-            def part(i: int, j: int) -> None:
-                occupancy.forward_rows(array[i:j], actions, first, self.b[i:j])
+            occupancy.forward_rows(kept.array, actions, first, self.b)
         else:
-            matrix, rows = kept.matrix, kept.shape[1] * kept.shape[2]
-
-            def part(i: int, j: int) -> None:
-                indptr = matrix.indptr[i * rows : j * rows + 1]
-                occupancy.forward_csr(
-                    indptr, matrix.indices, matrix.data, self.models.n_actions, actions, first, self.b[i:j]
-                )
-
-        part(0, self.models.n_models)
+            matrix = kept.matrix
+            occupancy.forward_csr(
+                matrix.indptr, matrix.indices, matrix.data, self.models.n_actions, actions, first, self.b
+            )
         occupancy.total_mass(self.b, first, self.mass)

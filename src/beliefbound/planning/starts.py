@@ -8,16 +8,13 @@ at least one. So small problems try every model and a large one tries few.
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.evaluation import evaluate
 from beliefbound.kernels import occupancy
 from beliefbound.models import Csr, ModelSet
 from beliefbound.planning.mmbi import induct
-from beliefbound.policy import StationaryPolicy
 from beliefbound.validation import FloatArray, IntArray
 
 MODEL_STARTS = 32
 START_WORK = 1e9
-_MAX_IMPROVEMENTS = 200
 
 
 def chosen_models(belief: FiniteBelief, horizon: int) -> IntArray:
@@ -43,19 +40,3 @@ def own_policies(models: ModelSet, discount: float, horizon: int) -> tuple[IntAr
         models.backup(values, discount, q)
         occupancy.own_actions(q, models.available, actions[k], values)
     return actions, values
-
-
-def stationary_optimum(models: ModelSet, discount: float) -> IntArray:
-    """Policy iteration on a set of one model: actions `[s]`. A start only: capped, so not certified optimal."""
-    actions = np.empty((1, models.n_states), dtype=np.int64)
-    occupancy.own_actions(models.rewards, models.available, actions, np.empty(models.rewards.shape[:2]))
-    largest = float(np.abs(models.rewards).max(initial=0.0)) / (1.0 - discount)
-    states = np.arange(models.n_states)
-    for _ in range(_MAX_IMPROVEMENTS):
-        values = evaluate(StationaryPolicy(actions[0]), models, discount=discount)
-        q = np.where(models.available, models.backup(values, discount)[0], -np.inf)
-        better = q.max(axis=1) > q[states, actions[0]] + 1e-10 * largest
-        if not better.any():
-            break
-        actions[0] = np.where(better, q.argmax(axis=1), actions[0])
-    return actions[0]

@@ -10,6 +10,8 @@ better), and its value is computed by a linear solve: a lower bound on the Bayes
 `M·S²`.
 """
 
+from typing import Any
+
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
@@ -17,8 +19,9 @@ from beliefbound.errors import ParameterError
 from beliefbound.kernels import swaps as kernel
 from beliefbound.models import Dense
 from beliefbound.planning.mmbi import mmbi
+from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.plan import Plan, plan_for
-from beliefbound.planning.starts import chosen_models, stationary_optimum
+from beliefbound.planning.starts import chosen_models
 from beliefbound.policy import StationaryPolicy
 from beliefbound.validation import FloatArray, IntArray
 
@@ -70,10 +73,10 @@ def _starts(
     if start is None or restarts:
         starts.append(("MMBI", np.array(mmbi(belief, discount=discount).policy.actions)))
     if restarts:
-        starts.append(("the expected MDP", stationary_optimum(belief.mean().models, discount)))
-        for m in chosen_models(belief, belief.n_states):
-            own = stationary_optimum(belief.models.select(np.array([m])), discount)
-            starts.append((f"the optimum of model {m}", own))
+        starts.append(("the expected MDP", optimal_values(belief.mean(), discount=discount).actions[0]))
+        chosen = chosen_models(belief, belief.n_states)
+        own = optimal_values(belief.models.select(chosen), discount=discount).actions
+        starts.extend((f"the optimum of model {m}", actions) for m, actions in zip(chosen, own, strict=True))
     return starts
 
 
@@ -100,7 +103,7 @@ class SwapSearch:
         chances = np.zeros(models.rewards.shape[1:])
         chances[states, actions] = 1.0
         for m in range(models.n_models):
-            chain = models.transitions.under(m, chances)
+            chain: Any = models.transitions.under(m, chances)
             system = identity - self.discount * (chain if isinstance(models.transitions, Dense) else chain.toarray())
             self.n[m] = np.linalg.inv(system).T
             self.v[m] = models.rewards[m, states, actions] @ self.n[m]

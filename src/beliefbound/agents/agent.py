@@ -1,0 +1,170 @@
+"""What an agent is: `reset(seed)`, `act(state)`, `observe(state, action, reward, next_state)`.
+
+Anything with these three methods can be played and checked. The agents of this package are *machines*: a NamedTuple
+of arrays and compiled functions on it (`kernels.agents`). `CompiledAgent` puts the protocol around a machine; stepping
+it by hand calls the functions that `play` compiles into its loop.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from beliefbound.envs.adapter import DiscreteEnv
+from beliefbound.envs.environment import Environment
+from beliefbound.errors import ObservationError, ParameterError
+from beliefbound.kernels.play import agent_stream
+from beliefbound.validation import BoolArray, check_count, check_ids
+
+Stream = npt.NDArray[np.uint64]
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """States and actions are whole numbers from 0; rewards are as the environment pays them."""
+
+    def reset(self, seed: int) -> None:
+        """Forget everything; equal seeds give equal behaviour from here on."""
+
+    def act(self, state: int) -> int:
+        """Choose an action that `state` offers."""
+
+    def observe(self, state: int, action: int, reward: float, next_state: int) -> None:
+        """Learn from one transition."""
+
+
+class Machine(NamedTuple):
+    """An agent as compiled code sees it; see `kernels.agents`."""
+
+    state: Any
+    module: Any  # with reset, act, observe and play
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an agent is told before it starts.
+
+    Attributes:
+      n_states, n_actions: sizes.
+      available: `[s,a]`, the actions each state offers.
+      reward_range: `(low, high)`; learners see `(reward − low) / (high − low)`.
+      discount: of their planning.
+      environment: the truth, which only the oracle looks at; `None` if it is not known.
+    """
+
+    n_states: int
+    n_actions: int
+    available: BoolArray
+    reward_range: tuple[float, float]
+    discount: float
+    environment: Environment | None
+
+    @property
+    def low(self) -> float:
+        return self.reward_range[0]
+
+    @property
+    def width(self) -> float:
+        return self.reward_range[1] - self.reward_range[0]
+
+
+def setting_of(environment: Environment | DiscreteEnv, discount: float | None) -> Setting:
+    """The setting that an environment implies; `discount` defaults to the environment's own."""
+    if isinstance(environment, Environment):
+        known, available = environment, np.array(environment.mdp.available)
+        chosen = environment.discount if discount is None else discount
+    elif isinstance(environment, DiscreteEnv):
+        known, available = None, np.ones((environment.n_states, environment.n_actions), dtype=np.bool_)
+        if discount is None:
+            raise ParameterError("a gymnasium environment has no discount of its own; pass discount=...")
+        chosen = discount
+    else:
+        raise ParameterError(
+            f"the environment is {environment!r}; give make_env('chain'), or from_gymnasium_env(env, reward_range=...)"
+        )
+    if environment.reward_range is None:
+        raise ParameterError("agents scale rewards to [0, 1]; pass from_gymnasium_env(env, reward_range=(low, high))")
+    if not (math.isfinite(chosen) and 0.0 <= chosen < 1.0):
+        raise ParameterError(f"discount is {chosen}; agents plan without a horizon and need 0 <= discount < 1")
+    low, high = environment.reward_range
+    return Setting(
+        environment.n_states, environment.n_actions, available, (float(low), float(high)), float(chosen), known
+    )
+
+
+class CompiledAgent:
+    """A machine behind the protocol `Agent`.
+
+    Attributes:
+      name: the canonical string that makes it.
+      setting: what it was told.
+      machine: its state and functions; `play` works on a copy of the state.
+
+    >>> from beliefbound.agents import make_agent
+    >>> from beliefbound.envs import make_env
+    >>> agent = make_agent("thompson", make_env("chain"))
+    >>> agent.reset(1)
+    >>> action = agent.act(0)
+    >>> agent.observe(0, action, 2.0, 0)
+    """
+
+    def __init__(self, name: str, setting: Setting, machine: Machine) -> None:
+        self.name = name
+        self.setting = setting
+        self.machine = machine
+        self._ready = False
+
+    def __repr__(self) -> str:
+        return f"CompiledAgent({self.name!r}, {self.setting.n_states} states, {self.setting.n_actions} actions)"
+
+    def reset(self, seed: int | Stream) -> None:
+        """Forget everything. `reset(seed)` starts run 0 of `play(…, seed=seed)`; another run's stream may be given."""
+        self.machine.module.reset(self.machine.state, stream_of(seed))
+        self._ready = True
+
+    def act(self, state: int) -> int:
+        """Choose an action."""
+        if not self._ready:
+            raise ObservationError("act before reset; call reset(seed) first")
+        s = int(check_ids(state, self.setting.n_states, "state", ObservationError))
+        return int(self.machine.module.act(self.machine.state, s))
+
+    def observe(self, state: int, action: int, reward: float, next_state: int) -> None:
+        """Learn from one transition."""
+        if not self._ready:
+            raise ObservationError("observe before reset; call reset(seed) first")
+        s = int(check_ids(state, self.setting.n_states, "state", ObservationError))
+        a = int(check_ids(action, self.setting.n_actions, "action", ObservationError))
+        t = int(check_ids(next_state, self.setting.n_states, "next_state", ObservationError))
+        r = float(reward)
+        low, high = self.setting.reward_range
+        if not low <= r <= high:
+            raise ObservationError(
+                f"the reward {r}, seen in state {s} after action {a}, is outside the declared range {low:g} to {high:g}"
+                "; declare a wider reward_range"
+            )
+        self.machine.module.observe(self.machine.state, s, a, r, t)
+
+
+def stream_of(seed: int | Stream) -> Stream:
+    """The agent's stream in run 0 of a root seed, or a copy of the stream given."""
+    if isinstance(seed, np.ndarray):
+        if seed.shape != (4,) or seed.dtype != np.uint64 or not seed.any():
+            raise ParameterError("a stream is the uint64[4] state of a generator, not all zero; or give a whole number")
+        return seed.copy()
+    stream: Stream = agent_stream(check_seed(seed), 0, 0)
+    return stream
+
+
+def check_seed(seed: Any) -> int:
+    """A whole number from 0 to 2⁶³ − 1."""
+    value = check_count(seed, "seed", least=0)
+    if value >= 2**63:
+        raise ParameterError(f"seed is {value}; it must be below 2**63")
+    return value
+
+
+Factory = Callable[[Environment], Agent]

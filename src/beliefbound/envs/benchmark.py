@@ -1,0 +1,107 @@
+"""Environments drawn from a prior: the Bayesian benchmark protocol of Castronovo, Ernst, Couëtoux & Fonteneau (2016).
+
+The protocol draws the *true* MDP from a known prior, many times, and scores the mean discounted return. Each prior is a
+product of Dirichlets with concentration 1 on the successors a pair may have and 0 elsewhere, with known rewards
+`[s,a,t]`. `benchmark_prior` gives both, for agents that are told the prior; `prior-chain:seed=7` is one draw.
+
+The chain and the double loop follow the description in that article. The grid keeps its idea, each move of each cell
+has an unknown chance of failing, but is our own in detail: the prize is paid in the goal, as in `grid`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from beliefbound.envs.environment import Environment, from_outcomes
+from beliefbound.errors import ParameterError
+from beliefbound.validation import FloatArray, frozen
+
+Prior = tuple[FloatArray, FloatArray]
+
+
+def benchmark_prior(kind: str) -> Prior:
+    """`(concentration, rewards)`, each `[s,a,t]`, of `"chain"`, `"double-loop"` or `"grid"`.
+
+    >>> concentration, rewards = benchmark_prior("chain")
+    >>> concentration[1, 0].tolist(), rewards[1, 0].tolist()
+    ([1.0, 0.0, 1.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0, 0.0])
+    """
+    if kind not in _PRIORS:
+        raise ParameterError(f"there is no benchmark prior {kind!r}; known: {', '.join(_PRIORS)}")
+    concentration, rewards = _PRIORS[kind]()
+    return frozen(concentration), frozen(rewards)
+
+
+def prior_chain(name: str, *, seed: int) -> Environment:
+    """Generalised chain: 5 states, 3 actions, each of which leads forward or back to the start, with unknown chances.
+
+    Arriving in state 0 pays 2; staying in state 4 pays 10.
+    """
+    return _draw(name, "chain", seed)
+
+
+def prior_double_loop(name: str, *, seed: int) -> Environment:
+    """Generalised double loop: 9 states, 2 actions. From state 0 to 1 or 5; each with unknown chances.
+
+    1 → 2 → 3 → 4 → 0 is certain and pays 1 at its end; 5, 6 and 7 lead on or back to 0; 8 → 0 is certain and pays 2.
+    """
+    return _draw(name, "double-loop", seed)
+
+
+def prior_grid(name: str, *, seed: int) -> Environment:
+    """5 × 5 grid, 4 moves; in each cell each move succeeds with an unknown chance and otherwise stays.
+
+    The goal, in the corner opposite the start, pays 10 and leads back to the start.
+    """
+    return _draw(name, "grid", seed)
+
+
+def _chain() -> Prior:
+    concentration, rewards = np.zeros((5, 3, 5)), np.zeros((5, 3, 5))
+    for s in range(5):
+        concentration[s, :, [0, min(s + 1, 4)]] = 1.0
+    rewards[:, :, 0] = 2.0
+    rewards[4, :, 4] = 10.0
+    return concentration, rewards
+
+
+def _double_loop() -> Prior:
+    concentration, rewards = np.zeros((9, 2, 9)), np.zeros((9, 2, 9))
+    successors = [[1, 5], [2], [3], [4], [0], [0, 6], [0, 7], [0, 8], [0]]
+    for s, targets in enumerate(successors):
+        concentration[s][:, targets] = 1.0
+    rewards[4, :, 0], rewards[8, :, 0] = 1.0, 2.0
+    return concentration, rewards
+
+
+def _grid() -> Prior:
+    concentration, rewards = np.zeros((25, 4, 25)), np.zeros((25, 4, 25))
+    for s in range(24):
+        row, column = divmod(s, 5)
+        for a, (down, right) in enumerate(((-1, 0), (0, 1), (1, 0), (0, -1))):
+            concentration[s, a, s] = 1.0
+            if 0 <= row + down < 5 and 0 <= column + right < 5:
+                concentration[s, a, 5 * (row + down) + column + right] = 1.0
+    concentration[24, :, 0] = 1.0
+    rewards[24] = 10.0
+    return concentration, rewards
+
+
+_PRIORS: dict[str, Callable[[], Prior]] = {"chain": _chain, "double-loop": _double_loop, "grid": _grid}
+
+
+def _draw(name: str, kind: str, seed: int) -> Environment:
+    """One MDP: normalised exponentials on each support are a Dirichlet of concentration 1."""
+    concentration, rewards = _PRIORS[kind]()
+    n_outcomes = int(concentration.sum(axis=2).max())
+    target = np.argsort(concentration == 0.0, axis=2, kind="stable")[:, :, :n_outcomes]  # supports first, in order
+    possible = np.take_along_axis(concentration, target, axis=2)
+    weights = np.random.default_rng(seed).standard_exponential(possible.shape) * possible
+    probability = weights / weights.sum(axis=2, keepdims=True)
+    return from_outcomes(
+        name,
+        probability,
+        target,
+        np.take_along_axis(rewards, target, axis=2),
+        reward_range=(0.0, float(rewards.max())),
+    )

@@ -1,0 +1,88 @@
+"""Figure 1: how the bounds change as a belief over 8 MDPs goes from uniform to certain.
+
+The paper does not say which MDPs. Here they are drawn from the prior it uses elsewhere: product-Dirichlet with
+concentration `1/|S|`, Beta(1, 1) rewards. The belief gives `(1 − c)/8` to every model and the rest, `c`, to the
+first; `c` runs from 0 to 1. Every curve is a value averaged over states, for the infinite horizon truncated where the
+tail is worth at most `epsilon`:
+
+* `E max`: `E_ξ max_π V^π_μ`, above;
+* `MMBI`: below;
+* `expected MDP`: the policy that is optimal for the expected MDP, valued under the belief; below.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from beliefbound.beliefs import DirichletBelief
+from beliefbound.bounds.simple import e_max
+from beliefbound.bounds.theory import truncation_stages
+from beliefbound.io.atomic import write_aside
+from beliefbound.planning.expected import expected_mdp_policy
+from beliefbound.planning.mmbi import mmbi
+from beliefbound.report.figures import COLOURS, figure, save
+from beliefbound.validation import FloatArray, check_count
+
+
+@dataclass(frozen=True, eq=False)
+class Figure1:
+    """The curves behind Figure 1: `certainty[k]`, and `curves[name][k]`, values averaged over states."""
+
+    certainty: FloatArray
+    curves: dict[str, FloatArray]
+
+    def frame(self) -> pl.DataFrame:
+        """The numbers as a table: one row per belief."""
+        return pl.DataFrame({"certainty": self.certainty, **self.curves})
+
+    def save(self, out: Path | str) -> list[Path]:
+        """Write `figure1.csv`, `figure1.png` and `figure1.svg` into a folder."""
+        folder = Path(out)
+        table = folder / "figure1.csv"
+        write_aside(table, self.frame().write_csv)
+        with figure() as (drawn, axes):
+            looks = {
+                "E max": (COLOURS["upper"], "--", r"$E_\xi\,\max_\pi V^\pi_\mu$  (E max)"),
+                "MMBI": (COLOURS["mmbi"], "-", "MMBI"),
+                "expected MDP": (COLOURS["expected"], ":", "optimal policy of the expected MDP"),
+            }
+            for name, (colour, line, label) in looks.items():
+                axes.plot(self.certainty, self.curves[name], line, color=colour, label=label, linewidth=1.8)
+            axes.set_xlabel(r"uncertain  $\Leftarrow$  belief  $\Rightarrow$  certain")
+            axes.set_ylabel("expected utility, mean over states")
+            axes.set_xlim(0, 1)
+            axes.legend(loc="best")
+            return [table, *save(drawn, folder / "figure1")]
+
+
+def figure1(
+    *,
+    n_models: int = 8,
+    n_states: int = 16,
+    n_actions: int = 4,
+    discount: float = 0.95,
+    points: int = 41,
+    epsilon: float = 1e-3,
+    seed: int = 1,
+) -> Figure1:
+    """Compute Figure 1. `.save(folder)` draws it and writes the numbers.
+
+    >>> result = figure1(points=2, n_states=3)
+    >>> bool((result.curves["MMBI"] <= result.curves["E max"] + 1e-9).all())
+    True
+    """
+    points = check_count(points, "points", least=2)
+    models = DirichletBelief(n_states, n_actions).sample(n_models, np.random.default_rng(seed))
+    horizon = truncation_stages(epsilon, discount=discount, r_max=1.0)
+    certainty = np.linspace(0.0, 1.0, points)
+    curves: dict[str, list[float]] = {"E max": [], "MMBI": [], "expected MDP": []}
+    for c in certainty:
+        weights = np.full(models.n_models, (1.0 - c) / models.n_models)
+        weights[0] += c
+        belief = models.reweight(weights)
+        curves["E max"].append(float(e_max(belief, discount=discount, horizon=horizon).mean()))
+        curves["MMBI"].append(mmbi(belief, discount=discount, horizon=horizon).value())
+        curves["expected MDP"].append(expected_mdp_policy(belief, discount=discount, horizon=horizon).value())
+    return Figure1(certainty, {name: np.array(values) for name, values in curves.items()})

@@ -1,0 +1,1 @@
+"""Tables, figures and one self-contained HTML page."""

@@ -1,0 +1,53 @@
+"""One look for every figure, saved as PNG and SVG."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from beliefbound.io.atomic import write_aside
+
+COLOURS = {
+    "ours": "#0b6e4f",
+    "mmbi": "#08519c",
+    "expected": "#b2182b",
+    "upper": "#555555",
+    "sharp": "#e08214",
+    "other": "#7b3294",
+}
+
+_STYLE: Any = {
+    "figure.figsize": (6.4, 4.0),
+    "figure.dpi": 120,
+    "savefig.dpi": 160,
+    "savefig.bbox": "tight",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "font.size": 10,
+    "svg.hashsalt": "beliefbound",
+    "svg.fonttype": "none",
+}
+
+
+@contextmanager
+def figure(**keywords: Any) -> Iterator[tuple[Any, Any]]:
+    """`(figure, axes)` in the house style, drawn without a display and closed afterwards."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):
+        drawn = Figure(**keywords)
+        FigureCanvasAgg(drawn)
+        yield drawn, drawn.subplots()
+
+
+def save(drawn: Any, stem: Path) -> tuple[Path, Path]:
+    """Write `<stem>.png` and `<stem>.svg`, aside and renamed; the bytes depend on the data alone."""
+    paths = stem.with_suffix(".png"), stem.with_suffix(".svg")
+    write_aside(paths[0], lambda aside: drawn.savefig(aside, format="png", metadata={"Software": None}))
+    write_aside(paths[1], lambda aside: drawn.savefig(aside, format="svg", metadata={"Date": None, "Creator": None}))
+    return paths

@@ -1,0 +1,77 @@
+"""One HTML file that holds everything: text, tables and figures, nothing to fetch.
+
+All text is escaped by the template engine; figures are embedded as data.
+"""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from beliefbound.io.atomic import write_text
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of already formatted cells under a header; `highlight` marks rows by index."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+    highlight: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure already saved as PNG or SVG, with the sentence that says what it shows."""
+
+    path: Path
+    caption: str
+
+    @property
+    def data(self) -> str:
+        """The file as a data address."""
+        kind = "svg+xml" if self.path.suffix == ".svg" else "png"
+        return f"data:image/{kind};base64,{base64.b64encode(self.path.read_bytes()).decode()}"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, paragraphs, tables and pictures."""
+
+    heading: str
+    text: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    pictures: Sequence[Picture] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report: title, lead and sections; `facts` are small label–value pairs under the title."""
+
+    title: str
+    lead: str
+    sections: Sequence[Section]
+    facts: Sequence[tuple[str, str]] = field(default=())
+
+
+def render(page: Page) -> str:
+    """The page as HTML text.
+
+    >>> html = render(Page("A < B", "lead", [Section("Results", tables=[Table(["x"], [["<script>"]])])]))
+    >>> "A &lt; B" in html and "<script>" not in html
+    True
+    """
+    from importlib.resources import files
+
+    from jinja2 import Environment
+
+    template = files("beliefbound.report").joinpath("page.html").read_text(encoding="utf-8")
+    engine = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return engine.from_string(template).render(page=page)
+
+
+def write_page(page: Page, path: Path) -> Path:
+    """Write the page aside and rename it."""
+    write_text(path, render(page))
+    return path

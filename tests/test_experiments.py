@@ -1,0 +1,250 @@
+"""Experiments resume, refuse to mix, and give the same bits for any threads, blocks or interruption."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+import scipy.stats as stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beliefbound.errors import FileError, ParameterError
+from beliefbound.experiments.run import run
+from beliefbound.experiments.spec import Cell, Spec, checked, load_spec
+from beliefbound.experiments.statistics import bootstrap_mean, differences, regret_of, summary
+from beliefbound.experiments.store import Store
+from beliefbound.report.experiment import write_report
+
+SPEC = Spec(agents=("mcbrl:n=2", "oracle", "random"), environments=("chain", "riverswim"), runs=23, steps=40)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+# -- results --------------------------------------------------------------------------------------------------
+
+
+def test_threads_and_blocks_change_no_bit(tmp_path):
+    truth = run(SPEC, tmp_path / "a", threads=1).read()
+    assert truth.equals(run(SPEC, tmp_path / "b", threads=3, block=5).read())
+    assert truth.equals(run(SPEC, tmp_path / "c", threads=2, block=1).read())
+    assert len(truth) == 23 * 6
+    assert np.isfinite(truth["total"].to_numpy()).all()
+
+
+def test_a_finished_experiment_is_not_played_again_and_more_runs_extend_it(tmp_path):
+    played = []
+    run(SPEC, tmp_path / "a", progress=lambda cell, n: played.append(n))
+    assert sum(played) == 23 * 6
+    played.clear()
+    before = content(tmp_path / "a")
+    store = run(SPEC, tmp_path / "a", progress=lambda cell, n: played.append(n))
+    assert played == []
+    assert content(tmp_path / "a") == before
+    more = msgspec.structs.replace(SPEC, runs=30)
+    run(more, tmp_path / "a", progress=lambda cell, n: played.append(n))
+    assert sum(played) == 7 * 6
+    assert Store.existing(tmp_path / "a").read().equals(run(more, tmp_path / "b", block=4).read())
+    assert store.read().filter(pl.col("run") < 23).equals(run(SPEC, tmp_path / "c").read())
+
+
+def test_kill_in_the_middle_and_resume_gives_identical_bytes(tmp_path):
+    spec = msgspec.structs.replace(SPEC, runs=400, agents=("mcbrl:n=8", "exploit"), steps=200)
+    script = (
+        "import sys, msgspec\n"
+        "from beliefbound.experiments.run import run\n"
+        "from beliefbound.experiments.spec import Spec\n"
+        "run(msgspec.json.decode(sys.argv[1], type=Spec), sys.argv[2], threads=1, block=10)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", script, msgspec.json.encode(spec).decode(), str(tmp_path / "a")])
+    deadline = time.monotonic() + 120
+    while len(list(tmp_path.glob("a/**/*.parquet"))) < 5 and child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    done = len([p for p in tmp_path.glob("a/**/*.parquet") if not p.name.startswith(".")])
+    assert 5 <= done < 160, "the child was to be killed in the middle"
+    run(spec, tmp_path / "a", threads=2, block=10)
+    run(spec, tmp_path / "b", threads=1, block=10)
+    assert content(tmp_path / "a") == content(tmp_path / "b")
+
+
+def test_ctrl_c_keeps_finished_blocks(tmp_path):
+    def stop(cell, n):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(SPEC, tmp_path / "a", threads=1, block=5, progress=stop)
+    kept = len(list(tmp_path.glob("a/**/*.parquet")))
+    assert kept >= 1
+    assert run(SPEC, tmp_path / "a").read().equals(run(SPEC, tmp_path / "b").read())
+
+
+def test_curves_and_visits_are_recorded(tmp_path):
+    spec = msgspec.structs.replace(SPEC, curve_every=10, visits=True, environments=("chain",))
+    frame = run(spec, tmp_path / "a").read(("total", "curve", "visits"))
+    curves, visits = np.array(frame["curve"].to_list()), np.array(frame["visits"].to_list())
+    assert curves.shape == (69, 4)
+    assert np.allclose(curves[:, -1], frame["total"].to_numpy())
+    assert (np.diff(curves, axis=1) >= 0).all()
+    assert (visits.sum(axis=1) == 40).all()
+    assert "curves-0.svg" in {p.name for p in write_report(tmp_path / "a")[1].parent.iterdir()}
+
+
+# -- refusals -------------------------------------------------------------------------------------------------
+
+
+def test_an_edited_spec_is_refused_and_nothing_is_touched(tmp_path):
+    run(SPEC, tmp_path / "a")
+    before = content(tmp_path / "a")
+    with pytest.raises(FileError, match=r"holds another experiment: steps was 40, now 50; choose another folder"):
+        run(msgspec.structs.replace(SPEC, steps=50), tmp_path / "a")
+    assert content(tmp_path / "a") == before
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").write_text("precious")
+    with pytest.raises(FileError, match="holds other files and no spec.json"):
+        run(SPEC, tmp_path / "other")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="is a file; give a folder"):
+        run(SPEC, tmp_path / "file")
+    with pytest.raises(FileError, match="holds no experiment"):
+        write_report(tmp_path / "other")
+
+
+def test_a_corrupt_part_is_named_and_repaired(tmp_path):
+    truth = run(SPEC, tmp_path / "a", block=10).read()
+    part = sorted(tmp_path.glob("a/**/10-20.parquet"))[0]
+    part.write_bytes(part.read_bytes()[:100])
+    with pytest.raises(FileError, match=r"10-20\.parquet is corrupt .* --repair"):
+        run(SPEC, tmp_path / "a")
+    assert run(SPEC, tmp_path / "a", repair=True).read().equals(truth)
+    part.rename(part.with_name("11-21.parquet"))
+    with pytest.raises(FileError, match=r"11-21\.parquet is corrupt \(holds other runs"):
+        run(SPEC, tmp_path / "a")
+
+
+def test_an_unwritable_folder_is_said(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(FileError, match="cannot write .*choose a folder you can write to"):
+        run(SPEC, blocked / "below")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
+    run(msgspec.structs.replace(SPEC, runs=10), tmp_path / "a", block=5)
+    before = content(tmp_path / "a")
+
+    def full(self, path):
+        with Path("/dev/full").open("wb") as disk:
+            disk.write(b"x" * 100_000)
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(FileError, match="No space left on device; nothing already written is lost"):
+        run(SPEC, tmp_path / "a", block=5)
+    after = content(tmp_path / "a")
+    assert {name: after[name] for name in before if name != "spec.json"} == {
+        name: data for name, data in before.items() if name != "spec.json"
+    }
+    assert not [name for name in after if ".writing-" in name]
+
+
+@given(names=st.lists(st.text(min_size=1, max_size=40), min_size=2, max_size=2))
+def test_a_cells_folder_never_leaves_the_store(names):
+    folder = Cell(*names, 1).folder
+    assert "/" not in folder
+    assert "\\" not in folder
+    assert folder not in (".", "..")
+    assert not folder.startswith(".")
+    assert len(os.fsencode(folder)) < 200
+    assert Cell(names[0] + "x", names[1], 1).folder != folder
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("runs = 0\n", r"\$\.runs|missing required field"),
+        ('agents = ["exploit"]\nenvironments = ["chain"]\nruns = 0\nsteps = 5', r"Expected `int` >= 1 - at `\$\.runs`"),
+        ('agents = ["exploit"]\nenvironments = ["chain"]\nruns = 5\nsteps = -5', r"at `\$\.steps`"),
+        ('agents = ["exploit"]\nenvironments = ["chain"]\nruns = 5', "missing required field `steps`"),
+        ('agents = ["exploit"]\nenvironments = ["chain"]\nruns = 5\nsteps = 5\nspeed = 3', "unknown field `speed`"),
+        ('agents = [3]\nenvironments = ["chain"]\nruns = 5\nsteps = 5', r"Expected `str`, got `int` - at `\$\.agents"),
+        ('agents = ["exploit"]\nenvironments = ["chian"]\nruns = 5\nsteps = 5', r"\$\.environments\[0\]: .*chain"),
+        ('agents = ["explot"]\nenvironments = ["chain"]\nruns = 5\nsteps = 5', r"\$\.agents\[0\]: .*exploit"),
+        ('agents = ["mcbrl:n=0"]\nenvironments = ["chain"]\nruns = 5\nsteps = 5', r"\$\.agents\[0\]: .*n is 0"),
+        ('agents = ["random", "random"]\nenvironments = ["chain"]\nruns = 5\nsteps = 5', "listed twice"),
+        ("agents = [", "is not valid toml"),
+    ],
+)
+def test_a_malformed_spec_names_the_field(tmp_path, text, message):
+    path = tmp_path / "spec.toml"
+    path.write_text(text)
+    with pytest.raises(FileError, match=message):
+        load_spec(path)
+
+
+def test_specs_in_json_and_toml_mean_the_same(tmp_path):
+    (tmp_path / "a.json").write_bytes(msgspec.json.encode(SPEC))
+    (tmp_path / "a.toml").write_text(
+        'agents = ["mcbrl:n=2", "oracle", "random"]\nenvironments = ["chain", "riverswim"]\nruns = 23\nsteps = 40\n'
+    )
+    assert load_spec(tmp_path / "a.json") == load_spec(tmp_path / "a.toml") == checked(SPEC)
+    with pytest.raises(FileError, match="cannot read"):
+        load_spec(tmp_path / "none.toml")
+
+
+# -- statistics -----------------------------------------------------------------------------------------------
+
+
+def frame_of(totals: dict[str, np.ndarray]) -> pl.DataFrame:
+    return pl.concat(
+        pl.DataFrame(
+            {
+                "environment": "chain",
+                "agent": agent,
+                "seed": 1,
+                "run": np.arange(len(x)),
+                "total": x,
+                "utility": x / 10,
+            }
+        )
+        for agent, x in totals.items()
+    )
+
+
+def test_bootstrap_intervals_cover_at_their_rate():
+    """100 intervals at 95%: more than 13 misses has probability below 0.1%."""
+    misses = 0
+    for seed in range(100):
+        x = np.random.default_rng(seed).exponential(size=200)
+        found = bootstrap_mean(x, seed=seed, resamples=2000)
+        misses += not found.low <= 1.0 <= found.high
+        assert found.low < found.mean < found.high
+    assert misses <= stats.binom(100, 0.05).ppf(0.999)
+    with pytest.raises(ParameterError, match="no runs"):
+        bootstrap_mean(np.array([]))
+    assert bootstrap_mean(np.array([2.0, 2.0])).high == 2.0
+
+
+def test_regret_and_differences_are_paired():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 100, size=500)
+    frame = frame_of({"oracle": noise + 10, "a": noise + 7 + rng.normal(0, 0.1, 500), "b": noise})
+    regret = regret_of(frame, "chain", "a")
+    assert regret.mean == pytest.approx(3.0, abs=0.05)
+    assert regret.high - regret.low < 0.1  # unpaired it would be about 25
+    table = differences(frame)
+    assert table.filter(first="a", second="b")["difference"].item() == pytest.approx(7.0, abs=0.05)
+    rows = summary(frame, stuck_below=-50.0)
+    assert rows.filter(agent="b")["stuck"].item() == pytest.approx((noise < -50).mean())
+    assert rows.filter(agent="oracle")["regret"].item() == 0.0
+    assert rows.filter(agent="b")["p10"].item() == pytest.approx(np.percentile(noise, 10))
+    assert summary(frame.filter(pl.col("agent") != "oracle"))["regret"].null_count() == 2

@@ -1,0 +1,203 @@
+"""Playing runs: the definitions, the addresses of randomness, and the paper's Table 1."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from beliefbound import MDP
+from beliefbound.agents import agents, make_agent, play, run_episode
+from beliefbound.envs import as_gymnasium, environment_from_mdp, make_env
+from beliefbound.errors import ParameterError
+
+NAMES = [*agents(), "mcbrl:n=5,schedule=posterior"]
+
+
+def cycle():
+    """Two states in turn, paying 1 and 2."""
+    return environment_from_mdp(MDP([[[0.0, 1.0]], [[1.0, 0.0]]], [[1.0], [2.0]], initial=0), name="cycle")
+
+
+def test_total_and_utility_of_a_run_worked_out_by_hand():
+    environment = cycle()
+    agent = make_agent("random", environment)
+    common = {"seed": 1, "runs": range(1), "steps": 4, "discount": 0.5, "curve_every": 2, "visits": True}
+    standard = play(agent, environment, **common)  # 1, 2, 1, 2
+    assert standard.total.tolist() == [6.0]
+    assert standard.utility.tolist() == [1 + 2 / 2 + 1 / 4 + 2 / 8]
+    assert standard.curve.tolist() == [[3.0, 6.0]]
+    assert standard.visits.tolist() == [[2, 2]]
+    paper = play(agent, environment, accounting="paper", **common)  # 0, 1, 2, 1
+    assert paper.total.tolist() == [4.0]
+    assert paper.utility.tolist() == [1 / 2 + 2 / 4 + 1 / 8]
+    assert paper.curve.tolist() == [[1.0, 4.0]]
+    assert paper.visits.tolist() == [[2, 1]]
+    only = play(agent, environment, accounting="paper", seed=1, runs=range(2), steps=1)
+    assert only.total.tolist() == only.utility.tolist() == [0.0, 0.0]
+    assert only.curve is None
+    assert only.visits is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("where", ["chain", "garnet:7,3,4,seed=2"])
+def test_playing_runs_equals_stepping_by_hand_through_gymnasium(name, where):
+    environment = make_env(where)
+    agent = make_agent(name, environment)
+    batch = play(agent, environment, seed=9, runs=range(3, 6), steps=200, discount=0.9, curve_every=50, visits=True)
+    for i, run in enumerate(range(3, 6)):
+        episode = run_episode(agent, as_gymnasium(environment), steps=200, seed=9, run=run)
+        total, utility, weight = 0.0, 0.0, 1.0
+        for reward in episode.rewards:
+            total += reward
+            utility += weight * reward
+            weight *= 0.9
+        assert batch.total[i] == total
+        assert batch.utility[i] == utility
+        np.testing.assert_array_equal(batch.visits[i], np.bincount(episode.states[:-1], minlength=environment.n_states))
+        np.testing.assert_array_equal(batch.curve[i], np.cumsum(episode.rewards)[49::50])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_blocks_and_threads_change_nothing(name):
+    environment = make_env("chain")
+    agent = make_agent(name, environment)
+
+    def part(runs):
+        return play(agent, environment, seed=2, runs=runs, steps=150, curve_every=30, visits=True)
+
+    whole = part(range(24))
+    blocks = [range(1), range(1, 10), range(10, 11), range(11, 24)]
+    with ThreadPoolExecutor(4) as pool:
+        parts = list(pool.map(part, blocks))
+    for field in ("total", "utility", "curve", "visits"):
+        np.testing.assert_array_equal(np.concatenate([getattr(p, field) for p in parts]), getattr(whole, field))
+    assert len(np.unique(whole.utility)) > 12 or name == "oracle"
+
+
+def test_playing_leaves_the_agent_as_it_was():
+    environment = make_env("chain")
+    agent = make_agent("thompson", environment)
+    agent.reset(1)
+    before = [np.array(x) for x in agent.machine.state]
+    play(agent, environment, seed=1, runs=range(2), steps=50)
+    for x, y in zip(before, agent.machine.state, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_all_agents_face_the_same_noise():
+    """With one action there is nothing to decide, so every agent has the same runs; other seeds have others."""
+    environment = make_env("garnet:6,1,3,seed=1")
+    totals = [
+        play(make_agent(name, environment), environment, seed=3, runs=range(10), steps=100).total for name in NAMES
+    ]
+    for total in totals[1:]:
+        np.testing.assert_array_equal(total, totals[0])
+    other = play(make_agent("random", environment), environment, seed=4, runs=range(10), steps=100).total
+    assert (other != totals[0]).all()
+
+
+def test_cells_change_the_agents_draws_only():
+    environment = make_env("chain")
+    agent = make_agent("random", environment)
+    one, two = (play(agent, environment, seed=3, runs=range(20), steps=100, cell=cell).total for cell in (0, 1))
+    assert (one != two).any()
+
+
+def test_a_run_ends_in_a_terminal_state():
+    p = [[[0.5, 0.5]], [[0.0, 1.0]]]
+    environment = environment_from_mdp(MDP(p, [[1.0], [0.0]], initial=0), name="until heads")
+    runs = play(make_agent("exploit", environment), environment, seed=1, runs=range(500), steps=100, visits=True)
+    assert (runs.visits[:, 1] == 0).all()
+    np.testing.assert_array_equal(runs.total, runs.visits[:, 0])
+    assert abs(runs.total.mean() - 2.0) < 4 * np.sqrt(2 / 500)  # geometric; false alarms: 6e-5
+    episode = run_episode(make_agent("exploit", environment), as_gymnasium(environment), steps=100, seed=1, run=7)
+    assert len(episode.actions) == runs.visits[7, 0]
+
+
+def test_an_agent_of_ones_own_is_played_by_the_same_rules():
+    class Forward:
+        def reset(self, seed):
+            self.seed = seed
+
+        def act(self, state):
+            return 1
+
+        def observe(self, state, action, reward, next_state):
+            pass
+
+    environment = make_env("chain")
+    for accounting in ("standard", "paper"):
+        common = {"seed": 5, "runs": range(2, 8), "steps": 60, "curve_every": 7, "visits": True}
+        ours = play(make_agent("oracle", environment), environment, accounting=accounting, **common)
+        own = play(Forward(), environment, accounting=accounting, **common)
+        for x, y in zip(ours, own, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-13)
+
+
+def test_the_oracle_earns_the_optimal_average_on_chain():
+    environment = make_env("chain")
+    p, r = environment.mdp.to_dense().transitions[:, 1], environment.mdp.rewards[:, 1]
+    stationary = np.linalg.matrix_power(p, 1000)[0]
+    assert stationary @ r == pytest.approx(3.677, abs=5e-4)
+    runs = play(make_agent("oracle", environment), environment, seed=1, runs=range(3000), steps=1100, curve_every=100)
+    average = (runs.curve[:, -1] - runs.curve[:, 0]) / 1000
+    assert abs(average.mean() - stationary @ r) < 4 * average.std() / np.sqrt(3000)  # false alarms: 6e-5
+
+
+PUBLISHED = {  # name: total reward, its standard error (from the 95% interval), utility
+    "exploit": (3287, 6.1, 26.64),
+    "mcbrl:n=1": (3166, 3.6, 28.50),
+    "mcbrl:n=8": (3358, 4.1, 29.65),
+    "mcbrl:n=16": (3376, 4.1, 29.95),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_papers_table_1(name):
+    """Means of 2000 runs within four joint standard errors of the published ones, which are means of 10⁴ runs.
+
+    False alarms, if the laws agree: 6e-5 for each of the eight figures.
+    """
+    environment = make_env("chain")
+    runs = play(make_agent(name, environment), environment, seed=1, runs=range(2000), steps=1000, accounting="paper")
+    total, error, utility = PUBLISHED[name]
+    assert abs(runs.total.mean() - total) < 4 * np.hypot(runs.total.std() / np.sqrt(2000), error)
+    assert abs(runs.utility.mean() - utility) < 4 * runs.utility.std() * np.sqrt(1 / 2000 + 1 / 10_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": 0}, "steps is 0"),
+        ({"steps": 2.5}, "steps is 2.5"),
+        ({"seed": -1}, "seed is -1"),
+        ({"runs": range(-1, 3)}, "runs is range"),
+        ({"runs": range(0, 6, 2)}, "consecutive"),
+        ({"runs": 10}, "runs is 10"),
+        ({"accounting": "papr"}, "accounting is 'papr'"),
+        ({"curve_every": 0}, "curve_every is 0"),
+        ({"discount": 1.5}, "discount is 1.5"),
+        ({"cell": -1}, "cell is -1"),
+    ],
+)
+def test_bad_arguments_are_answered(change, message):
+    environment = make_env("chain")
+    arguments = {"seed": 1, "runs": range(3), "steps": 10} | change
+    with pytest.raises(ParameterError, match=message):
+        play(make_agent("random", environment), environment, **arguments)
+
+
+def test_an_agent_is_refused_where_it_does_not_fit():
+    agent = make_agent("random", make_env("chain"))
+    with pytest.raises(ParameterError, match="was not made for"):
+        play(agent, make_env("riverswim"), seed=1, runs=range(1), steps=1)
+    narrow = environment_from_mdp(make_env("chain").mdp, reward_range=(-20.0, 20.0))
+    with pytest.raises(ParameterError, match="expects rewards in"):
+        play(agent, narrow, seed=1, runs=range(1), steps=1)
+
+
+def test_no_runs_are_no_results():
+    environment = make_env("chain")
+    runs = play(make_agent("exploit", environment), environment, seed=1, runs=range(5, 5), steps=10, visits=True)
+    assert runs.total.shape == (0,)
+    assert runs.visits.shape == (0, 5)
