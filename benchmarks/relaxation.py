@@ -8,6 +8,7 @@ from beliefbound.beliefs import DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.relaxation import BLOCK, Certifier
 from beliefbound.kernels.random import seed_stream, uniform
+from beliefbound.planning.mmbi import mmbi
 from benchmarks.timing import race, show
 
 DISCOUNT, HORIZON, DEPTH = 0.95, 150, 15
@@ -48,12 +49,13 @@ def plain_scenario(p: np.ndarray, r: np.ndarray, q: np.ndarray, weights: np.ndar
 def main() -> None:
     belief = chain_belief(8, 30)
     # A graph of one belief: the penalty is QMDP, as the twin's. Posteriors are shared within a block of 64 scenarios.
-    certifier = Certifier(belief, discount=DISCOUNT, horizon=HORIZON, core_nodes=1)
+    pool = [mmbi(belief, discount=DISCOUNT, horizon=HORIZON).policy]
+    certifier = Certifier(belief, discount=DISCOUNT, horizon=HORIZON, policies=pool, core_nodes=1)
     certifier.settle()
     certifier.depth, certifier.tolerance = DEPTH, -1.0
     address = np.array([1], dtype=np.uint64)
     p, r, q = belief.transitions, belief.rewards, certifier.problem.q
-    count = 2 * BLOCK
+    count = 4 * BLOCK
 
     def plain() -> list[float]:
         costs = []
