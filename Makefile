@@ -13,18 +13,23 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
+# numba's disk cache notices a change in a function's own file only, not in the kernels it inlines: start afresh.
+$(VENV)/.kernels: $(STAMP) $(shell find src/beliefbound/kernels -name '*.py')
+	@find src -name '*.nb[ic]' -delete
+	@touch $@
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint
+test: lint $(VENV)/.kernels
 	MPLBACKEND=Agg $(BIN)/python -m pytest
 
-bench: $(STAMP)
+bench: $(VENV)/.kernels
 	MPLBACKEND=Agg $(BIN)/python -m benchmarks
 
-paper: $(STAMP)
+paper: $(VENV)/.kernels
 	$(BIN)/beliefbound paper --out paper-out
 
 clean:

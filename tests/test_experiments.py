@@ -29,6 +29,10 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+def parts(folder: Path) -> list[Path]:
+    return [p for p in folder.glob("**/*.parquet") if not p.name.startswith(".")]
+
+
 # -- results --------------------------------------------------------------------------------------------------
 
 
@@ -66,12 +70,11 @@ def test_kill_in_the_middle_and_resume_gives_identical_bytes(tmp_path):
     )
     child = subprocess.Popen([sys.executable, "-c", script, msgspec.json.encode(spec).decode(), str(tmp_path / "a")])
     deadline = time.monotonic() + 120
-    while len(list(tmp_path.glob("a/**/*.parquet"))) < 5 and child.poll() is None and time.monotonic() < deadline:
+    while len(parts(tmp_path / "a")) < 5 and child.poll() is None and time.monotonic() < deadline:
         time.sleep(0.005)
     child.send_signal(signal.SIGKILL)
     child.wait()
-    done = len([p for p in tmp_path.glob("a/**/*.parquet") if not p.name.startswith(".")])
-    assert 5 <= done < 160, "the child was to be killed in the middle"
+    assert 5 <= len(parts(tmp_path / "a")) < 160, "the child was to be killed in the middle"
     run(spec, tmp_path / "a", threads=2, block=10)
     run(spec, tmp_path / "b", threads=1, block=10)
     assert content(tmp_path / "a") == content(tmp_path / "b")
