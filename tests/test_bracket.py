@@ -11,7 +11,7 @@ import oracles
 from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.bounds.adaptive import AdaptivePolicy
 from beliefbound.bounds.bracket import bracket
-from beliefbound.bounds.particles import particle_bias
+from beliefbound.bounds.particles import ParticlePolicy, particle_bias
 from beliefbound.bounds.relaxation import Certifier
 from beliefbound.errors import ObservationError, ParameterError
 
@@ -166,11 +166,33 @@ def test_a_beta_bandit_is_bracketed():
     exact = beta_bandit_value((1, 1), (1, 2), 6, 0.9)
     belief = two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]]))
     found = bracket(
-        belief, discount=0.9, horizon=6, target_gap=0.02, time_limit=6, confidence=0.999, rng=np.random.default_rng(3)
+        belief, discount=0.9, horizon=6, target_gap=0.02, time_limit=8, confidence=0.999, rng=np.random.default_rng(3)
     )
     assert found.lower.value <= exact <= found.upper.value
     assert found.relative_gap < 0.1
     assert found.policy.act([(0, 0, 1.0, 0)], 0) == 0
+
+
+def test_simulation_under_a_beta_belief_is_unbiased_for_the_policy_that_acts():
+    """The policy's value by following `act` through every history, against its simulated mean; four standard errors."""
+    belief = two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]]))
+    policy = ParticlePolicy(belief, np.ones(1), 0.9, 4, 5)
+
+    def value(successes, failures, history):
+        if len(history) == 4:
+            return 0.0
+        arm = policy.act(history, 0)
+        p = successes[arm] / (successes[arm] + failures[arm])
+        more = np.eye(2)[arm]
+        won = value(successes + more, failures, [*history, (0, arm, 1.0, 0)])
+        lost = value(successes, failures + more, [*history, (0, arm, 0.0, 0)])
+        return p + 0.9 * (p * won + (1 - p) * lost)
+
+    expected = value(np.array([1.0, 1.0]), np.array([1.0, 2.0]), [])
+    assert expected <= beta_bandit_value((1, 1), (1, 2), 4, 0.9) + ROUNDING
+    graphs = policy.graphs()
+    values = [policy.simulate(np.random.default_rng((6, i)), graphs) for i in range(2000)]
+    assert np.mean(values) == pytest.approx(expected, abs=4 * np.std(values) / np.sqrt(2000) + 5e-3)
 
 
 def test_more_particles_tighten_the_upper_bound_of_a_dirichlet_belief():

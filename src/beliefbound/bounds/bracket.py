@@ -16,6 +16,7 @@ Other beliefs: `bounds.particles`.
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -130,6 +131,7 @@ def bracket(
     time_limit: float | None = None,
     rng: np.random.Generator,
     threads: int | None = None,
+    watch: Callable[[TracePoint], None] | None = None,
 ) -> Bracket:
     """Bounds on the Bayes-optimal value of a belief, closing until the target or the limit is reached.
 
@@ -143,6 +145,7 @@ def bracket(
       time_limit: seconds, roughly; compilation included. Default: 60.
       rng: source of all randomness. What is computed depends on it, and on the time taken.
       threads: default: the cores this process may use. Changes no bound of a given size of graph and sample.
+      watch: called with every new point of the trace, as it happens.
 
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
     >>> bracket(belief, discount=0.5, rng=np.random.default_rng(0))
@@ -160,7 +163,7 @@ def bracket(
         raise ParameterError(f"target_gap is {target_gap}; give a share of the value, 0 or more")
     else:
         target = float(target_gap)
-    log = Log(clock, limit, target, confidence)
+    log = Log(clock, limit, target, confidence, watch)
     start = start_of(belief, initial)
     if isinstance(belief, FiniteBelief):
         _finite(belief, start, discount, horizon, rng, threads, log)
@@ -180,7 +183,15 @@ def relative(lower: float, upper: float) -> float:
 class Log:
     """The best bounds so far, when they came, and how much time and error is left."""
 
-    def __init__(self, clock: float, limit: float, target: float, confidence: float) -> None:
+    def __init__(
+        self,
+        clock: float,
+        limit: float,
+        target: float,
+        confidence: float,
+        watch: Callable[[TracePoint], None] | None = None,
+    ) -> None:
+        self.watch = watch
         self.clock, self.limit, self.target, self.confidence = clock, limit, target, confidence
         self.lower: Bound | None = None
         self.upper: Bound | None = None
@@ -227,6 +238,8 @@ class Log:
                 self.upper, better = bound, True
         if better and self.lower is not None and self.upper is not None:
             self.trace.append(TracePoint(self.seconds, self.lower, self.upper))
+            if self.watch is not None:
+                self.watch(self.trace[-1])
 
     def bracket(self) -> Bracket:
         assert self.lower is not None

@@ -381,7 +381,7 @@ class ParticlePolicy:
                 advice.problem, advice.graph, node, self.sign, alpha, success, failure, self._known, *self._range,
                 u, stage, self.depth, tolerance / factor if factor > 0.0 else np.inf, float(_LEAST),
             )  # fmt: skip
-            total += factor * value
+            total += float(factor * value)
             if status == LEAF:
                 break
             assert status == STALE
@@ -400,7 +400,7 @@ class ParticlePolicy:
         policy_value(
             models.models.dense(), models.rewards, policy.actions, self.discount, -1 if left is None else left, out
         )
-        return total + self.discount**stage * float(out[:, state].mean())
+        return total + float(self.discount**stage * out[:, state].mean())
 
     def act(self, history: Sequence[tuple[int, int, float | None, int]], state: int) -> int:
         """The action in `state` after `history`, a sequence of `(state, action, reward, next_state)`."""

@@ -27,8 +27,23 @@ def effective(graph, node):
 
 
 @njit(**_OPTIONS)
+def pool_value(problem, graph, node):
+    """What the best policy of the pool earns at a node."""
+    v = problem.v[min(graph.stage[node], problem.v.shape[0] - 1)]
+    s = graph.state[node]
+    best = -np.inf
+    for i in range(v.shape[2]):
+        total = 0.0
+        for j in range(graph.begin[node], graph.begin[node + 1]):
+            total += graph.weight[j] * v[graph.model[j], s, i]
+        best = max(best, total)
+    return best
+
+
+@njit(**_OPTIONS)
 def walk(problem, graph, node, sign, alpha, success, failure, known, low, high, u, k, depth, tolerance, least):
-    """Follow the graph's policy from stage `k` until `depth`, a gap below `tolerance`, or particles that ran out.
+    """Follow the graph's policy from stage `k` until `depth`, until a policy of the pool is as good to within
+    `tolerance`, or until particles run out.
 
     `sign[row]` is 1 for a success, 0 for a failure, −1 when no reward is seen (rewards are then `known[s,a]`). The
     counts `alpha[s,a,t]`, `success[s,a]`, `failure[s,a]` are advanced in place. Returns `(status, node, stage, state,
@@ -38,7 +53,7 @@ def walk(problem, graph, node, sign, alpha, success, failure, known, low, high, 
     state = graph.state[node]
     probabilities = np.empty(graph.prob.shape[1])
     while True:
-        if k >= depth or factor * (graph.upper[node] - graph.lower[node]) <= tolerance:
+        if k >= depth or factor * (graph.upper[node] - pool_value(problem, graph, node)) <= tolerance:
             return LEAF, node, k, state, value
         if effective(graph, node) < least:
             return STALE, node, k, state, value
