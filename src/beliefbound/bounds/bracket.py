@@ -16,6 +16,7 @@ Other beliefs: `bounds.particles`.
 
 import math
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -290,9 +291,13 @@ def _finite(
         log.add(Bound(value, "lower", "best memoryless policy of the pool (CADP and others)", policy=policy))
     if log.done or belief.reward_signal == "continuous":
         return
-    certifier = Certifier(
-        belief, discount=discount, horizon=horizon, initial=start, policies=pool, core_nodes=1_000_000
-    )
+    try:
+        certifier = Certifier(
+            belief, discount=discount, horizon=horizon, initial=start, policies=pool, core_nodes=1_000_000
+        )
+    except ParameterError as too_large:
+        warnings.warn(f"no search and no sampling: {too_large}", stacklevel=3)
+        return
     address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
     nodes, growing, attempt = _FIRST_NODES, True, 0
     while True:

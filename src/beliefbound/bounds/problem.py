@@ -83,6 +83,12 @@ def outcome_rows(
             "rewards are continuous, so a step has no finite set of outcomes; use E max or QMDP (`upper_bound`)"
         )
     models = belief.models
+    dense_bytes = 8 * models.rewards.size * models.n_states
+    if dense_bytes > MAX_BYTES:
+        raise ParameterError(
+            f"{models.n_models} models of {models.n_states} states and {models.n_actions} actions need "
+            f"{dense_bytes >> 30} GiB as outcome rows; use fewer models, or E max and QMDP (`upper_bound`)"
+        )
     p, r = models.dense(), models.rewards
     n_models, n_states, n_actions, _ = p.shape
     first = np.zeros((n_states, n_actions + 1), dtype=np.int64)
