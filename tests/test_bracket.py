@@ -4,10 +4,10 @@ import time
 
 import matplotlib
 import numpy as np
-import oracles
 import pytest
 from test_lookahead import ROUNDING, SIGNALS, random_belief
 
+import oracles
 from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.bounds.adaptive import AdaptivePolicy
 from beliefbound.bounds.bracket import bracket
@@ -153,8 +153,8 @@ def beta_bandit_value(successes, failures, horizon, discount):
     best = -np.inf
     for arm in range(len(successes)):
         p = successes[arm] / (successes[arm] + failures[arm])
-        won = (successes[:arm] + (successes[arm] + 1,) + successes[arm + 1 :], failures)
-        lost = (successes, failures[:arm] + (failures[arm] + 1,) + failures[arm + 1 :])
+        won = ((*successes[:arm], successes[arm] + 1, *successes[arm + 1 :]), failures)
+        lost = (successes, (*failures[:arm], failures[arm] + 1, *failures[arm + 1 :]))
         later = p * beta_bandit_value(*won, horizon - 1, discount)
         later += (1 - p) * beta_bandit_value(*lost, horizon - 1, discount)
         best = max(best, p + discount * later)

@@ -1,10 +1,10 @@
 """What to measure next: against enumeration, and in cases where the answer is known."""
 
 import numpy as np
-import oracles
 import pytest
 from test_lookahead import ROUNDING, SIGNALS, random_belief
 
+import oracles
 from beliefbound.beliefs import DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.bounds.information import value_of_information
 from beliefbound.bounds.problem import policy_pool

@@ -1,9 +1,11 @@
 """Look-ahead bounds against the exact Bayes-adaptive tree, for every kind of reward signal."""
 
+import itertools
+
 import numpy as np
-import oracles
 import pytest
 
+import oracles
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.lookahead import lookahead_lower, lookahead_upper
 from beliefbound.bounds.simple import e_max, qmdp
@@ -32,7 +34,7 @@ def test_lower_rises_to_the_exact_value_and_upper_falls_to_it(signal):
         top = p0 @ e_max(belief, discount=0.9, horizon=4)
         bottom = mmbi(belief, discount=0.9, horizon=4).value(p0)
         chain = [bottom, *lower, exact, *upper[::-1], top]
-        assert all(x <= y + ROUNDING for x, y in zip(chain, chain[1:], strict=False))
+        assert all(x <= y + ROUNDING for x, y in itertools.pairwise(chain))
         assert upper[0] == pytest.approx(p0 @ qmdp(belief, discount=0.9, horizon=4))
         assert upper[4] == pytest.approx(exact)
         assert lower[4] == pytest.approx(exact)

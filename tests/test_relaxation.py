@@ -3,11 +3,11 @@
 import heapq
 
 import numpy as np
-import oracles
 import pytest
 from scipy import stats
 from test_lookahead import ROUNDING, SIGNALS, random_belief
 
+import oracles
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.relaxation import Certifier, relaxation

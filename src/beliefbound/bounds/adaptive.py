@@ -1,8 +1,9 @@
 """The policy that a belief graph certifies, as something to act with.
 
-At a belief it maximises `(1 − mix) · lower + mix · upper` one step ahead: over the graph's values where the graph reaches, over the
-pool of policies and QMDP beyond. With `mix = 0` its value is at least the graph's lower value, for certain. It depends on the history only through the posterior, and it explores: an outcome that tells
-models apart raises both terms.
+At a belief it maximises `(1 − mix) · lower + mix · upper` one step ahead: over the graph's values where the graph
+reaches, over the pool of policies and QMDP beyond. With `mix = 0` its value is at least the graph's lower value, for
+certain. It depends on the history only through the posterior, and it explores: an outcome that tells models apart
+raises both terms.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,8 @@ Step = tuple[int, int, float | None, int]
 class AdaptivePolicy:
     """Acts on the posterior of a finite belief: `action = policy.act(history, state)`.
 
-    `history` is a sequence of `(state, action, reward, next_state)`; rewards may be `None` when they carry no information. Made by `bracket`.
+    `history` is a sequence of `(state, action, reward, next_state)`; rewards may be `None` when they carry no
+    information. Made by `bracket`.
     """
 
     def __init__(self, certifier: Certifier, *, mix: float) -> None:
@@ -32,7 +34,8 @@ class AdaptivePolicy:
         self._roots = {int(s): int(r) for s, r in zip(certifier.states, certifier.roots, strict=True)}
 
     def __repr__(self) -> str:
-        return f"AdaptivePolicy({self._certifier.belief!r}, graph of {int(self._graph.size[2] or self._graph.size[0])} beliefs)"
+        nodes = int(self._graph.size[2] or self._graph.size[0])
+        return f"AdaptivePolicy({self._certifier.belief!r}, graph of {nodes} beliefs)"
 
     def detach(self) -> None:
         """Keep the graph as it is now, whatever the search does next."""

@@ -1,11 +1,12 @@
 """Confidence bounds for the mean of bounded samples that stay valid however often one looks.
 
-Samples `X_i` in [0, 1] with conditional mean `μ`. For a guess `m ≤ μ`... a gambler who bets that the mean exceeds `m` has capital
-`K_n(m) = Π_i (1 + λ_i (X_i − m))`, with stakes `0 ≤ λ_i ≤ 1/(2m)` that depend on earlier samples only. At `m = μ` the capital is a
-non-negative martingale, so by Ville's inequality it *ever* reaches `1/α` with probability at most `α`. Every `m` at which it has done so
-is refuted, and `K_n(m)` falls as `m` rises: the refuted `m` form an interval from 0, whose end is a lower bound for `μ` at all `n`
-at once (Waudby-Smith & Ramdas 2024). Stakes `λ_i = sqrt(2 ln(1/α) / (N_i v_{i−1}))`, with `v` the variance seen so far and `N_i` the next power of
-two at which the bound is meant to be read, make it about `sqrt(2 v ln(1/α) / n)` wide: the range enters only through the first few samples.
+Samples `X_i` in [0, 1] with conditional mean `μ`. For a guess `m ≤ μ`... a gambler who bets that the mean exceeds `m`
+has capital `K_n(m) = Π_i (1 + λ_i (X_i − m))`, with stakes `0 ≤ λ_i ≤ 1/(2m)` that depend on earlier samples only. At
+`m = μ` the capital is a non-negative martingale, so by Ville's inequality it *ever* reaches `1/α` with probability at
+most `α`. Every `m` at which it has done so is refuted, and `K_n(m)` falls as `m` rises: the refuted `m` form an
+interval from 0, whose end is a lower bound for `μ` at all `n` at once (Waudby-Smith & Ramdas 2024). Stakes `λ_i =
+sqrt(2 ln(1/α) / (N_i v_{i−1}))`, with `v` the variance seen so far and `N_i` the next power of two at which the bound
+is meant to be read, make it about `sqrt(2 v ln(1/α) / n)` wide: the range enters only through the first few samples.
 """
 
 import math
@@ -17,7 +18,8 @@ from beliefbound.validation import FloatArray
 
 
 def mean_at_least(samples: FloatArray, *, low: float, high: float, alpha: float) -> float:
-    """A number that the mean of independent samples in `[low, high]` exceeds with probability `1 − alpha`, at all `n` at once.
+    """A number that the mean of independent samples in `[low, high]` exceeds with probability `1 − alpha`, at all `n`
+    at once.
 
     >>> x = np.tile([0.4, 0.6], 500)
     >>> round(mean_at_least(x, low=0.0, high=1.0, alpha=0.025), 2)

@@ -4,12 +4,12 @@ Finite belief, in this order, each step kept only if it helps:
 
 1. the paper's bounds: MMBI and CADP from below, `E max` and QMDP from above. Exact.
 2. search in the belief graph (`bounds.relaxation`), doubling it. Exact at any time.
-3. information relaxation and the adaptive policy on the graph, by scenarios. After each doubling a pilot says what sampling would give; the
-   bounds themselves come from fresh scenarios.
+3. information relaxation and the adaptive policy on the graph, by scenarios. After each doubling a pilot says what
+   sampling would give; the bounds themselves come from fresh scenarios.
 
-Error. Exact bounds cost none. Sampling attempt `j` gets the share `δ/(j(j+1))` of the error `δ = 1 − confidence`, split over its three
-statements; within an attempt the betting intervals hold at all sample sizes at once, so it may stop whenever it likes. All bounds of the
-trace hold together with the confidence asked for.
+Error. Exact bounds cost none. Sampling attempt `j` gets the share `δ/(j(j+1))` of the error `δ = 1 − confidence`,
+split over its three statements; within an attempt the betting intervals hold at all sample sizes at once, so it may
+stop whenever it likes. All bounds of the trace hold together with the confidence asked for.
 
 Other beliefs: `bounds.particles`.
 """
@@ -26,7 +26,7 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.adaptive import AdaptivePolicy
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.problem import policy_pool
-from beliefbound.bounds.relaxation import BLOCK, Certifier, Costs, Relaxed, limits, read_costs
+from beliefbound.bounds.relaxation import BLOCK, Address, Certifier, Costs, Relaxed, extended, limits, read_costs
 from beliefbound.bounds.simple import e_max, qmdp, start_of
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
@@ -138,8 +138,8 @@ def bracket(
       initial: start distribution or state; default: the belief's, else uniform over states.
       discount, horizon: of the problem; no horizon means for ever, and then `discount < 1`.
       confidence: with which all bounds hold together. Exact bounds hold with certainty.
-      target_gap: stop when `upper − lower` is at most this share of the larger of `|upper|` and `|lower|`. Default: 0.01, unless there
-        is a time limit; then 0.
+      target_gap: stop when `upper − lower` is at most this share of the larger of `|upper|` and `|lower|`. Default:
+        0.01, unless there is a time limit; then 0.
       time_limit: seconds, roughly; compilation included. Default: 60.
       rng: source of all randomness. What is computed depends on it, and on the time taken.
       threads: default: the cores this process may use. Changes no bound of a given size of graph and sample.
@@ -318,14 +318,14 @@ def keep_policy(log: Log) -> None:
 
 
 def sample_until(
-    certifier: Certifier, address: FloatArray, attempt: int, threads: int | None, log: Log, *, late: bool
+    certifier: Certifier, address: Address, attempt: int, threads: int | None, log: Log, *, late: bool
 ) -> bool:
     """A pilot; then, if it promises to reach the target or time is running out, scenarios until that or the end of
     time. False when sampling had no more to give."""
     assert log.lower is not None
     assert log.upper is not None
     began = time.perf_counter()
-    pilot_address = np.append(address, np.array([attempt, 0], dtype=np.uint64))
+    pilot_address = extended(address, attempt, 0)
     pilot = certifier.sample(pilot_address, 0, _PILOT, clip=np.inf, stop=np.inf, threads=threads)
     each = (time.perf_counter() - began) / _PILOT
     clip, stop = limits(certifier, pilot)
@@ -340,7 +340,7 @@ def sample_until(
     if hope >= log.upper.value - log.lower.value:
         return False
     alpha = log.next_alpha()
-    own = np.append(address, np.array([attempt, 1], dtype=np.uint64))
+    own = extended(address, attempt, 1)
     parts: list[Costs] = []
     done, batch = 0, 4 * BLOCK
     began = time.perf_counter()

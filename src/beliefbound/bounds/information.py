@@ -1,16 +1,18 @@
 """The value of information: what knowing more would be worth, and what to measure next.
 
-*Everything.* `E max − lower` bounds the expected value of perfect information: no knowledge, however complete, can add more to a plan
-worth `lower`.
+*Everything.* `E max − lower` bounds the expected value of perfect information: no knowledge, however complete, can
+add more to a plan worth `lower`.
 
-*One pair.* For a pool `Γ` of policies (MMBI, CADP, the expected MDP's, the models' own) let `V(b) = max_{π∈Γ} Σ_m b_m V^π_m`, the value of the best plan
-at belief `b`, and `π0` its plan now. Observing something about `(s,a)` turns `b` into `b'`, with `E b' = b`, so the expected rise is
+*One pair.* For a pool `Γ` of policies (MMBI, CADP, the expected MDP's, the models' own) let `V(b) = max_{π∈Γ} Σ_m b_m
+V^π_m`, the value of the best plan at belief `b`, and `π0` its plan now. Observing something about `(s,a)` turns `b`
+into `b'`, with `E b' = b`, so the expected rise is
 
     E[V(b')] − V(b) = E[ max_{π∈Γ} Σ_m b'_m (V^π_m − V^{π0}_m) ] ≥ 0,
 
-the right side being the estimator: the part of `V(b')` that `π0` earns anyway has known mean and is taken out. If the pair becomes *known* the expectation is a finite sum
-over groups of models that agree on it: exact. If it is *tried k times* it is a mean over draws of a model and of `k` outcomes, the same models and
-uniforms for every pair, with a betting interval on the known range.
+the right side being the estimator: the part of `V(b')` that `π0` earns anyway has known mean and is taken out. If the
+pair becomes *known* the expectation is a finite sum over groups of models that agree on it: exact. If it is *tried k
+times* it is a mean over draws of a model and of `k` outcomes, the same models and uniforms for every pair, with a
+betting interval on the known range.
 
 The rise is that of a plan made once, after measuring; what an agent would learn anyway while acting is not counted.
 For a belief that is not finite, a sample of `n_models` stands for it: the figures are those of the sample.

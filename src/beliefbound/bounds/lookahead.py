@@ -1,8 +1,8 @@
 """k-step look-ahead from above and from below: exact bounds on the Bayes-optimal value of a finite belief.
 
-The recursions are those of `kernels.lookahead`. The outcome of a step includes what the agent sees of the reward, by the belief's
-`reward_signal`; an upper look-ahead that only watched next states could lie *below* the Bayes-optimal value of an agent
-that learns from rewards.
+The recursions are those of `kernels.lookahead`. The outcome of a step includes what the agent sees of the reward, by
+the belief's `reward_signal`; an upper look-ahead that only watched next states could lie *below* the Bayes-optimal
+value of an agent that learns from rewards.
 """
 
 from collections.abc import Sequence

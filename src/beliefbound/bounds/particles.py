@@ -1,24 +1,28 @@
 """Brackets for beliefs that are not finite: `DirichletBelief` with known or Bernoulli rewards.
 
-*From above.* `V*_ξ` is convex in `ξ` and a particle set `ξ̂_n` is unbiased for `ξ`, so `E[V*_{ξ̂_n}] ≥ V*_ξ`: the information relaxation on a particle set,
-averaged over independent sets. Few particles are learnt quickly and make it loose, so sets have thousands (`particle_bias` shows
-how much more would help). Sets differ mainly by how good their models happen to be; the mean of `V*_m` over a set, whose expectation comes from many
-more models, is taken out as a control variate with coefficient one. The interval is Student's over sets (plus the error of that expectation): asymptotic.
+*From above.* `V*_ξ` is convex in `ξ` and a particle set `ξ̂_n` is unbiased for `ξ`, so `E[V*_{ξ̂_n}] ≥ V*_ξ`: the
+information relaxation on a particle set, averaged over independent sets. Few particles are learnt quickly and make it
+loose, so sets have thousands (`particle_bias` shows how much more would help). Sets differ mainly by how good their
+models happen to be; the mean of `V*_m` over a set, whose expectation comes from many more models, is taken out as a
+control variate with coefficient one. The interval is Student's over sets (plus the error of that expectation):
+asymptotic.
 
-*From below.* A policy that sees the history only has a value that is linear in the belief, so it can be simulated under the belief itself, where
-predictive probabilities are in closed form (`kernels.hyperstate`). It acts by one-step look-ahead on a particle graph conditioned on
-the history, with new particles from the exact posterior whenever too few still count; the graph is also the control variate. At the end,
-fresh models of the posterior value a stationary policy. Unbiased however poor the particles; Student's interval over trajectories: asymptotic.
+*From below.* A policy that sees the history only has a value that is linear in the belief, so it can be simulated
+under the belief itself, where predictive probabilities are in closed form (`kernels.hyperstate`). It acts by one-step
+look-ahead on a particle graph conditioned on the history, with new particles from the exact posterior whenever too
+few still count; the graph is also the control variate. At the end, fresh models of the posterior value a stationary
+policy. Unbiased however poor the particles; Student's interval over trajectories: asymptotic.
 
-A horizon so long that what follows is worth under 0.1% of the range of values is planned for as if it were infinite; rewards are still counted to the horizon only.
-From above this is valid because with rewards at least `r_min`, `V_T ≤ V_∞ − r_min γ^T/(1−γ)`.
+A horizon so long that what follows is worth under 0.1% of the range of values is planned for as if it were infinite;
+rewards are still counted to the horizon only. From above this is valid because with rewards at least `r_min`, `V_T ≤
+V_∞ − r_min γ^T/(1−γ)`.
 """
 
 import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,7 +66,8 @@ def bracket_sampled(
     log: Any,
 ) -> None:
     """Fill `log` (see `bounds.bracket.Log`) with bounds on the value of a belief that is not finite."""
-    cheap = 1.0 - (1.0 - log.confidence) / 8.0
+    error = 1.0 - log.confidence
+    cheap = 1.0 - error / 20.0
     design = belief.sample(64, rng)
     plan = mmbi(design, discount=discount, horizon=horizon)
     common: dict[str, Any] = {"discount": discount, "initial": start, "confidence": cheap, "n_models": 4000, "rng": rng}
@@ -73,18 +78,16 @@ def bracket_sampled(
     if log.done or not isinstance(belief, DirichletBelief) or belief.rewards.signal == "continuous":
         return
     sampler = Sampler(belief, start, discount, horizon, rng, threads)
-    # The error left by the cheap bounds, over rounds of growing effort: 1/2, 1/4, … of it.
-    left = 0.75 * (1.0 - log.confidence)
-    sizes = [_SMALL, _LARGE] if log.limit > 15.0 else [_SMALL]
-    for round_, size in enumerate(sizes):
-        last = round_ + 1 == len(sizes)
-        alpha = left / 2.0 if last else left / 4.0
-        left -= alpha
-        budget = log.left if last else 0.2 * log.limit
+    # Of the error, a tenth went to the cheap bounds, a tenth goes to a first round and the rest to the last.
+    rounds = (
+        [(_SMALL, 0.1 * error, 0.15), (_LARGE, 0.8 * error, 1.0)] if log.limit > 15.0 else [(_SMALL, 0.9 * error, 1.0)]
+    )
+    for size, alpha, share in rounds:
+        budget = min(log.left, share * log.limit)
         sampler.lower(0.4 * budget, alpha / 2.0, log)
         if log.done:
             return
-        sampler.upper(size, 0.5 * budget, alpha / 2.0, log)
+        sampler.upper(size, min(0.55 * budget, log.left), alpha / 2.0, log)
         if log.done:
             return
 
@@ -121,14 +124,13 @@ class Sampler:
         copies = [self.policy.graphs() for _ in range(self.threads)]
         begun = 16 * self.threads
         while True:
-            first = len(self.values)
             began = time.perf_counter()
             self.values += self._parallel(
-                lambda i, worker, first=first: self.policy.simulate(self.rng(1, first + i), copies[worker]), begun
+                lambda i, worker: self.policy.simulate(self.rng(1, i), copies[worker]), len(self.values), begun
             )
             each = (time.perf_counter() - began) / begun
             room = (until - time.perf_counter()) / each
-            if room < self.threads:
+            if room < 2 * self.threads:
                 break
             begun = max(self.threads, int(min(4 * begun, 0.7 * room)) // self.threads * self.threads)
         x = np.array(self.values)
@@ -153,9 +155,8 @@ class Sampler:
         self._expect(min(2.0, 0.15 * seconds))
         done = self.sets.setdefault(n, [])
         while True:
-            first = len(done)
             began = time.perf_counter()
-            done += self._parallel(lambda i, _, first=first: self.particle_set(n, first + i), self.threads)
+            done += self._parallel(lambda i, _: self.particle_set(n, i), len(done), self.threads)
             each = time.perf_counter() - began
             if len(done) >= 4 and until - time.perf_counter() < 0.8 * each:
                 break
@@ -195,8 +196,7 @@ class Sampler:
             return float(x.mean()), float(x.var(ddof=1)), size
 
         while True:
-            first = len(self.expectation)
-            self.expectation += self._parallel(lambda i, w, first=first: batch(first + i, w), self.threads)
+            self.expectation += self._parallel(batch, len(self.expectation), self.threads)
             if time.perf_counter() >= until:
                 return
 
@@ -237,13 +237,13 @@ class Sampler:
         beyond = tail_correction(self.belief, self.discount, self.horizon, horizon)
         return certifier.upper - float(costs.above.mean()) - beyond, float((best @ self.start).mean())
 
-    def _parallel(self, task: Callable[[int, int], Any], count: int) -> list[Any]:
-        """`[task(0, worker), task(1, worker), …]`: the result of a task depends on its number only."""
+    def _parallel(self, task: Callable[[int, int], Any], first: int, count: int) -> list[Any]:
+        """`[task(first, worker), task(first + 1, worker), …]`: the result of a task depends on its number only."""
         if self.threads == 1:
-            return [task(i, 0) for i in range(count)]
+            return [task(first + i, 0) for i in range(count)]
 
         def work(worker: int) -> list[Any]:
-            return [task(i, worker) for i in range(worker, count, self.threads)]
+            return [task(first + i, worker) for i in range(worker, count, self.threads)]
 
         results: list[Any] = [None] * count
         with ThreadPoolExecutor(self.threads) as pool:
@@ -264,18 +264,22 @@ def particle_bias(
     rng: np.random.Generator,
     threads: int | None = None,
 ) -> tuple[Bound, ...]:
-    """The upper bound for several sizes of particle sets: each is valid, and their fall shows how loose the small ones are.
+    """The upper bound for several sizes of particle sets: each is valid, and their fall shows how loose the small
+    ones are.
 
     `E[V*_{ξ̂_n}]` falls as `n` grows, towards `V*_ξ`. Each bound has the confidence asked for, by itself.
     """
     discount = check_discount(discount, horizon)
     sampler = Sampler(belief, start_of(belief, initial), discount, horizon, rng, threads)
     sampler._expect(0.5)
+    sets = check_count(sets, "sets", least=2)
     for n in sizes:
-        sampler.sets[n] = sampler._parallel(
-            lambda i, _, n=n: sampler.particle_set(n, i), check_count(sets, "sets", least=2)
-        )
+        sampler.sets[n] = sampler._parallel(partial(_one_set, sampler, n), 0, sets)
     return tuple(sampler.upper_of(n, 1.0 - check_probability(confidence, "confidence")) for n in sizes)
+
+
+def _one_set(sampler: Sampler, n: int, index: int, _: int) -> tuple[float, float]:
+    return sampler.particle_set(n, index)
 
 
 class Advice(NamedTuple):
@@ -290,8 +294,8 @@ class Advice(NamedTuple):
 class ParticlePolicy:
     """Acts under a Dirichlet belief: `action = policy.act(history, state)`. Made by `bracket`.
 
-    One-step look-ahead on particles conditioned on the history; new ones are drawn from the exact posterior when fewer than 50
-    still count. Depends on the history and on its own fixed seed only.
+    One-step look-ahead on particles conditioned on the history; new ones are drawn from the exact posterior when
+    fewer than 50 still count. Depends on the history and on its own fixed seed only.
     """
 
     def __init__(
@@ -455,7 +459,7 @@ def stationary_optimum(belief: DirichletBelief, discount: float, horizon: int | 
 def span(belief: DirichletBelief, discount: float, horizon: int | None) -> float:
     """Width of the range of values."""
     low, high = reward_range(belief)
-    return (high - low) * effective_horizon(discount, horizon)
+    return float((high - low) * effective_horizon(discount, horizon))
 
 
 def reward_range(belief: DirichletBelief) -> tuple[float, float]:
@@ -474,4 +478,4 @@ def tail_correction(belief: DirichletBelief, discount: float, horizon: int | Non
     """What an infinite-horizon upper bound may be lowered by for a horizon: `r_min γ^T/(1−γ)`."""
     if horizon is None or planned_ is not None:
         return 0.0
-    return reward_range(belief)[0] * discount**horizon / (1.0 - discount)
+    return float(reward_range(belief)[0] * discount**horizon / (1.0 - discount))

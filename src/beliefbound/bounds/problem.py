@@ -1,14 +1,16 @@
-"""A finite belief as the arrays of `kernels.graph`: outcome rows, leaf values from above, a pool of policies from below.
+"""A finite belief as the arrays of `kernels.graph`: outcome rows, leaf values from above, a pool of policies from
+below.
 
-*Outcome rows.* What a step reveals is the next state and, by the belief's reward signal, something of the reward: nothing when
-rewards are known or unobserved, the group of models that pay the same when they are deterministic, success or failure when they are
-Bernoulli. Outcomes that no model allows are left out.
+*Outcome rows.* What a step reveals is the next state and, by the belief's reward signal, something of the reward:
+nothing when rewards are known or unobserved, the group of models that pay the same when they are deterministic,
+success or failure when they are Bernoulli. Outcomes that no model allows are left out.
 
-*From above.* `Q_m ≥ Q*_m` with `Q_m ≥ r_m + γ P_m max Q_m`, so that QMDP falls under its own backups. With a horizon: backwards
-induction, one table a stage. Without: sweeps `V' = TV` from any `V`, then `V' + γ/(1−γ) max(V' − V)` (MacQueen), which has
-both properties whenever the sweeps stop.
+*From above.* `Q_m ≥ Q*_m` with `Q_m ≥ r_m + γ P_m max Q_m`, so that QMDP falls under its own backups. With a horizon:
+backwards induction, one table a stage. Without: sweeps `V' = TV` from any `V`, then `V' + γ/(1−γ) max(V' − V)`
+(MacQueen), which has both properties whenever the sweeps stop.
 
-*From below.* The exact value on each model of MMBI, CADP, the expected MDP's policy and the optimal policies of the likeliest models.
+*From below.* The exact value on each model of MMBI, CADP, the expected MDP's policy and the optimal policies of the
+likeliest models.
 """
 
 from collections.abc import Sequence
@@ -172,7 +174,7 @@ def _pool_values(
 
 
 def policy_pool(belief: FiniteBelief, *, discount: float, horizon: int | None, initial: FloatArray) -> list[Policy]:
-    """Memoryless policies worth having at the leaves: MMBI, CADP, the expected MDP's, those of the likeliest models."""
+    """Memoryless policies worth having at the leaves: MMBI, CADP, the expected MDP's, the likeliest models'."""
     pool: list[Policy] = [
         mmbi(belief, discount=discount, horizon=horizon).policy,
         expected_mdp_policy(belief, discount=discount, horizon=horizon).policy,

@@ -2,19 +2,20 @@
 
 A `Certifier` holds the belief graph of `kernels.graph` for one finite belief.
 
-1. *Search* (`grow`). Nodes are added where the gap at the root comes from; `lower` and `upper` at the root are exact bounds at any time.
-2. *Information relaxation* (`settle`, then `sample`). With the graph's upper values `W` as penalty and control variate, a scenario
-   `U` of uniforms gives two costs with `0 ≤ c⁺(U) ≤ c⁻(U)`:
-   `W(root) − E c⁺ ≥ V*` and `W(root) − E c⁻ = value of the graph's policy ≤ V*`. Their means are read off with the confidence bounds of
-   `bounds.betting`, which hold at all sample sizes at once. The interval is on the costs, not on the values: what the graph has
-   proven is not sampled again. `E (c⁻ − c⁺)` bounds how far the policy is from Bayes-optimal.
+1. *Search* (`grow`). Nodes are added where the gap at the root comes from; `lower` and `upper` at the root are exact
+   bounds at any time.
+2. *Information relaxation* (`settle`, then `sample`). With the graph's upper values `W` as penalty and control
+   variate, a scenario `U` of uniforms gives two costs with `0 ≤ c⁺(U) ≤ c⁻(U)`: `W(root) − E c⁺ ≥ V*` and `W(root) −
+   E c⁻ = value of the graph's policy ≤ V*`. Their means are read off with the confidence bounds of `bounds.betting`,
+   which hold at all sample sizes at once. The interval is on the costs, not on the values: what the graph has proven
+   is not sampled again. `E (c⁻ − c⁺)` bounds how far the policy is from Bayes-optimal.
 
-Costs are bounded, as betting demands: `c⁺` is clipped (which only raises the upper bound), and a policy that has lost more than a stop
-settles for what is proven where it stands, so `c⁻` is at most the stop plus two gaps; a gap is at most
-`min_π max_{m,s} V*_m(s) − V^π_m(s)`.
+Costs are bounded, as betting demands: `c⁺` is clipped (which only raises the upper bound), and a policy that has lost
+more than a stop settles for what is proven where it stands, so `c⁻` is at most the stop plus two gaps; a gap is at
+most `min_π max_{m,s} V*_m(s) − V^π_m(s)`.
 
-Scenarios are addresses (`kernels.random`) and are run in blocks of fixed size, each from the settled graph, so the numbers do not depend on
-the number of threads.
+Scenarios are addresses (`kernels.random`) and are run in blocks of fixed size, each from the settled graph, so the
+numbers do not depend on the number of threads.
 """
 
 import math
@@ -24,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.betting import mean_at_least, mean_at_most
@@ -36,6 +38,7 @@ from beliefbound.kernels.relaxation import run_block
 from beliefbound.policy import Policy
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_probability
 
+Address = npt.NDArray[np.uint64]
 BLOCK = 64
 _GRAPH_BYTES = 1 << 30
 _TABLE_BYTES = 1 << 28
@@ -46,6 +49,11 @@ _MAX_STAGE = 1000
 def available_threads() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def extended(address: Address, *words: int) -> Address:
+    """The address of a part of what lies at `address`."""
+    return np.concatenate([address, np.array(words, dtype=np.uint64)])
 
 
 class Costs(NamedTuple):
@@ -124,7 +132,7 @@ class Certifier:
 
     @property
     def slack(self) -> float:
-        """What forgetting models of negligible weight can change: at most three times `drop · span` a stage, discounted."""
+        """What forgetting models of negligible weight can change: at most `3 · drop · span` a stage, discounted."""
         return 3.0 * self.problem.drop * self.span * effective_horizon(self.discount, self.horizon)
 
     @property
@@ -136,7 +144,7 @@ class Certifier:
         return float(self.weights @ self.graph.upper[self.roots]) + self.slack
 
     def grow(self, nodes: int, tolerance: float = 0.0) -> bool:
-        """Search until the graph has `nodes` nodes or the gap is at most `tolerance`; false when it can grow no further."""
+        """Search until the graph has `nodes` nodes or the gap is at most `tolerance`; false when it is full."""
         room = min(nodes, self.core_nodes) - self.n_nodes
         if room <= 0:
             return self.n_nodes < self.core_nodes
@@ -159,7 +167,7 @@ class Certifier:
         return float(max(0.0, gaps.min(axis=-1).max()))
 
     def sample(
-        self, address: FloatArray, first: int, count: int, *, clip: float, stop: float, threads: int | None = None
+        self, address: Address, first: int, count: int, *, clip: float, stop: float, threads: int | None = None
     ) -> Costs:
         """Scenarios `first … first + count`; `first` and `count` are multiples of the block size."""
         costs, nodes = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
@@ -303,7 +311,7 @@ def relaxation(
     certifier.settle()
     address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
     blocks = -(-check_count(scenarios, "scenarios") // BLOCK)
-    pilot = certifier.sample(np.append(address, np.uint64(0)), 0, BLOCK, clip=np.inf, stop=np.inf, threads=threads)
+    pilot = certifier.sample(extended(address, 0), 0, BLOCK, clip=np.inf, stop=np.inf, threads=threads)
     clip, stop = limits(certifier, pilot)
-    costs = certifier.sample(np.append(address, np.uint64(1)), 0, blocks * BLOCK, clip=clip, stop=stop, threads=threads)
+    costs = certifier.sample(extended(address, 1), 0, blocks * BLOCK, clip=clip, stop=stop, threads=threads)
     return read_costs(certifier, costs, alpha=alpha, clip=clip, stop=stop)

@@ -1,9 +1,10 @@
 """The graph of beliefs that can be reached from a finite belief, with a lower and an upper value at every node.
 
-A node is a pair (state, posterior weights over models); it is determined by the *counts* of outcomes seen on the way, in
-whatever order, so histories with equal counts share one node. An outcome of a step is a next state together with what
-the agent sees of the reward. Outcome rows `k` of the pair `(s,a)` are `first[s,a] ≤ k < first[s,a+1]`, `like[m,k]` is
-their likelihood under model `m` and `arrive[k]` their next state. With unnormalised `b^k_m = b_m like[m,k]`,
+A node is a pair (state, posterior weights over models); it is determined by the *counts* of outcomes seen on the way,
+in whatever order, so histories with equal counts share one node. An outcome of a step is a next state together with
+what the agent sees of the reward. Outcome rows `k` of the pair `(s,a)` are `first[s,a] ≤ k < first[s,a+1]`,
+`like[m,k]` is their likelihood under model `m` and `arrive[k]` their next state. With unnormalised `b^k_m = b_m
+like[m,k]`,
 
     upper(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k upper(b^k, arrive_k)      leaves: QMDP,   max_a Σ_m b_m Q*_m(s,a)
     lower(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k lower(b^k, arrive_k)      leaves: α-pool, max_π Σ_m b_m V^π_m(s)
@@ -11,14 +12,16 @@ their likelihood under model `m` and `arrive[k]` their next state. With unnormal
 and both hold at every node however much of the graph has been built: `lower ≤ V* ≤ upper`. `grow` builds it where the
 gap at the root comes from (the search of HSVI, Smith & Simmons 2004, on a belief MDP whose hidden part never changes).
 
-Nodes are found again by a 64-bit key, the start's plus the sum of random words per outcome seen. Two different nodes share a
-key with probability 2⁻⁶⁴ a pair; states and stages are compared as well.
+Nodes are found again by a 64-bit key, the start's plus the sum of random words per outcome seen. Two different nodes
+share a key with probability 2⁻⁶⁴ a pair; states and stages are compared as well.
 
-A node keeps only the models that still have weight. With `drop > 0` it also forgets models whose weights sum to at most
-`drop`; `V*` at the node then moves by at most `drop` times the span of values, and callers add that to what they report.
+A node keeps only the models that still have weight. With `drop > 0` it also forgets models whose weights sum to at
+most `drop`; `V*` at the node then moves by at most `drop` times the span of values, and callers add that to what they
+report.
 
 Layout is models first, likelihoods in one block a state: everything about one model at one state is a few
-cache lines, and models that are left are met in order, so nodes with few models left are cheap. Cost of a node: `models left · rows · (A + |pool|)` multiply-adds.
+cache lines, and models that are left are met in order, so nodes with few models left are cheap. Cost of a node:
+`models left · rows · (A + |pool|)` multiply-adds.
 """
 
 from typing import NamedTuple
@@ -27,10 +30,12 @@ import numpy as np
 from numba import njit
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
+_INLINE = {**_OPTIONS, "forceinline": True}
 
 
 class Problem(NamedTuple):
-    """A finite belief's models as outcome rows, and the leaf values. Stage axes have length 1 when nothing depends on it."""
+    """A finite belief's models as outcome rows, and the leaf values. Stage axes have length 1 when nothing depends on
+    it."""
 
     like: np.ndarray  # flat: the rows of state s are a block [m, rows of s], the blocks in order of s
     arrive: np.ndarray  # [k]
@@ -49,7 +54,8 @@ class Problem(NamedTuple):
 class Graph(NamedTuple):
     """Nodes in arrays of fixed capacity; `size` counts what is used."""
 
-    size: np.ndarray  # int64 [nodes, entries, nodes frozen, entries frozen, logged slots, logged links]
+    size: np.ndarray  # int64 [nodes, entries, nodes frozen, entries frozen, logged slots, logged links, deepest
+    # stage frozen]
     state: np.ndarray  # int64 [n]
     stage: np.ndarray  # int64 [n]
     key: np.ndarray  # uint64 [n]
@@ -79,7 +85,7 @@ def new_graph(problem: Problem, nodes: int, entries: int) -> Graph:
     n_actions = problem.available.shape[1]
     bits = max(4, int(np.ceil(np.log2(2 * nodes))))
     return Graph(
-        size=np.zeros(6, dtype=np.int64),
+        size=np.zeros(7, dtype=np.int64),
         state=np.empty(nodes, dtype=np.int64),
         stage=np.empty(nodes, dtype=np.int64),
         key=np.empty(nodes, dtype=np.uint64),
@@ -104,7 +110,7 @@ def new_graph(problem: Problem, nodes: int, entries: int) -> Graph:
     )
 
 
-@njit(**_OPTIONS)
+@njit(**_INLINE)
 def find(graph, key, state, stage):
     """`(node or −1, slot of the table)`."""
     mask = np.uint64(graph.table.size - 1)
@@ -207,10 +213,10 @@ def make_child(problem, graph, parent, row):
     return node
 
 
-@njit(**_OPTIONS)
+@njit(**_INLINE)
 def note_link(graph, parent, row, node):
     """Remember the child; in a frozen parent only as long as `restore` can undo it."""
-    if 0 < graph.size[2] and parent < graph.size[2]:
+    if graph.size[2] > 0 and parent < graph.size[2]:
         if graph.size[5] >= graph.links.size:
             return
         graph.links[graph.size[5]] = parent * graph.child.shape[1] + row
@@ -218,7 +224,7 @@ def note_link(graph, parent, row, node):
     graph.child[parent, row] = node
 
 
-@njit(**_OPTIONS)
+@njit(**_INLINE)
 def expand(problem, graph, node):
     """Expected rewards, outcome probabilities and the children's leaf values of a new node."""
     s = graph.state[node]
@@ -269,11 +275,12 @@ def expand(problem, graph, node):
     if graph.size[2] == 0:
         graph.share[node] = promise(problem, graph, node, backup(problem, graph, node))[1]
     else:
-        link(problem, graph, node)
+        if graph.stage[node] < graph.size[6]:
+            link(problem, graph, node)
         measure(problem, graph, node)
 
 
-@njit(**_OPTIONS)
+@njit(**_INLINE)
 def total_of(problem, graph, node, a, values):
     """`r + γ Σ_rows p values` of one action."""
     s = graph.state[node]
@@ -284,7 +291,7 @@ def total_of(problem, graph, node, a, values):
     return graph.reward[node, a] + problem.discount * total
 
 
-@njit(**_OPTIONS)
+@njit(**_INLINE)
 def backup(problem, graph, node):
     """Tighten a node by its children; returns the action of largest upper value (ties: lowest)."""
     s = graph.state[node]
@@ -308,7 +315,7 @@ def backup(problem, graph, node):
 
 @njit(**_OPTIONS)
 def promise(problem, graph, node, a):
-    """`(row, share)`: the outcome of action `a` through which the largest share of the node's gap comes, and that share."""
+    """`(row, share)`: the outcome of action `a` through which most of the node's gap comes, and how much."""
     s = graph.state[node]
     base = problem.first[s, 0]
     row, most = -1, 0.0
@@ -326,9 +333,10 @@ def promise(problem, graph, node, a):
 def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
     """Add up to `max_nodes` nodes, each the one whose gap counts most at the root; `start[i]` weighs `roots[i]`.
 
-    Under the action of largest upper value everywhere, a leaf at stage `k` reached with probability `p` contributes `γ^k p gap` to
-    the root's gap. Every node remembers the largest contribution below it, so the leaf is found by walking down, and the
-    way back updates values and contributions. Returns false when nothing is left to gain or the graph is full.
+    Under the action of largest upper value everywhere, a leaf at stage `k` reached with probability `p` contributes
+    `γ^k p gap` to the root's gap. Every node remembers the largest contribution below it, so the leaf is found by
+    walking down, and the way back updates values and contributions. Returns false when nothing is left to gain or the
+    graph is full.
     """
     path = np.empty(max_stage + 2, dtype=np.int64)
     for _ in range(max_nodes):
@@ -380,9 +388,10 @@ def link(problem, graph, node):
                     graph.below[node, i] = max(graph.below[node, i], graph.lower[child])
 
 
-@njit(**_OPTIONS)
+@njit(**_INLINE)
 def measure(problem, graph, node):
-    """`loss[a] = upper − (r + γ Σ p above)` of a node whose `upper` is settled, its lower value, and the policy's action.
+    """`loss[a] = upper − (r + γ Σ p above)` of a node whose `upper` is settled, its lower value, and the policy's
+    action.
 
     The action maximises the mean of the lower and the upper look-ahead: from below it earns what is proven, from above
     it is drawn to what may still be learnt.
@@ -425,6 +434,7 @@ def settle(problem, graph):
     graph.size[3] = graph.size[1]
     graph.size[4] = 0
     graph.size[5] = 0
+    graph.size[6] = graph.stage[:n].max()
 
 
 @njit(**_OPTIONS)

@@ -1,9 +1,10 @@
 """A policy followed under a product-Dirichlet belief itself, with a belief graph on particles as its adviser.
 
-The hyperstate (counts, state) has closed-form predictive probabilities: `α_t / Σα` for the next state, and `successes / (successes + failures)`
-for a Bernoulli reward. A graph on particles, conditioned on the same outcomes, says what to do and supplies a control variate:
-for any function `W` of history, action and outcome, `E[W | x,a] − W(outcome)` has mean zero under the exact predictive. So the
-estimate is unbiased for the value of the policy under the belief, however poor the particles are.
+The hyperstate (counts, state) has closed-form predictive probabilities: `α_t / Σα` for the next state, and `successes
+/ (successes + failures)` for a Bernoulli reward. A graph on particles, conditioned on the same outcomes, says what to
+do and supplies a control variate: for any function `W` of history, action and outcome, `E[W | x,a] − W(outcome)` has
+mean zero under the exact predictive. So the estimate is unbiased for the value of the policy under the belief,
+however poor the particles are.
 """
 
 import numpy as np
@@ -29,9 +30,9 @@ def effective(graph, node):
 def walk(problem, graph, node, sign, alpha, success, failure, known, low, high, u, k, depth, tolerance, least):
     """Follow the graph's policy from stage `k` until `depth`, a gap below `tolerance`, or particles that ran out.
 
-    `sign[row]` is 1 for a success, 0 for a failure, −1 when no reward is seen (rewards are then `known[s,a]`). The counts
-    `alpha[s,a,t]`, `success[s,a]`, `failure[s,a]` are advanced in place. Returns `(status, node, stage, state, value)`; the value is discounted to
-    stage `k` at entry: rewards plus `γ (E[W | x,a] − W)` at each step.
+    `sign[row]` is 1 for a success, 0 for a failure, −1 when no reward is seen (rewards are then `known[s,a]`). The
+    counts `alpha[s,a,t]`, `success[s,a]`, `failure[s,a]` are advanced in place. Returns `(status, node, stage, state,
+    value)`; the value is discounted to stage `k` at entry: rewards plus `γ (E[W | x,a] − W)` at each step.
     """
     value, factor = 0.0, 1.0
     state = graph.state[node]
@@ -64,10 +65,7 @@ def walk(problem, graph, node, sign, alpha, success, failure, known, low, high, 
                 reached += probabilities[other]
                 if u[k] < reached:
                     break
-        if sign[base + row] >= 0:
-            reward = low + (high - low) * success[state, a] / trials
-        else:
-            reward = known[state, a]
+        reward = low + (high - low) * success[state, a] / trials if sign[base + row] >= 0 else known[state, a]
         value += factor * (reward + problem.discount * (expected - graph.above[node, row]))
         t = problem.arrive[base + row]
         alpha[state, a, t] += 1.0

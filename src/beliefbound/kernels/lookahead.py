@@ -1,6 +1,7 @@
 """Exact k-step look-ahead on a finite belief, and leaf values from above.
 
-With unnormalised weights `b^o_m = b_m Pr_m(o | s,a)` over the outcomes `o` of a step (next state and what is seen of the reward),
+With unnormalised weights `b^o_m = b_m Pr_m(o | s,a)` over the outcomes `o` of a step (next state and what is seen of
+the reward),
 
     U_k(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_o U_{k−1}(b^o, s'),    U_0 = max_a Σ_m b_m Q*_m(s,a)
     L_k(b,s) = max( L_0(b,s), max_a Σ_m b_m r_m(s,a) + γ Σ_o L_{k−1}(b^o, s') ),    L_0 = max_π Σ_m b_m V^π_m(s)

@@ -1,19 +1,20 @@
 """One scenario of the information relaxation, and of a policy under the same scenario.
 
-A scenario is a sequence of uniforms. At node `x`, stage `k`, action `a` the outcome is the inverse c.d.f. at `U_k` of the
-*Bayesian predictive* distribution; the model itself is never drawn. With the frozen upper values `W` of a graph,
+A scenario is a sequence of uniforms. At node `x`, stage `k`, action `a` the outcome is the inverse c.d.f. at `U_k` of
+the *Bayesian predictive* distribution; the model itself is never drawn. With the frozen upper values `W` of a graph,
 
     loss(x,a) = W(x) − r(x,a) − γ E[W(x') | x,a] ≥ 0.
 
-* From above: `W(root) − min over action sequences of Σ_k γ^k loss(x_k,a_k)`, whose mean over scenarios is at least `V*`
-  (Brown, Smith & Sun 2010). Losses are non-negative, so it is a shortest path: uniform-cost search, ended by the first leaf
-  taken from the queue. If the search is capped, the smallest cost in the queue is below the minimum: valid, only looser.
-* From below: `W(root) − Σ_k γ^k loss(x_k,π(x_k)) − γ^d (W(x_d) − L(x_d))`, whose mean is the value of the policy `π` followed until
-  the leaf `x_d`, and of the proven `L(x_d) ≤ V*(x_d)` from there.
+* From above: `W(root) − min over action sequences of Σ_k γ^k loss(x_k,a_k)`, whose mean over scenarios is at least
+  `V*` (Brown, Smith & Sun 2010). Losses are non-negative, so it is a shortest path: uniform-cost search, ended by the
+  first leaf taken from the queue. If the search is capped, the smallest cost in the queue is below the minimum:
+  valid, only looser.
+* From below: `W(root) − Σ_k γ^k loss(x_k,π(x_k)) − γ^d (W(x_d) − L(x_d))`, whose mean is the value of the policy `π`
+  followed until the leaf `x_d`, and of the proven `L(x_d) ≤ V*(x_d)` from there.
 
-A leaf is a node at stage `depth`, or one where `γ^k (W − L) ≤ tolerance`: the same rule on both sides, so in every scenario lower ≤ upper.
-Nodes built on the way stay in the graph until the block of scenarios ends; then it is restored, so that a block's
-result depends on its address only.
+A leaf is a node at stage `depth`, or one where `γ^k (W − L) ≤ tolerance`: the same rule on both sides, so in every
+scenario lower ≤ upper. Nodes built on the way stay in the graph until the block of scenarios ends; then it is
+restored, so that a block's result depends on its address only.
 """
 
 import numpy as np
@@ -23,46 +24,49 @@ from beliefbound.kernels.graph import Graph, Problem, make_child, restore
 from beliefbound.kernels.random import inverse_cdf, seed_stream, uniform
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+_INLINE = {**_OPTIONS, "forceinline": True}
 
 
-@njit(**_OPTIONS)
-def push(heap, size, cost, parent, row):
-    """Add `(cost, parent, row)` to a binary heap `[i,3]`, least cost first; on equal cost the newer one first."""
+@njit(**_INLINE)
+def push(keys, items, size, key, item):
+    """Add an item to a binary heap, least key first; on equal keys the newer one first."""
     i = size
     while i > 0:
-        above = (i - 1) // 2
-        if heap[above, 0] < cost:
+        above = (i - 1) >> 1
+        if keys[above] < key:
             break
-        heap[i] = heap[above]
+        keys[i] = keys[above]
+        items[i] = items[above]
         i = above
-    heap[i, 0] = cost
-    heap[i, 1] = parent
-    heap[i, 2] = row
+    keys[i] = key
+    items[i] = item
     return size + 1
 
 
-@njit(**_OPTIONS)
-def pop(heap, size):
-    """Remove the least element: `(new size, cost, parent, row)`."""
-    cost, parent, row = heap[0, 0], np.int64(heap[0, 1]), np.int64(heap[0, 2])
+@njit(**_INLINE)
+def pop(keys, items, size):
+    """Remove the least element: `(new size, key, item)`."""
+    key, item = keys[0], items[0]
     size -= 1
-    last = heap[size, 0]
+    last, moved = keys[size], items[size]
     i = 0
     while True:
         below = 2 * i + 1
         if below >= size:
             break
-        if below + 1 < size and heap[below + 1, 0] < heap[below, 0]:
+        if below + 1 < size and keys[below + 1] < keys[below]:
             below += 1
-        if heap[below, 0] >= last:
+        if keys[below] >= last:
             break
-        heap[i] = heap[below]
+        keys[i] = keys[below]
+        items[i] = items[below]
         i = below
-    heap[i] = heap[size]
-    return size, cost, parent, row
+    keys[i] = last
+    items[i] = moved
+    return size, key, item
 
 
-@njit(**_OPTIONS)
+@njit(**_INLINE)
 def outcome(problem, graph, node, a, u):
     """The outcome row of an action at quantile `u` of the predictive distribution."""
     s = graph.state[node]
@@ -71,49 +75,51 @@ def outcome(problem, graph, node, a, u):
     return i + inverse_cdf(graph.prob[node, i:j], u)
 
 
-@njit(**_OPTIONS)
-def is_leaf(problem, graph, node, depth, tolerance):
-    """Whether a scenario ends at this node."""
+@njit(**_INLINE)
+def is_leaf(graph, node, powers, tolerance):
+    """Whether a scenario ends at this node; `powers[k] = γ^k` up to the depth."""
     stage = graph.stage[node]
-    return stage >= depth or problem.discount**stage * (graph.upper[node] - graph.lower[node]) <= tolerance
+    return stage >= powers.size - 1 or powers[stage] * (graph.upper[node] - graph.lower[node]) <= tolerance
 
 
-@njit(**_OPTIONS)
-def cheapest(problem, graph, root, u, depth, tolerance, max_nodes, clip, stamp, heap):
-    """Least cost over all action sequences, or a lower bound on it after `max_nodes` expansions: `(cost, expansions)`."""
-    if is_leaf(problem, graph, root, depth, tolerance):
+@njit(**_INLINE)
+def cheapest(problem, graph, root, u, powers, tolerance, max_nodes, clip, stamp, keys, items):
+    """Least cost over all action sequences, or a lower bound on it after `max_nodes` nodes: `(cost, nodes)`."""
+    if is_leaf(graph, root, powers, tolerance):
         return 0.0, 0
     size, cost, node = 0, 0.0, root
-    n_expanded = 0
+    n_expanded, depth = 0, powers.size - 1
+    width = graph.prob.shape[1]
     while True:
         if graph.stamp[node] != stamp:
             graph.stamp[node] = stamp
             n_expanded += 1
             stage = graph.stage[node]
-            factor = problem.discount**stage
+            factor = powers[stage]
             s = graph.state[node]
             for a in range(problem.available.shape[1]):
                 if problem.available[s, a]:
                     row = outcome(problem, graph, node, a, u[stage])
-                    size = push(heap, size, cost + factor * graph.loss[node, a], node, row)
-        size, cost, parent, row = pop(heap, size)
+                    size = push(keys, items, size, cost + factor * graph.loss[node, a], node * width + row)
+        size, cost, item = pop(keys, items, size)
+        parent, row = item // width, item % width
         if cost >= clip:
             return clip, n_expanded
         if graph.stage[parent] + 1 >= depth or n_expanded >= max_nodes:
             return cost, n_expanded
         node = make_child(problem, graph, parent, row)
-        if node < 0 or is_leaf(problem, graph, node, depth, tolerance):
+        if node < 0 or is_leaf(graph, node, powers, tolerance):
             return cost, n_expanded
 
 
-@njit(**_OPTIONS)
-def follow(problem, graph, root, u, depth, tolerance, stop):
+@njit(**_INLINE)
+def follow(problem, graph, root, u, powers, tolerance, stop):
     """Cost of the policy in the same scenario, including the leaf's gap. Past a cost of `stop` it settles for what is
     proven at the node reached, so no cost exceeds `stop` plus one loss and one gap."""
-    cost, node = 0.0, root
-    while not is_leaf(problem, graph, node, depth, tolerance):
+    cost, node, depth = 0.0, root, powers.size - 1
+    while not is_leaf(graph, node, powers, tolerance):
         stage = graph.stage[node]
-        factor = problem.discount**stage
+        factor = powers[stage]
         a = graph.action[node]
         if cost > stop:
             break
@@ -127,7 +133,7 @@ def follow(problem, graph, root, u, depth, tolerance, stop):
         else:
             cost += factor * graph.loss[node, a]
             return cost + factor * problem.discount * max(0.0, graph.above[node, row] - graph.below[node, row])
-    return cost + problem.discount ** graph.stage[node] * max(0.0, graph.upper[node] - graph.lower[node])
+    return cost + powers[graph.stage[node]] * max(0.0, graph.upper[node] - graph.lower[node])
 
 
 @njit(**_OPTIONS)
@@ -148,13 +154,17 @@ def run_block(problem, graph, start, roots, address, first, depth, tolerance, ma
     `start[i]` weighs `roots[i]`. The graph is as it was when the block ends.
     """
     u = np.empty(depth + 1)
-    heap = np.empty((max_nodes * problem.available.shape[1] + problem.available.shape[1] + 2, 3))
+    powers = np.power(problem.discount, np.arange(depth + 1))
+    room = (max_nodes + 1) * problem.available.shape[1] + 2
+    keys, items = np.empty(room), np.empty(room, dtype=np.int64)
     for i in range(costs.shape[0]):
         scenario_uniforms(address, first + i, u)
         root = roots[inverse_cdf(start, u[0])]
-        costs[i, 1] = follow(problem, graph, root, u[1:], depth, tolerance, stop)
+        costs[i, 1] = follow(problem, graph, root, u[1:], powers, tolerance, stop)
         if max_nodes > 0:
-            cost, n_nodes[i] = cheapest(problem, graph, root, u[1:], depth, tolerance, max_nodes, clip, first + i, heap)
+            cost, n_nodes[i] = cheapest(
+                problem, graph, root, u[1:], powers, tolerance, max_nodes, clip, first + i, keys, items
+            )
             costs[i, 0] = min(cost, costs[i, 1])
         else:
             costs[i, 0] = 0.0
