@@ -9,8 +9,8 @@ tail is worth at most `epsilon`:
 * `MMBI`: below;
 * `expected MDP`: the policy that is optimal for the expected MDP, valued under the belief; below.
 
-And what the paper asks for in its last sentence: at some of the beliefs, `certified lower` and `certified upper`, the bracket
-that `beliefbound.bracket` proves, both sides together with 95% confidence at each belief.
+And what the paper asks for in its last sentence: at some of the beliefs, `certified lower` and `certified upper`, the
+bracket that `beliefbound.bracket` proves, both sides together with 95% confidence at each belief.
 """
 
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class Figure1:
             axes.set_xlabel(r"uncertain  $\Leftarrow$  belief  $\Rightarrow$  certain")
             axes.set_ylabel("expected utility, mean over states")
             axes.set_xlim(0, 1)
-            axes.legend(loc="best")
+            axes.legend(loc="lower right")
             return [table, *save(drawn, folder / "figure1")]
 
 
