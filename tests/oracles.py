@@ -8,7 +8,9 @@ import itertools
 import numpy as np
 
 
-def bayes_adaptive_value(P, r, w, s0, discount, horizon, signal="known", *, reward_range=(0.0, 1.0), available=None):
+def bayes_adaptive_value(
+    P, r, w, s0, discount, horizon, signal="known", *, reward_range=(0.0, 1.0), available=None, arrival=None
+):
     """The Bayes-optimal value of a finite belief, exactly, by recursion over every history.
 
     With unnormalised weights `b_m = w_m Pr(history | m, actions)`,
@@ -18,7 +20,7 @@ def bayes_adaptive_value(P, r, w, s0, discount, horizon, signal="known", *, rewa
     where the outcome `o` of a step is the next state and what is seen of the reward:
 
     * `known`, `unobserved`: nothing, `o = s'`;
-    * `deterministic`: the value `r_m(s,a)` itself, so models that pay differently are told apart;
+    * `deterministic`: the value `r_m(s,a)` itself (or `arrival[m,s,a,t]`): models that pay differently are told apart;
     * `bernoulli`: high with probability `(r_m − low)/(high − low)`, else low, independent of `s'`.
 
     `s0` is a start state, or a start distribution `[s]` (the first state is seen). Cost `O((A · |outcomes|)^horizon)`.
@@ -28,15 +30,16 @@ def bayes_adaptive_value(P, r, w, s0, discount, horizon, signal="known", *, rewa
     available = np.ones((n_states, n_actions), bool) if available is None else np.asarray(available)
     if np.ndim(s0):
         arguments = (discount, horizon, signal)
-        knobs = {"reward_range": reward_range, "available": available}
+        knobs = {"reward_range": reward_range, "available": available, "arrival": arrival}
         return sum(p * bayes_adaptive_value(P, r, w, s, *arguments, **knobs) for s, p in enumerate(s0) if p > 0)
 
-    def seen(s, a):
+    def seen(s, a, t):
         """For each thing the agent may see of the reward, its probability under each model."""
         if signal in ("known", "unobserved"):
             return [np.ones(len(w))]
         if signal == "deterministic":
-            return [(r[:, s, a] == value).astype(float) for value in np.unique(r[:, s, a])]
+            paid = r[:, s, a] if arrival is None else arrival[:, s, a, t]
+            return [(paid == value).astype(float) for value in np.unique(paid)]
         if signal == "bernoulli":
             chance = (r[:, s, a] - reward_range[0]) / (reward_range[1] - reward_range[0])
             return [chance, 1.0 - chance]
@@ -50,8 +53,8 @@ def bayes_adaptive_value(P, r, w, s0, discount, horizon, signal="known", *, rewa
             if not available[s, a]:
                 continue
             total = b @ r[:, s, a]
-            for likelihood in seen(s, a):
-                for t in range(n_states):
+            for t in range(n_states):
+                for likelihood in seen(s, a, t):
                     total += discount * value(b * likelihood * P[:, s, a, t], t, stages - 1)
             best = max(best, total)
         return best

@@ -72,6 +72,23 @@ def test_impossible_and_malformed_observations_are_named():
         coin.update(0, 0, 2.0, 0)
 
 
+def test_rewards_on_arrival_are_averaged_for_planning_and_seen_as_they_are():
+    rng = np.random.default_rng(4)
+    p, _, w, _ = random_models(rng, 3, 2, 2)
+    paid = rng.integers(3, size=(3, 2, 2, 2)).astype(float)
+    belief = FiniteBelief(p, paid, w, reward_signal="deterministic")
+    assert np.allclose(belief.rewards, (p * paid).sum(-1))
+    after = belief.update(0, 1, paid[2, 0, 1, 1], 1)
+    likelihood = w * p[:, 0, 1, 1] * (paid[:, 0, 1, 1] == paid[2, 0, 1, 1])
+    assert np.allclose(after.weights, likelihood / likelihood.sum())
+    assert after.arrival_rewards is belief.arrival_rewards
+    assert belief.sample(5, rng).arrival_rewards.shape == (5, 2, 2, 2)
+    same = FiniteBelief(p, np.repeat(paid[:1], 3, axis=0), w)  # the same function of (s,a,t): nothing more to see
+    assert same.arrival_rewards is None
+    with pytest.raises(BeliefError, match="so rewards are not known"):
+        FiniteBelief(p, paid, w)
+
+
 def test_the_expected_mdp_is_the_weighted_average_and_samples_follow_the_weights():
     rng = np.random.default_rng(0)
     p, r, w, p0 = random_models(rng, 3, 4, 2)

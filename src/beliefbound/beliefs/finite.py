@@ -3,8 +3,9 @@
 After seeing `(s, a, r, t)` the weight of model `m` is multiplied by `P_m(t|s,a)` and by the likelihood of the reward,
 which depends on what the agent can see of it:
 
-* `known`: rewards are the same in every model, so they carry no information;
-* `deterministic`: model `m` pays exactly `r_m(s,a)`: every other model is ruled out;
+* `known`: rewards are the same in every model, so they carry no information beyond the next state;
+* `deterministic`: model `m` pays exactly `r_m(s,a)` – or `r_m(s,a,t)`, where rewards were given on arrival – so models
+  that pay otherwise are ruled out;
 * `bernoulli`: model `m` pays `high` with probability `(r_m − low)/(high − low)` and `low` otherwise. A reward between
   the two, a fraction `x` of the way, counts as `x` successes and `1 − x` failures;
 * `unobserved`: the agent never sees rewards;
@@ -40,7 +41,8 @@ class FiniteBelief:
     Args:
       transitions: `[model, state, action, next_state]`, or a sequence of scipy sparse matrices, one per model, with
         rows over `(state, action)`.
-      rewards: expected rewards `[model, state, action]`, or `[state, action]` when all models agree.
+      rewards: expected rewards `[model, state, action]`, or `[state, action]` when all models agree; or rewards paid on
+        arrival, `[model, state, action, next_state]`, of which the expectation is taken.
       weights: probability of each model `[model]`; default: equal.
       reward_signal: what the agent sees of rewards: `known`, `deterministic`, `bernoulli`, `unobserved`
         or `continuous`; see the module's text.
@@ -59,13 +61,14 @@ class FiniteBelief:
     [0.0, 1.0]
     """
 
-    __slots__ = ("_models", "initial", "reward_range", "reward_signal", "weights")
+    __slots__ = ("_models", "arrival_rewards", "initial", "reward_range", "reward_signal", "weights")
 
     _models: ModelSet
     weights: FloatArray
     reward_signal: RewardSignal
     reward_range: tuple[float, float]
     initial: FloatArray | None
+    arrival_rewards: FloatArray | None
 
     def __init__(
         self,
@@ -96,7 +99,11 @@ class FiniteBelief:
             normalize=normalize,
             error=BeliefError,
         )
-        self._fill(models, weights, reward_signal, reward_range, check_initial(initial, models.n_states, BeliefError))
+        start = check_initial(initial, models.n_states, BeliefError)
+        arrival = None
+        if np.ndim(rewards) == 4 and reward_signal in ("known", "deterministic"):
+            arrival = frozen(as_floats(rewards, "rewards", BeliefError))
+        self._fill(models, weights, reward_signal, reward_range, start, arrival)
 
     def _fill(
         self,
@@ -105,6 +112,7 @@ class FiniteBelief:
         reward_signal: RewardSignal,
         reward_range: tuple[float, float] | None,
         initial: FloatArray | None,
+        arrival: FloatArray | None,
     ) -> None:
         if reward_signal not in get_args(RewardSignal):
             options = ", ".join(get_args(RewardSignal))
@@ -117,14 +125,16 @@ class FiniteBelief:
                 raise BeliefError(f"weights have shape {w.shape}; expected ({models.n_models},), one per model")
             check_distributions(w, "weights", ("model",), BeliefError, fix="divide the weights by their sum")
         if reward_signal == "known":
-            differ = models.rewards != models.rewards[0]
+            shown = models.rewards if arrival is None else arrival
+            differ = shown != shown[0]
             if differ.any():
-                m, s, a = (int(i) for i in np.argwhere(differ)[0])
+                m, s, a, *_ = index = tuple(int(i) for i in np.argwhere(differ)[0])
                 raise BeliefError(
-                    f"rewards[model {m}, state {s}, action {a}] is {models.rewards[m, s, a]} but model 0 has "
-                    f"{models.rewards[0, s, a]}, so rewards are not known; pass reward_signal='deterministic', "
+                    f"rewards[model {m}, state {s}, action {a}] is {shown[index]} but model 0 has "
+                    f"{shown[(0, *index[1:])]}, so rewards are not known; pass reward_signal='deterministic', "
                     f"'bernoulli' or 'unobserved'"
                 )
+            arrival = None
         low, high = models.reward_range
         if reward_signal == "bernoulli":
             range_ = (0.0, 1.0) if reward_range is None else (float(reward_range[0]), float(reward_range[1]))
@@ -143,6 +153,7 @@ class FiniteBelief:
             ("reward_signal", reward_signal),
             ("reward_range", range_),
             ("initial", initial),
+            ("arrival_rewards", arrival),
         ):
             object.__setattr__(self, name, value)
 
@@ -155,10 +166,11 @@ class FiniteBelief:
         reward_signal: RewardSignal = "known",
         reward_range: tuple[float, float] | None = None,
         initial: FloatArray | None = None,
+        arrival_rewards: FloatArray | None = None,
     ) -> "FiniteBelief":
-        """A belief over an already validated `ModelSet`."""
+        """A belief over an already validated `ModelSet`; `arrival_rewards` as in the attribute."""
         belief = cls.__new__(cls)
-        belief._fill(models, weights, reward_signal, reward_range, initial)
+        belief._fill(models, weights, reward_signal, reward_range, initial, arrival_rewards)
         return belief
 
     @classmethod
@@ -221,7 +233,7 @@ class FiniteBelief:
 
     @property
     def rewards(self) -> FloatArray:
-        """Expected rewards `[m,s,a]`."""
+        """Expected rewards `[m,s,a]`; `arrival_rewards` has `[m,s,a,t]` where what is seen depends on the arrival."""
         return self._models.rewards
 
     def reweight(self, weights: Any) -> "FiniteBelief":
@@ -232,6 +244,7 @@ class FiniteBelief:
             reward_signal=self.reward_signal,
             reward_range=self.reward_range,
             initial=self.initial,
+            arrival_rewards=self.arrival_rewards,
         )
 
     def mean(self) -> MDP:
@@ -254,6 +267,7 @@ class FiniteBelief:
             reward_signal=self.reward_signal,
             reward_range=self.reward_range,
             initial=self.initial,
+            arrival_rewards=None if self.arrival_rewards is None else self.arrival_rewards[chosen],
         )
 
     def update(self, state: Any, action: Any, reward: Any, next_state: Any) -> "FiniteBelief":
@@ -276,7 +290,7 @@ class FiniteBelief:
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.weights)
             for i, (s, a, r, t) in enumerate(zip(states, actions, rewards, arrivals, strict=True)):
-                likelihood = self._models.transitions.likelihood(s, a, t) * self.reward_likelihood(s, a, r)
+                likelihood = self._models.transitions.likelihood(s, a, t) * self.reward_likelihood(s, a, r, t)
                 log_weights = log_weights + np.log(likelihood)
                 if not np.isfinite(log_weights.max()):
                     seen = f", reward {r:g}" if needs_reward else ""
@@ -288,12 +302,14 @@ class FiniteBelief:
         weights = np.exp(log_weights - log_weights.max())
         return self.reweight(weights / weights.sum())
 
-    def reward_likelihood(self, state: int, action: int, reward: float) -> FloatArray:
-        """Likelihood `[m]` of seeing `reward` for `(state, action)` in each model."""
+    def reward_likelihood(self, state: int, action: int, reward: float, next_state: int) -> FloatArray:
+        """Likelihood `[m]` of seeing `reward` on the way from `state` to `next_state` by `action`, in each model."""
         means: FloatArray = self._models.rewards[:, state, action]
         if self.reward_signal in ("known", "unobserved"):
             return np.ones_like(means)
         if self.reward_signal == "deterministic":
+            if self.arrival_rewards is not None:
+                means = self.arrival_rewards[:, state, action, next_state]
             return np.isclose(means, reward, rtol=1e-9, atol=1e-12).astype(np.float64)
         if self.reward_signal == "bernoulli":
             low, high = self.reward_range

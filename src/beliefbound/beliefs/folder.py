@@ -14,11 +14,10 @@ together:
 * `known`: every model pays the same for every (state, action) and next state;
 * `unobserved`: the reward is the same function of (state, action, next state) in every model, so that seeing it adds
   nothing to seeing the next state, though expected rewards differ;
-* `deterministic`: each model pays one fixed amount per (state, action), and models differ: a reward rules models out.
-  It is also the most that independent noise around these amounts could reveal, so upper bounds remain true for noisy
-  rewards;
-* `continuous`: rewards vary with the model and with the next state. Then only bounds that hold whatever rewards
-  reveal are offered (any policy's value, `E max`, QMDP).
+* `deterministic`: each model pays one fixed amount per (state, action), or per (state, action, next state), and models
+  differ: a reward rules models out;
+* `continuous`: a transition is listed with several rewards, or the models are too large for a table of rewards on
+  arrival. Then only bounds that hold whatever rewards reveal are offered (any policy's value, `E max`, QMDP).
 """
 
 from dataclasses import dataclass
@@ -96,15 +95,17 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
     beliefs = [parts[name] for name in ("training.csv", "test.csv") if name in parts]
     stated = reward_signal or _stated_signal(raw, folder)
     signal = stated or _signal(beliefs, notes)
-    if stated in ("known", "deterministic") and not all(part.fixed for part in beliefs):
+    on_arrival = signal == "deterministic" and all(part.arrival is not None for part in beliefs)
+    if stated in ("known", "deterministic") and not on_arrival and not all(part.fixed for part in beliefs):
         notes.append(f"rewards vary with the next state; their mean is taken as the reward of a {signal} signal")
     range_ = _reward_range(raw, folder) if signal == "bernoulli" else None
 
     def belief(name: str, pairs: tuple[IntArray, FloatArray] | None, weights_file: str) -> FiniteBelief:
         part = parts[name]
         weights = None if pairs is None else _distribution(pairs, part.n_models, folder / weights_file, "model")
+        rewards = part.arrival if on_arrival and not all(each.fixed for each in beliefs) else part.rewards
         return FiniteBelief(
-            part.transitions, part.rewards, weights, reward_signal=signal, reward_range=range_, initial=initial
+            part.transitions, rewards, weights, reward_signal=signal, reward_range=range_, initial=initial
         )
 
     true = None
@@ -179,7 +180,8 @@ def write_models(
             raise ParameterError(f"training and test have reward ranges {training.reward_range}, {test.reward_range}")
         low, high = training.reward_range
         parameters |= {"reward_low": repr(low), "reward_high": repr(high)}
-    tables: dict[str, dict[str, Any]] = {f"{name}.csv": _columns(models) for name, models in sets}
+    paid = {"training": training.arrival_rewards, "test": None if test is None else test.arrival_rewards}
+    tables: dict[str, dict[str, Any]] = {f"{name}.csv": _columns(models, paid.get(name)) for name, models in sets}
     if true is not None:
         del tables["true.csv"]["idoutcome"]
     tables["initial.csv"] = {"idstate": np.arange(training.n_states), "probability": start}
@@ -190,7 +192,7 @@ def write_models(
     return write_folder(path, tables, overwrite=overwrite)
 
 
-def _columns(models: ModelSet) -> dict[str, Any]:
+def _columns(models: ModelSet, arrival: FloatArray | None) -> dict[str, Any]:
     """One row per positive probability, in order of model, state, action, next state."""
     kept = models.transitions
     if isinstance(kept, Csr):
@@ -207,7 +209,7 @@ def _columns(models: ModelSet) -> dict[str, Any]:
         "idstateto": target,
         "idoutcome": model,
         "probability": probability,
-        "reward": models.rewards[model, source, action],
+        "reward": models.rewards[model, source, action] if arrival is None else arrival[model, source, action, target],
     }
 
 
@@ -223,6 +225,7 @@ class _Part:
     target: IntArray
     probability: FloatArray
     paid: FloatArray
+    arrival: FloatArray | None  # [m,s,a,t], where every transition pays one amount and the models are dense
 
     @property
     def arrivals(self) -> IntArray:
@@ -275,9 +278,12 @@ def _assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, note
     if 8 * present.size * n_states > SPARSE_BYTES and len(pair) < 0.3 * present.size * n_states:
         matrix = sp.csr_array((probability, (pair, target)), shape=(present.size, n_states))
         transitions: Any = [matrix[i * n_rows : (i + 1) * n_rows] for i in range(n_models)]
+        arrival = None
     else:
-        dense = np.bincount(pair * n_states + target, weights=probability, minlength=present.size * n_states)
+        cell = pair * n_states + target
+        dense = np.bincount(cell, weights=probability, minlength=present.size * n_states)
         transitions = dense.reshape(*shape, n_states)
+        arrival = _on_arrival(cell, reward, (*shape, n_states))
     return _Part(
         transitions=transitions,
         rewards=expected.reshape(shape),
@@ -287,7 +293,15 @@ def _assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, note
         target=target,
         probability=probability,
         paid=reward,
+        arrival=arrival,
     )
+
+
+def _on_arrival(cell: IntArray, reward: FloatArray, shape: tuple[int, ...]) -> FloatArray | None:
+    """Rewards `[m,s,a,t]`, zero where a transition cannot happen; `None` where one is listed with several rewards."""
+    paid = np.zeros(int(np.prod(shape)))
+    paid[cell] = reward
+    return paid.reshape(shape) if (paid[cell] == reward).all() else None
 
 
 def _average(part: _Part, training: FiniteBelief) -> MDP:
@@ -326,11 +340,11 @@ def _signal(parts: list[_Part], notes: list[str]) -> RewardSignal:
             "to seeing the next state: the reward signal is taken as 'unobserved'"
         )
         return "unobserved"
-    if all(part.fixed for part in parts):
-        notes.append("models pay different rewards: the reward signal is taken as 'deterministic'")
+    if all(part.fixed or part.arrival is not None for part in parts):
+        notes.append("models pay different rewards, so a reward seen tells: the signal is taken as 'deterministic'")
         return "deterministic"
     notes.append(
-        "rewards vary with the model and with the next state: the reward signal is taken as 'continuous', which allows "
+        "rewards vary with the model and within a transition: the reward signal is taken as 'continuous', which allows "
         "only bounds that hold whatever rewards reveal; state reward_signal in parameters.csv if you know it"
     )
     return "continuous"

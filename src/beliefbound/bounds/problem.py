@@ -89,7 +89,7 @@ def outcome_rows(
             f"{models.n_models} models of {models.n_states} states and {models.n_actions} actions need "
             f"{dense_bytes >> 30} GiB as outcome rows; use fewer models, or E max and QMDP (`upper_bound`)"
         )
-    p, r = models.dense(), models.rewards
+    p = models.dense()
     n_models, n_states, n_actions, _ = p.shape
     first = np.zeros((n_states, n_actions + 1), dtype=np.int64)
     columns, arrive, seen = [], [], []
@@ -98,8 +98,8 @@ def outcome_rows(
         first[s, 0] = rows
         for a in range(n_actions):
             if models.available[s, a]:
-                for reward, chance in _reward_outcomes(belief, r[:, s, a]):
-                    joint = p[:, s, a, :] * chance[:, None]
+                for reward, chance in _reward_outcomes(belief, s, a):
+                    joint = p[:, s, a, :] * chance
                     kept = np.flatnonzero((joint > 0.0).any(axis=0) if possible is None else possible[s, a])
                     columns.append(joint[:, kept])
                     arrive.append(kept)
@@ -116,9 +116,12 @@ def outcome_rows(
     return like, np.concatenate(arrive).astype(np.int64), first, np.concatenate(seen)
 
 
-def _reward_outcomes(belief: FiniteBelief, means: FloatArray) -> list[tuple[float, FloatArray]]:
-    """What may be seen of a reward, and its probability under each model."""
+def _reward_outcomes(belief: FiniteBelief, s: int, a: int) -> list[tuple[float, FloatArray]]:
+    """What may be seen of a reward, and its probability under each model, `[m,1]`, or `[m,t]` where arrival matters."""
+    means = belief.rewards[:, s, a, None]
     if belief.reward_signal == "deterministic":
+        if belief.arrival_rewards is not None:
+            means = belief.arrival_rewards[:, s, a]
         return [(float(x), (means == x).astype(np.float64)) for x in np.unique(means)]
     if belief.reward_signal == "bernoulli":
         low, high = belief.reward_range
