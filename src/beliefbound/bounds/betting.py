@@ -17,9 +17,13 @@ from beliefbound.errors import ParameterError
 from beliefbound.validation import FloatArray
 
 
-def mean_at_least(samples: FloatArray, *, low: float, high: float, alpha: float) -> float:
+def mean_at_least(
+    samples: FloatArray, *, low: float, high: float, alpha: float, pilot: FloatArray | None = None
+) -> float:
     """A number that the mean of independent samples in `[low, high]` exceeds with probability `1 − alpha`, at all `n`
     at once.
+
+    Independent `pilot` samples, if given, only set the first stakes: a better guess of the spread, a tighter bound.
 
     >>> x = np.tile([0.4, 0.6], 500)
     >>> round(mean_at_least(x, low=0.0, high=1.0, alpha=0.025), 2)
@@ -35,8 +39,15 @@ def mean_at_least(samples: FloatArray, *, low: float, high: float, alpha: float)
     x = np.clip(x, 0.0, 1.0)
     n = len(x)
     i = np.arange(n)
-    before = np.concatenate([[0.5], (0.5 + np.cumsum(x)[:-1]) / (i[1:] + 1.0)])  # running means, one step behind
-    spread = np.concatenate([[0.25], (0.25 + np.cumsum((x - before) ** 2)[:-1]) / (i[1:] + 1.0)])
+    centre, variance, weight = 0.5, 0.25, 1.0
+    if pilot is not None and len(pilot) > 1:
+        first = np.clip((np.asarray(pilot, dtype=np.float64) - low) / (high - low), 0.0, 1.0)
+        centre, variance, weight = float(first.mean()), max(float(first.var()), 1e-12), 16.0
+    # Running means and variances, one step behind.
+    sums = np.concatenate([[0.0], np.cumsum(x)[:-1]])
+    before = (weight * centre + sums) / (i + weight)
+    squares = np.concatenate([[0.0], np.cumsum((x - before) ** 2)[:-1]])
+    spread = (weight * variance + squares) / (i + weight)
     goal = np.exp2(np.ceil(np.log2(i + 1.0) + 1e-12))
     stakes = np.sqrt(2.0 * math.log(1.0 / alpha) / (np.maximum(goal, 16.0) * spread))
     target = math.log(1.0 / alpha)
@@ -54,6 +65,9 @@ def mean_at_least(samples: FloatArray, *, low: float, high: float, alpha: float)
     return low + left * (high - low)
 
 
-def mean_at_most(samples: FloatArray, *, low: float, high: float, alpha: float) -> float:
+def mean_at_most(
+    samples: FloatArray, *, low: float, high: float, alpha: float, pilot: FloatArray | None = None
+) -> float:
     """As `mean_at_least`, from the other side."""
-    return -mean_at_least(-np.asarray(samples, dtype=np.float64), low=-high, high=-low, alpha=alpha)
+    flipped = None if pilot is None else -np.asarray(pilot, dtype=np.float64)
+    return -mean_at_least(-np.asarray(samples, dtype=np.float64), low=-high, high=-low, alpha=alpha, pilot=flipped)

@@ -366,7 +366,7 @@ def sample_until(
         parts.append(certifier.sample(own, done, batch, clip=clip, stop=stop, threads=threads))
         done += batch
         costs = Costs(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-        found = read_costs(certifier, costs, alpha=alpha, clip=clip, stop=stop)
+        found = read_costs(certifier, costs, pilot, alpha=alpha, clip=clip, stop=stop)
         note_sampled(certifier, found, log)
         if log.done:
             return True

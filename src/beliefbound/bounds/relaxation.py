@@ -227,15 +227,16 @@ class Relaxed(NamedTuple):
     regret: Bound
 
 
-def read_costs(certifier: Certifier, costs: Costs, *, alpha: float, clip: float, stop: float) -> Relaxed:
+def read_costs(certifier: Certifier, costs: Costs, pilot: Costs, *, alpha: float, clip: float, stop: float) -> Relaxed:
     """The three bounds from scenarios of a settled certifier; together they fail with probability at most `alpha`."""
     top = certifier.upper
     ceiling = stop + 2.0 * certifier.widest() + 2.0 * certifier.tolerance
     each = alpha / 3.0
     n = len(costs.above)
-    low = mean_at_most(costs.below, low=0.0, high=ceiling, alpha=each)
-    high = mean_at_least(costs.above, low=0.0, high=clip, alpha=each)
-    regret = mean_at_most(costs.below - costs.above, low=0.0, high=ceiling, alpha=each)
+    low = mean_at_most(costs.below, low=0.0, high=ceiling, alpha=each, pilot=pilot.below)
+    high = mean_at_least(costs.above, low=0.0, high=clip, alpha=each, pilot=pilot.above)
+    differences = costs.below - costs.above
+    regret = mean_at_most(differences, low=0.0, high=ceiling, alpha=each, pilot=pilot.below - pilot.above)
     shape = f"{n} scenarios on a graph of {certifier.n_nodes} beliefs; betting interval"
     slack = certifier.slack
     common = {"exact": False, "confidence": 1.0 - each, "n_samples": n}
@@ -314,4 +315,4 @@ def relaxation(
     pilot = certifier.sample(extended(address, 0), 0, BLOCK, clip=np.inf, stop=np.inf, threads=threads)
     clip, stop = limits(certifier, pilot)
     costs = certifier.sample(extended(address, 1), 0, blocks * BLOCK, clip=clip, stop=stop, threads=threads)
-    return read_costs(certifier, costs, alpha=alpha, clip=clip, stop=stop)
+    return read_costs(certifier, costs, pilot, alpha=alpha, clip=clip, stop=stop)
