@@ -1,7 +1,7 @@
 """Confidence bounds for the mean of bounded samples that stay valid however often one looks.
 
-Samples `X_i` in [0, 1] with conditional mean `μ`. For a guess `m ≤ μ`... a gambler who bets that the mean exceeds `m`
-has capital `K_n(m) = Π_i (1 + λ_i (X_i − m))`, with stakes `0 ≤ λ_i ≤ 1/(2m)` that depend on earlier samples only. At
+Samples `X_i` in [0, 1] with conditional mean `μ`. A gambler who bets that the mean exceeds `m`
+has capital `K_n(m) = Π_i (1 + λ_i (X_i − m))`, with stakes `0 ≤ λ_i ≤ 0.9/m` that depend on earlier samples only. At
 `m = μ` the capital is a non-negative martingale, so by Ville's inequality it *ever* reaches `1/α` with probability at
 most `α`. Every `m` at which it has done so is refuted, and `K_n(m)` falls as `m` rises: the refuted `m` form an
 interval from 0, whose end is a lower bound for `μ` at all `n` at once (Waudby-Smith & Ramdas 2024). Stakes `λ_i =
@@ -53,7 +53,7 @@ def mean_at_least(
     target = math.log(1.0 / alpha)
 
     def refuted(m: float) -> bool:
-        gains = np.log1p(np.minimum(stakes, 0.5 / m) * (x - m))
+        gains = np.log1p(np.minimum(stakes, 0.9 / m) * (x - m))
         return bool(np.cumsum(gains).max() >= target)
 
     left, right = 0.0, float(x.mean())
