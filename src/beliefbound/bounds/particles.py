@@ -463,6 +463,7 @@ def span(belief: DirichletBelief, discount: float, horizon: int | None) -> float
 
 
 def reward_range(belief: DirichletBelief) -> tuple[float, float]:
+    """Least and largest possible mean reward."""
     assert isinstance(belief.rewards, KnownRewards | BetaRewards)
     return belief.rewards.range
 
