@@ -1,12 +1,16 @@
 """The command line teaches, reports, and never shows a traceback for a user's mistake."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+
+from beliefbound import DirichletBelief, KnownRewards, StationaryPolicy, evaluate, write_models
 
 SPEC = 'agents = ["oracle", "random"]\nenvironments = ["chain"]\nruns = 20\nsteps = 30\ntitle = "<b>bold</b> & co"\n'
 
@@ -24,7 +28,7 @@ def beliefbound(*arguments: object, cwd: Path | None = None) -> subprocess.Compl
 def test_help_lists_every_command():
     done = beliefbound("--help")
     assert done.returncode == 0
-    for command in ("paper", "run", "report", "agents", "envs"):
+    for command in ("paper", "run", "report", "bound", "agents", "envs"):
         assert command in done.stdout
     for command in ("paper", "run"):
         assert "--out" in beliefbound(command, "--help").stdout
@@ -69,3 +73,35 @@ def test_mistakes_get_one_line_and_a_failing_exit_code(tmp_path, arguments, mess
     assert done.returncode != 0
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_bound_takes_a_model_folder_to_a_bracket_a_policy_and_a_report(tmp_path):
+    belief = DirichletBelief(3, 2, concentration=0.5, rewards=KnownRewards([[0.0, 0.1], [0.2, 0.0], [1.0, 0.3]]))
+    models = belief.sample(4, np.random.default_rng(0))
+    write_models(tmp_path / "models", models, discount=0.9, initial=0, test=models)
+    done = beliefbound("bound", "models", "--gap", "0.02", "--time", "30", "--out", "found", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "QMDP" in done.stdout
+    assert "on the test models" in done.stdout
+    found = json.loads((tmp_path / "found" / "bounds.json").read_text())
+    assert found["lower"] <= found["upper"]
+    assert found["relative_gap"] <= 0.02
+    assert {"MMBI", "QMDP", "E max"} <= {bound["method"] for bound in found["bounds"]}
+    policy = pl.read_csv(tmp_path / "found" / "policy.csv")
+    exported = json.loads((tmp_path / "found" / "policy.json").read_text())
+    assert policy["idaction"].to_list() == exported["actions"]
+    value = models.weights @ evaluate(StationaryPolicy(exported["actions"]), models, discount=0.9)[:, 0]
+    assert value == pytest.approx(exported["value"])
+    assert value <= found["upper"]
+    assert "<svg" not in (tmp_path / "found" / "report.html").read_text()  # figures are embedded as data
+    timed = beliefbound("bound", "models", "--horizon", "5", "--out", "timed", cwd=tmp_path)
+    assert timed.returncode == 0, timed.stderr
+    assert pl.read_csv(tmp_path / "timed" / "policy.csv").columns == ["stage", "idstate", "idaction"]
+    for arguments, message in (
+        (["bound", "nowhere"], "error: "),
+        (["bound", "models", "--reward-signal", "often"], "reward_signal is 'often'"),
+    ):
+        failed = beliefbound(*arguments, cwd=tmp_path)
+        assert failed.returncode == 1
+        assert message in failed.stderr
+        assert "Traceback" not in failed.stderr

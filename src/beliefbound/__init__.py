@@ -50,16 +50,29 @@ _HOME = {
     "uniform_models": "bounds.theory",
     "theorem1_gap": "bounds.theory",
     "cost_estimate": "bounds.theory",
+    "bracket": "bounds.bracket",
+    "Bracket": "bounds.bracket",
+    "value_of_information": "bounds.information",
+    "relaxation": "bounds.relaxation",
+    "lookahead_lower": "bounds.lookahead",
+    "lookahead_upper": "bounds.lookahead",
+    "make_env": "envs.registry",
+    "make_agent": "agents.registry",
+    "play": "agents.play",
+    "Environment": "envs.environment",
+    "from_gymnasium": "convert.gym_table",
     "BeliefboundError": "errors",
 }
 
 # Plain results of functions: documented by their attributes, shown in the examples of the functions that return them.
-_RESULTS = {"BestMemoryless", "ModelFolder", "Plan"}
+_RESULTS = {"Bracket", "BestMemoryless", "ModelFolder", "Plan"}
 
 __all__ = sorted(_HOME)
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from beliefbound.agents.play import play as play
+    from beliefbound.agents.registry import make_agent as make_agent
     from beliefbound.beliefs.dirichlet import DirichletBelief as DirichletBelief
     from beliefbound.beliefs.finite import FiniteBelief as FiniteBelief
     from beliefbound.beliefs.folder import ModelFolder as ModelFolder
@@ -69,7 +82,13 @@ if TYPE_CHECKING:
     from beliefbound.beliefs.rewards import KnownRewards as KnownRewards
     from beliefbound.beliefs.rewards import NormalRewards as NormalRewards
     from beliefbound.bounds.bound import Bound as Bound
+    from beliefbound.bounds.bracket import Bracket as Bracket
+    from beliefbound.bounds.bracket import bracket as bracket
     from beliefbound.bounds.distance import belief_distance as belief_distance
+    from beliefbound.bounds.information import value_of_information as value_of_information
+    from beliefbound.bounds.lookahead import lookahead_lower as lookahead_lower
+    from beliefbound.bounds.lookahead import lookahead_upper as lookahead_upper
+    from beliefbound.bounds.relaxation import relaxation as relaxation
     from beliefbound.bounds.simple import e_max as e_max
     from beliefbound.bounds.simple import lower_bound as lower_bound
     from beliefbound.bounds.simple import qmdp as qmdp
@@ -80,6 +99,9 @@ if TYPE_CHECKING:
     from beliefbound.bounds.theory import truncation_stages as truncation_stages
     from beliefbound.bounds.theory import uniform_deviation as uniform_deviation
     from beliefbound.bounds.theory import uniform_models as uniform_models
+    from beliefbound.convert.gym_table import from_gymnasium as from_gymnasium
+    from beliefbound.envs.environment import Environment as Environment
+    from beliefbound.envs.registry import make_env as make_env
     from beliefbound.errors import BeliefboundError as BeliefboundError
     from beliefbound.evaluation import evaluate as evaluate
     from beliefbound.mdp import MDP as MDP

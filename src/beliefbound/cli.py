@@ -127,7 +127,7 @@ def bound(
     Example: `beliefbound bound models/ --gap 0.01 --time 30`
     """
     with _loading():
-        from beliefbound.report.certificate import bound_rows, certify_folder
+        from beliefbound.report.certificate import best_rows, certify_folder
 
     with _closing(time) as watch:
         found = certify_folder(
@@ -144,8 +144,7 @@ def bound(
         )
     for note in found.folder.notes:
         print(f"note: {note}", file=sys.stderr)
-    rows = bound_rows(found.bracket.bounds)
-    _table("Bounds on the Bayes-optimal value", rows.select("side", "value", "estimate", "confidence", "method"))
+    _print_table("Bounds on the Bayes-optimal value", *best_rows(found.bracket.bounds))
     print(found.bracket.summary())
     for name, value in found.checks.items():
         print(f"  the exported memoryless policy earns {value:.6g} on the {name}")

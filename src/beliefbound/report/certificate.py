@@ -1,5 +1,6 @@
 """`beliefbound bound`: a model folder in; a bracket, every bound behind it, a policy and a page to look at, out."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,37 +87,28 @@ def certify_folder(
     return Certificate(folder, found, plan, checks, write_page(page, target / "report.html"))
 
 
-def _stages(plan: Plan, horizon: int | None) -> int | None:
-    return None if isinstance(plan.policy, MemorylessPolicy) else horizon
+def best_rows(bounds: tuple[Bound, ...]) -> tuple[list[str], list[list[str]]]:
+    """Header and formatted cells of the best bound of each kind, in order of value: the two sides meet in the middle.
 
-
-def bound_rows(bounds: tuple[Bound, ...]) -> pl.DataFrame:
-    """The best bound of each side and method, lower ones first, tightest last and first: they meet in the middle."""
+    Bounds that differ only in the size of a graph or a sample are of one kind.
+    """
     best: dict[tuple[str, str], Bound] = {}
     for bound in bounds:
-        key = (bound.side, bound.method)
+        kind = (bound.side, re.sub(r"\d+", "#", bound.method))
         sign = 1.0 if bound.side == "lower" else -1.0
-        if key not in best or sign * bound.value > sign * best[key].value:
-            best[key] = bound
-    ordered = sorted(best.values(), key=lambda b: (b.side, b.value))
-    return pl.DataFrame(
-        {
-            "side": [b.side for b in ordered],
-            "value": [b.value for b in ordered],
-            "estimate": [b.estimate for b in ordered],
-            "confidence": [b.confidence for b in ordered],
-            "samples": [b.n_samples for b in ordered],
-            "method": [b.method for b in ordered],
-        },
-        schema={
-            "side": pl.String,
-            "value": pl.Float64,
-            "estimate": pl.Float64,
-            "confidence": pl.Float64,
-            "samples": pl.Int64,
-            "method": pl.String,
-        },
-    )
+        if kind not in best or sign * bound.value > sign * best[kind].value:
+            best[kind] = bound
+    rows = [
+        [
+            bound.method,
+            bound.side,
+            f"{bound.value:.6g}",
+            "" if bound.exact else f"{bound.estimate:.6g}",
+            "proven" if bound.exact else f"{100 * bound.confidence:.4g}%",
+        ]
+        for bound in sorted(best.values(), key=lambda bound: (bound.side, bound.value))
+    ]
+    return ["how", "side", "bound", "estimate", "holds"], rows
 
 
 def _bounds_json(found: Bracket) -> str:
@@ -126,7 +118,17 @@ def _bounds_json(found: Bracket) -> str:
         "gap": found.gap,
         "relative_gap": found.relative_gap,
         "confidence": found.confidence,
-        "bounds": bound_rows(found.bounds).to_dicts(),
+        "bounds": [
+            {
+                "side": bound.side,
+                "value": bound.value,
+                "estimate": bound.estimate,
+                "confidence": bound.confidence,
+                "samples": bound.n_samples,
+                "method": bound.method,
+            }
+            for bound in found.bounds
+        ],
         "trace": [[point.seconds, point.lower.value, point.upper.value] for point in found.trace],
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
@@ -152,25 +154,14 @@ def _page(
     models: Path, folder: ModelFolder, found: Bracket, plan: Plan, checks: dict[str, float], picture: Path
 ) -> Page:
     belief = folder.training
-    rows = bound_rows(found.bounds)
+    header, rows = best_rows(found.bounds)
+    ends = {f"{found.lower.value:.6g}", f"{found.upper.value:.6g}"}
     table = Table(
-        ["side", "bound", "estimate", "holds", "how"],
-        [
-            [
-                row["side"],
-                f"{row['value']:.6g}",
-                "" if row["confidence"] == 1.0 else f"{row['estimate']:.6g}",
-                "proven" if row["confidence"] == 1.0 else f"{100 * row['confidence']:.4g}%, {row['samples']} samples",
-                row["method"],
-            ]
-            for row in rows.iter_rows(named=True)
-        ],
-        "Every bound found. An estimated one is the conservative end of an interval.",
-        frozenset(
-            i
-            for i, row in enumerate(rows.iter_rows(named=True))
-            if row["value"] in (found.lower.value, found.upper.value)
-        ),
+        header,
+        rows,
+        "The best bound of each kind; all of them are in bounds.json. An estimated one is the conservative end of an "
+        "interval that holds with the probability given.",
+        frozenset(i for i, row in enumerate(rows) if row[2] in ends),
     )
     policy_text = [f"The best memoryless policy found earns {plan.value():.6g} on the training models: {plan.note}."]
     policy_text += [f"On the {name} it earns {value:.6g}." for name, value in checks.items()]
@@ -194,7 +185,7 @@ def _page(
                 "The bracket closing",
                 pictures=[Picture(picture, "Lower and upper bound over time; dots are sampled bounds.")],
             ),
-            Section("Every bound", found.summary().splitlines()[1:], [table]),
+            Section("What is proven and what is estimated", found.summary().splitlines()[1:], [table]),
             Section("A policy to use", policy_text),
             *([Section("What was assumed in reading the folder", folder.notes)] if folder.notes else []),
         ],
