@@ -67,16 +67,14 @@ def certify_folder(
         watch=watch,
     )
     plan = cadp(folder.training, discount=folder.discount, horizon=horizon, initial=folder.initial)
-    checks = {
-        name: float(
-            np.mean(evaluate(plan.policy, other, discount=folder.discount, horizon=_stages(plan, horizon)) @ start)
-        )
-        for name, other, start in (
-            ("test models", folder.test, folder.initial),
-            ("true model", folder.true, folder.initial),
-        )
-        if other is not None
-    }
+    stages = None if isinstance(plan.policy, MemorylessPolicy) else horizon
+    checks: dict[str, float] = {}
+    if folder.test is not None:
+        values = evaluate(plan.policy, folder.test, discount=folder.discount, horizon=stages)
+        checks["test models"] = float(folder.test.weights @ values @ folder.initial)
+    if folder.true is not None:
+        values = evaluate(plan.policy, folder.true, discount=folder.discount, horizon=stages)
+        checks["true model"] = float(values @ folder.initial)
     target = Path(out)
     write_text(target / "bounds.json", _bounds_json(found))
     _write_policy(plan, target)
