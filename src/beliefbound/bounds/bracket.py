@@ -103,6 +103,7 @@ class Bracket:
     def plot(self, ax: Any = None) -> Any:
         """Both sides closing over time, on a matplotlib axis; returns the axis."""
         import matplotlib.pyplot as plt
+        from matplotlib.ticker import LogLocator
 
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
@@ -115,6 +116,9 @@ class Bracket:
             sampled = [i for i, point in enumerate(self.trace) if not getattr(point, side).exact]
             ax.plot([seconds[i] for i in sampled], [values[i] for i in sampled], ".", color=colour)
         ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_formatter("")
         ax.set_xlabel("seconds")
         ax.set_ylabel("Bayes-optimal value")
         ax.legend(frameon=False, loc="lower right")
