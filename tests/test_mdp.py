@@ -135,3 +135,16 @@ def test_a_belief_names_the_model_too():
         FiniteBelief(p, R2, reward_signal="bernoulli")
     with pytest.raises(BeliefError, match="reward_signal is 'often'"):
         FiniteBelief(p, R2, reward_signal="often")
+
+
+def test_a_large_dense_array_that_is_nearly_empty_is_swept_in_compressed_rows(monkeypatch):
+    p, r, _, _ = random_models(np.random.default_rng(0), 1, 300, 3, concentration=0.01, sparsity=0.95)
+    mdp = MDP(p[0], r[0])
+    assert mdp.models.transitions._compressed is not None
+    compressed = backward_induction(mdp, discount=0.95, horizon=30)
+    monkeypatch.setattr("beliefbound.models._COMPRESS_SHARE", -1.0)
+    plain = MDP(p[0], r[0])
+    assert plain.models.transitions._compressed is None
+    rows = backward_induction(plain, discount=0.95, horizon=30)
+    assert np.array_equal(compressed.policy.actions, rows.policy.actions)
+    assert np.allclose(compressed.values, rows.values, atol=1e-12)

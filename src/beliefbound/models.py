@@ -23,6 +23,8 @@ from beliefbound.validation import (
     frozen,
 )
 
+_COMPRESS_BYTES = 1 << 20  # from here on a dense array that is nearly empty is swept in compressed rows
+_COMPRESS_SHARE = 0.04  # "nearly empty": at most this share of entries; the rows then take under 6% of the array
 LANES_BYTES = 1 << 20  # up to here a models-last copy lives in the second-level cache and SIMD over models pays
 
 
@@ -33,8 +35,25 @@ class Dense:
     array: FloatArray
 
     def backup(self, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
+        if self._compressed is not None:
+            self._compressed.backup(rewards, discount, values, q)
+            return
         rows = self.array.reshape(-1, self.array.shape[-1])
         sweep.backup_rows(rows, rewards.reshape(-1), discount, values, q.reshape(-1))
+
+    @cached_property
+    def _compressed(self) -> "Csr | None":
+        """The same in compressed rows, where the array is large and nearly empty; made when first swept."""
+        rows = self.array.reshape(-1, self.array.shape[-1])
+        if self.array.nbytes < _COMPRESS_BYTES or _share(rows[:: max(1, len(rows) // 256)]) > _COMPRESS_SHARE:
+            return None
+        if _share(rows) > _COMPRESS_SHARE:
+            return None
+        where = np.flatnonzero(rows)
+        data = rows.reshape(-1)[where]
+        starts = np.searchsorted(where, np.arange(len(rows) + 1) * rows.shape[1])
+        matrix = sp.csr_array((data, (where % rows.shape[1]).astype(np.int32), starts), shape=rows.shape)
+        return Csr(matrix, self.array.shape[:3])
 
     def row(self, model: int, state: int, action: int) -> FloatArray:
         row: FloatArray = self.array[model, state, action]
@@ -61,6 +80,11 @@ class Dense:
     @property
     def nbytes(self) -> int:
         return self.array.nbytes
+
+
+def _share(rows: FloatArray) -> float:
+    """Share of entries that are not zero."""
+    return float(np.count_nonzero(rows) / rows.size)
 
 
 @dataclass(frozen=True, eq=False)
