@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from beliefbound import FiniteBelief, MemorylessPolicy, StationaryPolicy, cadp, e_max, evaluate, mmbi
 from beliefbound.errors import ParameterError, PolicyError
-from beliefbound.planning import cadp as cadp_module
 from beliefbound.planning import mmbi as mmbi_module
 from beliefbound.planning import starts
 from beliefbound.planning.cadp import Ascent
@@ -23,7 +22,7 @@ from oracles import (
     stationary_values,
 )
 
-LAYOUTS = ["fused", "lanes", "rows", "csr"]
+LAYOUTS = ["lanes", "rows", "csr"]
 
 
 def belief_of(p, r, w, p0=None, **knobs):
@@ -32,8 +31,7 @@ def belief_of(p, r, w, p0=None, **knobs):
 
 def in_layout(layout, monkeypatch, p, r, w, p0=None, **knobs):
     """The same belief, forced through one of the four implementations of a sweep."""
-    monkeypatch.setattr(cadp_module, "_FUSED_WIDTH", 10**9 if layout == "fused" else 0)
-    monkeypatch.setattr(mmbi_module, "LANES_BYTES", 1 << 30 if layout in ("fused", "lanes") else 0)
+    monkeypatch.setattr(mmbi_module, "LANES_BYTES", 1 << 30 if layout == "lanes" else 0)
     if layout == "csr":
         m, s, a, _ = p.shape
         p = [sp.csr_array(x.reshape(s * a, s)) for x in p]

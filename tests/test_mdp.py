@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beliefbound import MDP, FiniteBelief, backward_induction, policy_iteration
+from beliefbound.envs import make_env
 from beliefbound.errors import BeliefError, ModelError
 from oracles import random_models
 
@@ -138,12 +139,12 @@ def test_a_belief_names_the_model_too():
 
 
 def test_a_large_dense_array_that_is_nearly_empty_is_swept_in_compressed_rows(monkeypatch):
-    p, r, _, _ = random_models(np.random.default_rng(0), 1, 300, 3, concentration=0.01, sparsity=0.95)
-    mdp = MDP(p[0], r[0])
+    large = make_env("garnet:300,3,5").mdp.to_dense()
+    mdp = MDP(large.transitions, large.rewards)
     assert mdp.models.transitions._compressed is not None
     compressed = backward_induction(mdp, discount=0.95, horizon=30)
     monkeypatch.setattr("beliefbound.models._COMPRESS_SHARE", -1.0)
-    plain = MDP(p[0], r[0])
+    plain = MDP(large.transitions, large.rewards)
     assert plain.models.transitions._compressed is None
     rows = backward_induction(plain, discount=0.95, horizon=30)
     assert np.array_equal(compressed.policy.actions, rows.policy.actions)

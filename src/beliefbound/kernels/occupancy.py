@@ -9,15 +9,14 @@ rounding error.
 The improvement picks `argmax_a Σ_m b[k,m,s] Q[m,s,a]` (with `w[m]` instead of `b` in states never met) but keeps the
 incumbent unless the gain exceeds `rounding · Σ_m b[k,m,s]`; among better actions the lowest of the best wins.
 
-Layouts as in `kernels.sweep`: lanes `b[k,s,m]` for small problems, fused into `(action, model)` lanes where models
-are so few that short loops would dominate; rows and csr `b[m,k,s]`, one model at a time, so that a model's
-transitions stay in cache for the whole horizon.
+Layouts as in `kernels.sweep`: lanes `b[k,s,m]` for small problems; rows and csr `b[m,k,s]`, one model at a time, so
+that a model's transitions stay in cache for the whole horizon.
 """
 
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.sweep import _OPTIONS
+from beliefbound.kernels.sweep import _OPTIONS, backup_lanes, take_lanes
 
 NEGLIGIBLE = 1e-200
 
@@ -43,27 +42,6 @@ def forward_lanes(p, actions, first, b, mass):
 
 
 @njit(**_OPTIONS)
-def forward_fused(p, actions, first, b, mass):
-    """As `forward_lanes`, from `p[s,t,(a,m)]`."""
-    n_states = p.shape[0]
-    n_models = b.shape[2]
-    for k in range(first, actions.shape[0] - 1):
-        following = b[k + 1]
-        following[:] = 0.0
-        for s in range(n_states):
-            if mass[k, s] == 0.0:
-                continue
-            here = b[k, s]
-            begin = actions[k, s] * n_models
-            for t in range(n_states):
-                row = p[s, t, begin : begin + n_models]
-                to = following[t]
-                for m in range(n_models):
-                    to[m] += here[m] * row[m]
-        _mass_lanes(following, mass[k + 1])
-
-
-@njit(**_OPTIONS)
 def _mass_lanes(b, mass):
     for s in range(b.shape[0]):
         total = 0.0
@@ -74,90 +52,34 @@ def _mass_lanes(b, mass):
 
 
 @njit(**_OPTIONS)
-def _improve_lanes(p, r, w, available, discount, v, q, score, b, mass, rounding, actions, out):
-    """One stage: `out[s,m]` from `v[t,m]`, `actions[s]` in place; true if any changed. `q[a,m]`, `score[a]`: scratch"""
-    n_states, n_actions, _, n_models = p.shape
-    changed = False
-    for s in range(n_states):
-        met = mass[s]
-        weight = b[s] if met > 0.0 else w
-        best = -np.inf
-        chosen = -1
-        for a in range(n_actions):
-            if not available[s, a]:
-                continue
-            row = q[a]
-            for m in range(n_models):
-                row[m] = 0.0
-            for t in range(n_states):
-                pt = p[s, a, t]
-                vt = v[t]
-                for m in range(n_models):
-                    row[m] += pt[m] * vt[m]
-            reward = r[s, a]
-            total = 0.0
-            for m in range(n_models):
-                value = reward[m] + discount * row[m]
-                row[m] = value
-                total += weight[m] * value
-            score[a] = total
-            if total > best:
-                best = total
-                chosen = a
-        if best <= score[actions[s]] + rounding * (met if met > 0.0 else 1.0):
-            chosen = actions[s]
-        else:
-            actions[s] = chosen
-            changed = True
-        new = out[s]
-        for m in range(n_models):
-            new[m] = q[chosen, m]
-    return changed
+def _improve_lanes(p, r, w, available, discount, v, q, mixed, b, mass, rounding, actions, out):
+    """One stage: `out[s,m]` from `v[t,m]`, `actions[s]` in place; true if any changed.
 
-
-@njit(**_OPTIONS)
-def _improve_fused(p, r, w, available, scale, v, q, score, b, mass, rounding, actions, out):
-    """As `_improve_lanes`, from `p[s,t,(a,m)]` and `r[s,(a,m)]`. `v[t,(a,m)]` are discounted values, repeated for each
-    action; `out` is written in the same way, multiplied by `scale`.
+    `q[s,a,m]` and `mixed[s,a]` are scratch: the backup mixes with `w`, which serves the states never met.
     """
-    n_states, _, width = p.shape
-    n_models = w.shape[0]
-    n_actions = available.shape[1]
+    n_states, n_actions, _, n_models = p.shape
+    backup_lanes(p, r, w, discount, v, q, mixed)
     changed = False
     for s in range(n_states):
         met = mass[s]
-        weight = b[s] if met > 0.0 else w
-        reward = r[s]
-        for j in range(width):
-            q[j] = reward[j]
-        for t in range(n_states):
-            pt = p[s, t]
-            vt = v[t]
-            for j in range(width):
-                q[j] += pt[j] * vt[j]
+        if met > 0.0:
+            weight = b[s]
+            for a in range(n_actions):
+                row = q[s, a]
+                total = 0.0
+                for m in range(n_models):
+                    total += weight[m] * row[m]
+                mixed[s, a] = total
         best = -np.inf
         chosen = -1
         for a in range(n_actions):
-            if not available[s, a]:
-                continue
-            part = q[a * n_models : (a + 1) * n_models]
-            total = 0.0
-            for m in range(n_models):
-                total += weight[m] * part[m]
-            score[a] = total
-            if total > best:
-                best = total
+            if available[s, a] and mixed[s, a] > best:
+                best = mixed[s, a]
                 chosen = a
-        if best <= score[actions[s]] + rounding * (met if met > 0.0 else 1.0):
-            chosen = actions[s]
-        else:
+        if best > mixed[s, actions[s]] + rounding * (met if met > 0.0 else 1.0):
             actions[s] = chosen
             changed = True
-        part = q[chosen * n_models : (chosen + 1) * n_models]
-        for a in range(n_actions):
-            new = out[s, a * n_models : (a + 1) * n_models]
-            for m in range(n_models):
-                new[m] = scale * part[m]
+        take_lanes(q, s, actions[s], out)
     return changed
 
 
@@ -170,26 +92,10 @@ def sweep_lanes(p, r, w, available, discount, rounding, p0, first, b, mass, acti
     n_states, n_actions, _, n_models = p.shape
     forward_lanes(p, actions, first, b, mass)
     changed = actions.shape[0]
-    q, score = np.empty((n_actions, n_models)), np.empty(n_actions)
+    q, mixed = np.empty((n_states, n_actions, n_models)), np.empty((n_states, n_actions))
     current, other = np.zeros((n_states, n_models)), np.empty((n_states, n_models))
     for k in range(actions.shape[0] - 1, -1, -1):
-        if _improve_lanes(p, r, w, available, discount, current, q, score, b[k], mass[k], rounding, actions[k], other):
-            changed = k
-        current, other = other, current
-    return changed, _finish(current, w, p0, v)
-
-
-@njit(**_OPTIONS)
-def sweep_fused(p, r, w, available, discount, rounding, p0, first, b, mass, actions, v):
-    """As `sweep_lanes`, from `p[s,t,(a,m)]` and `r[s,(a,m)]`."""
-    n_states, _, width = p.shape
-    forward_fused(p, actions, first, b, mass)
-    changed = actions.shape[0]
-    q, score = np.empty(width), np.empty(available.shape[1])
-    current, other = np.zeros((n_states, width)), np.empty((n_states, width))
-    for k in range(actions.shape[0] - 1, -1, -1):
-        scale = discount if k > 0 else 1.0
-        if _improve_fused(p, r, w, available, scale, current, q, score, b[k], mass[k], rounding, actions[k], other):
+        if _improve_lanes(p, r, w, available, discount, current, q, mixed, b[k], mass[k], rounding, actions[k], other):
             changed = k
         current, other = other, current
     return changed, _finish(current, w, p0, v)

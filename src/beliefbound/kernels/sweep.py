@@ -22,12 +22,9 @@ from beliefbound.kernels.simd import backup_1, backup_4, backup_8, backup_16, co
 _OPTIONS = {"cache": True, "nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
 
 
-@njit(cache=True, nogil=True)
-def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
-    """One fused stage. `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]` in; `out[s,m]`, `vbar[s]`, `actions[s]` written.
-
-    `q[s,a,m]` and `mixed[s,a]` are scratch. Returns `Σ_s |Σ_m w V_new − vbar_old|`, the change under the belief.
-    """
+@njit(cache=True, nogil=True, inline="always")
+def backup_lanes(p, r, w, discount, v, q, mixed):
+    """`q[s,a,m]` from `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]`, and `mixed[s,a] = Σ_m w[m] q[s,a,m]`, on explicit vectors."""
     n_states, n_actions, n_next, n = p.shape
     rows = n_states * n_actions
     for s in range(n_states):
@@ -46,6 +43,30 @@ def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
     while m < n:
         backup_1(p, r, w, discount, v, q, mixed, rows, n_next, n, m)
         m += 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def take_lanes(q, s, a, out):
+    """`out[s,m] = q[s,a,m]`."""
+    n_actions, n = q.shape[1:]
+    source, target = (s * n_actions + a) * n, s * n
+    m = 0
+    while m + 8 <= n:
+        copy_8(q, source + m, out, target + m)
+        m += 8
+    while m < n:
+        out[s, m] = q[s, a, m]
+        m += 1
+
+
+@njit(cache=True, nogil=True)
+def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
+    """One fused stage. `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]` in; `out[s,m]`, `vbar[s]`, `actions[s]` written.
+
+    `q[s,a,m]` and `mixed[s,a]` are scratch. Returns `Σ_s |Σ_m w V_new − vbar_old|`, the change under the belief.
+    """
+    n_states, n_actions = p.shape[:2]
+    backup_lanes(p, r, w, discount, v, q, mixed)
     change = 0.0
     for s in range(n_states):
         best = -np.inf
@@ -55,14 +76,7 @@ def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
                 best = mixed[s, a]
                 chosen = a
         actions[s] = chosen
-        source, target = (s * n_actions + chosen) * n, s * n
-        m = 0
-        while m + 8 <= n:
-            copy_8(q, source + m, out, target + m)
-            m += 8
-        while m < n:
-            out[s, m] = q[s, chosen, m]
-            m += 1
+        take_lanes(q, s, chosen, out)
         change += abs(best - vbar[s])
         vbar[s] = best
     return change

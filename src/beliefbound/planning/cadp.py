@@ -37,7 +37,6 @@ from beliefbound.validation import FloatArray, IntArray, check_count, check_disc
 
 _ROUNDING = 1e-12  # relative to the largest value the problem allows
 _MAX_SWEEPS = 10_000
-_FUSED_WIDTH = 128  # up to here actions and models share one SIMD loop
 
 
 def cadp(
@@ -171,10 +170,6 @@ class Ascent:
             self.b[0] = self.p0[:, None] * self.weights
             self.p = self.models.transitions.lanes()
             self.r = np.ascontiguousarray(np.moveaxis(self.models.rewards, 0, -1))
-            self.fused = n_actions * n_models <= _FUSED_WIDTH
-            if self.fused:
-                self.p = np.ascontiguousarray(self.p.transpose(0, 2, 1, 3)).reshape(n_states, n_states, -1)
-                self.r = self.r.reshape(n_states, -1)
         else:
             self.b = np.empty((n_models, horizon, n_states))
             self.b[:, 0] = self.weights[:, None] * self.p0
@@ -212,9 +207,8 @@ class Ascent:
         """
         models = self.models
         if self.lanes:
-            kernel = occupancy.sweep_fused if self.fused else occupancy.sweep_lanes
             v = np.empty((models.n_states, models.n_models))
-            first, rho = kernel(
+            first, rho = occupancy.sweep_lanes(
                 self.p,
                 self.r,
                 self.weights,
