@@ -2,7 +2,7 @@
 
 A CADP sweep is the occupancies of all stages and the backward improvement; an MMBI sweep is its backward induction
 over the same stages. Both without the copy into the layout they use, which is made once. "Within an ascent" is the
-time of a whole ascent from MMBI divided by its sweeps. The floor is `1 + 1/A`: occupancies read the chosen action's rows.
+time of a whole ascent from MMBI divided by its sweeps. The floor is `1 + 1/A`: occupancies read the chosen rows.
 """
 
 import numpy as np

@@ -77,7 +77,9 @@ def _summary_table(table: pl.DataFrame) -> Table:
         ]
         for row in table.sort("total", descending=True).iter_rows(named=True)
     ]
-    return Table(["agent", "total", "95% interval", "80% of runs", "utility", "regret", "stuck"], rows)
+    header = ["agent", "total", "95% interval", "80% of runs", "utility", "regret", "stuck"]
+    shown = [k for k in range(len(header)) if any(row[k] for row in rows)]
+    return Table([header[k] for k in shown], [[row[k] for k in shown] for row in rows])
 
 
 def _difference_table(pairs: pl.DataFrame) -> Table:
@@ -85,7 +87,7 @@ def _difference_table(pairs: pl.DataFrame) -> Table:
         [
             f"{row['first']} − {row['second']}",
             f"{row['difference']:+.1f}",
-            f"{row['ci_low']:+.1f} – {row['ci_high']:+.1f}",
+            f"{row['ci_low']:+.1f} to {row['ci_high']:+.1f}",
         ]
         for row in pairs.iter_rows(named=True)
     ]
