@@ -19,6 +19,7 @@ from beliefbound import (
     lemma2_models,
     lower_bound,
     mmbi,
+    policy_gap,
     theorem1_gap,
     truncation_stages,
     uniform_deviation,
@@ -27,7 +28,7 @@ from beliefbound import (
 )
 from beliefbound.bounds.intervals import margin
 from beliefbound.errors import BeliefError, ParameterError
-from oracles import random_models
+from oracles import bayes_adaptive_value, random_models
 
 PRIOR = DirichletBelief(2, 2, concentration=0.5, rewards=KnownRewards([[0.0, 0.1], [1.0, 0.2]]), initial=0)
 
@@ -86,6 +87,20 @@ def test_finite_beliefs_have_exact_bounds():
     assert low.value <= q.value <= e.value
     from_state = lower_bound(plan.policy, belief, discount=0.9, initial=2)
     assert from_state.value == pytest.approx(plan.values[2], abs=1e-12)
+
+
+def test_the_gap_of_a_policy_covers_its_true_distance_from_bayes_optimal():
+    for seed in range(30):
+        p, r, w, p0 = random_models(np.random.default_rng(seed), 3, 2, 2, equal_rewards=True)
+        belief = FiniteBelief(p, r, w, initial=p0)
+        plan = mmbi(belief, discount=0.9, horizon=4)
+        upper = upper_bound(belief, discount=0.9, horizon=4)
+        gap = policy_gap(plan.policy, belief, upper, discount=0.9)
+        truth = bayes_adaptive_value(p, r, w, p0, 0.9, 4) - plan.value()
+        assert truth <= gap.value + 1e-12
+        assert gap.value < theorem1_gap(0.5, discount=0.9, r_max=1.0)  # and far sharper than the theorem
+    with pytest.raises(ParameterError, match="needs an upper bound"):
+        policy_gap(plan.policy, belief, lower_bound(plan.policy, belief, discount=0.9), discount=0.9)
 
 
 def test_a_bound_must_make_sense():

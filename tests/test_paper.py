@@ -11,7 +11,8 @@ from beliefbound.paper.table1 import COLUMNS
 
 
 def test_figure_1_has_the_shape_of_the_papers(tmp_path):
-    result = figure1(points=11, n_states=6, n_actions=3)
+    result = figure1(tmp_path / "at once", points=11, n_states=6, n_actions=3)
+    assert {p.suffix for p in (tmp_path / "at once").iterdir()} == {".csv", ".png", ".svg"}
     upper, mmbi, greedy = (result.curves[name] for name in ("E max", "MMBI", "expected MDP"))
     assert (mmbi <= upper + 1e-9).all()
     assert (greedy <= upper + 1e-9).all()
@@ -25,6 +26,16 @@ def test_figure_1_has_the_shape_of_the_papers(tmp_path):
     first = (tmp_path / "figure1.svg").read_bytes()
     result.save(tmp_path)
     assert (tmp_path / "figure1.svg").read_bytes() == first
+
+
+def test_the_certified_bracket_lies_between_mmbi_and_e_max(tmp_path):
+    result = figure1(tmp_path, points=3, n_models=3, n_states=3, certify_every=2, time_limit=20.0)
+    low, high = result.curves["certified lower"], result.curves["certified upper"]
+    assert np.isnan(low[1])
+    assert (result.curves["MMBI"][::2] <= low[::2] + 1e-9).all()
+    assert (low[::2] <= high[::2] + 1e-9).all()
+    assert (high[::2] <= result.curves["E max"][::2] + 1e-9).all()
+    assert pl.read_csv(tmp_path / "figure1.csv")["certified lower"].null_count() == 1
 
 
 def test_on_average_mmbi_beats_the_expected_mdp_when_uncertain():

@@ -14,6 +14,7 @@ from beliefbound import (
     e_max,
     evaluate,
     expected_mdp_policy,
+    from_gymnasium,
     mmbi,
     modified_policy_iteration,
     msbi,
@@ -234,6 +235,26 @@ def test_all_solvers_agree_with_quantecon(discount, form):
         assert np.abs(plan.values - truth.v).max() <= 0.5e-5 * (1 + 1e-6)
         value = evaluate(plan.policy, mdp, discount=discount)
         assert (value >= truth.v - 1e-5).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "discount", "horizon", "value"),
+    [
+        ("FrozenLake-v1", {}, 0.99, None, 0.542026),
+        ("CliffWalking-v1", {}, 1.0, 200, -13.0),
+        ("Taxi-v4", {}, 1.0, 200, 7.93),
+    ],
+)
+def test_gymnasium_tables_solve_to_their_known_values(name, options, discount, horizon, value):
+    import gymnasium
+
+    mdp = from_gymnasium(gymnasium.make(name, **options))
+    if horizon is None:
+        found = policy_iteration(mdp, discount=discount)
+        assert np.allclose(value_iteration(mdp, discount=discount, epsilon=1e-8).values, found.values, atol=1e-8)
+    else:
+        found = backward_induction(mdp, discount=discount, horizon=horizon)
+    assert mdp.initial @ found.values == pytest.approx(value, abs=5e-3 if horizon else 1e-6)
 
 
 def test_stopping_early_is_said_and_bounded():

@@ -42,6 +42,7 @@ _HOME = {
     "lower_bound": "bounds.simple",
     "upper_bound": "bounds.simple",
     "e_max": "bounds.simple",
+    "policy_gap": "bounds.simple",
     "qmdp": "bounds.simple",
     "belief_distance": "bounds.distance",
     "truncation_stages": "bounds.theory",
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from beliefbound.bounds.relaxation import relaxation as relaxation
     from beliefbound.bounds.simple import e_max as e_max
     from beliefbound.bounds.simple import lower_bound as lower_bound
+    from beliefbound.bounds.simple import policy_gap as policy_gap
     from beliefbound.bounds.simple import qmdp as qmdp
     from beliefbound.bounds.simple import upper_bound as upper_bound
     from beliefbound.bounds.theory import cost_estimate as cost_estimate

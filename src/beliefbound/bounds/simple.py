@@ -131,6 +131,41 @@ def upper_bound(
     return Bound(mean + gap, "upper", full, exact=False, confidence=confidence, estimate=mean, n_samples=n_models)
 
 
+def policy_gap(
+    policy: Policy,
+    belief: FiniteBelief,
+    upper: Bound,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+) -> Bound:
+    """How far `policy` can be from Bayes-optimal: `upper` minus its exact value. Theorem 1, sharp.
+
+    Where Theorem 1 bounds the gap of MMBI by how far beliefs may move, this measures it, for any policy; it is as tight
+    as `upper`, which may come from `bracket`, `upper_bound` or a look-ahead for the same start and horizon.
+
+    >>> from beliefbound import StationaryPolicy
+    >>> stay, rewards = [[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[0.0, 3.0]]]
+    >>> belief = FiniteBelief(stay, rewards, reward_signal="unobserved")
+    >>> upper = upper_bound(belief, discount=0.5)
+    >>> policy_gap(StationaryPolicy([1]), belief, upper, discount=0.5).value
+    0.5
+    """
+    if upper.side != "upper":
+        raise ParameterError(f"the gap needs an upper bound; got {upper!r}")
+    value = lower_bound(policy, belief, discount=discount, horizon=horizon, initial=initial).value
+    return Bound(
+        max(0.0, upper.value - value),
+        "upper",
+        f"{upper.method}, minus the policy's exact value",
+        exact=upper.exact,
+        confidence=upper.confidence,
+        n_samples=upper.n_samples,
+        policy=policy,
+    )
+
+
 def e_max(belief: FiniteBelief, *, discount: float, horizon: int | None = None) -> FloatArray:
     """`E_ξ max_π V^π_μ(s)`, `[s]`: the paper's upper bound, exact for a finite belief.
 

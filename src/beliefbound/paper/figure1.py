@@ -68,6 +68,7 @@ class Figure1:
 
 
 def figure1(
+    out: Path | str | None = None,
     *,
     n_models: int = 8,
     n_states: int = 16,
@@ -79,7 +80,7 @@ def figure1(
     certify_every: int | None = None,
     time_limit: float = 1.0,
 ) -> Figure1:
-    """Compute Figure 1. `.save(folder)` draws it and writes the numbers.
+    """Compute Figure 1, and with `out` write it there as PNG, SVG and CSV (`.save(folder)` does so later).
 
     With `certify_every`, every so many beliefs are bracketed too, for at most `time_limit` seconds each.
 
@@ -113,4 +114,7 @@ def figure1(
                 low, high = found.lower.value, found.upper.value
             curves.setdefault("certified lower", []).append(low)
             curves.setdefault("certified upper", []).append(high)
-    return Figure1(certainty, {name: np.array(values) for name, values in curves.items()})
+    result = Figure1(certainty, {name: np.array(values) for name, values in curves.items()})
+    if out is not None:
+        result.save(out)
+    return result

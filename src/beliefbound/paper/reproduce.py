@@ -78,7 +78,7 @@ def reproduce(
     draw_regret(curve, folder)
     draw_distributions(frame, _SHOWN, folder)
     say("certified brackets")
-    figure1(seed=seed, certify_every=4).save(folder)
+    figure1(folder, seed=seed, certify_every=4)
     report = write_page(_page(folder, frame, table, curve, spec), folder / "report.html")
     return Reproduction(table, curve, report)
 
