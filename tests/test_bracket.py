@@ -11,7 +11,7 @@ import oracles
 from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.bounds.adaptive import AdaptivePolicy
 from beliefbound.bounds.bracket import bracket
-from beliefbound.bounds.particles import particle_bias
+from beliefbound.bounds.particles import Sampler, particle_bias
 from beliefbound.bounds.relaxation import Certifier
 from beliefbound.errors import ObservationError, ParameterError
 
@@ -191,3 +191,17 @@ def test_more_particles_tighten_the_upper_bound_of_a_dirichlet_belief():
     )
     assert bounds[1].estimate < bounds[0].estimate
     assert all(not bound.exact for bound in bounds)
+
+
+@pytest.mark.parametrize("rewards", [KnownRewards(chain_rewards()), BetaRewards(1.0, 1.0)])
+def test_simulations_and_particle_sets_do_not_depend_on_the_number_of_threads(rewards):
+    """Equal numbers of trajectories and sets of a Dirichlet belief, bit by bit."""
+    belief = DirichletBelief(5, 2, rewards=rewards, initial=0)
+    found = []
+    for threads in (1, 2, 3):
+        sampler = Sampler(belief, np.eye(5)[0], 0.9, 30, np.random.default_rng(5), threads)
+        sampler.simulate(6)
+        sampler.relax(200, 4)
+        found.append((sampler.values, sampler.sets[200]))
+    assert found[0] == found[1] == found[2]
+    assert len(set(found[0][0])) > 1

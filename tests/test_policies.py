@@ -151,6 +151,7 @@ def test_what_is_simulated_under_a_dirichlet_belief_is_what_acts(kind, monkeypat
     monkeypatch.setattr(replanning, "_BASE", 200)
     monkeypatch.setattr(replanning, "_BASE_NODES", 3)
     monkeypatch.setattr(replanning, "_FRESH", 60)
+    monkeypatch.setattr(replanning, "_LEAST", 50.0)
     if kind == "beta":
         belief, horizon = two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]])), 5
     else:

@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,17 +26,18 @@ from beliefbound.beliefs import Belief, DirichletBelief
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.dirichlet import few_policies, planned, span, tail_correction
 from beliefbound.bounds.relaxation import Certifier, available_threads
-from beliefbound.bounds.replanning import ParticlePolicy
+from beliefbound.bounds.replanning import Advice, ParticlePolicy
 from beliefbound.bounds.simple import lower_bound, start_of, upper_bound
 from beliefbound.kernels.lookahead import values_from_above
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.validation import FloatArray, check_count, check_discount, check_probability
 
 _DROP = 1e-6
-_SCENARIOS = 32
-_SMALL, _LARGE = 4000, 32000
-_CORE = 600
-_ENTRIES = 40_000_000
+_SMALL, _LARGE, _PER_SECOND = 4000, 128_000, 800  # particles of a set; a longer time limit affords more
+_CORE = 60
+_NODES, _BLOCK = 300, 2  # beliefs a scenario may expand, scenarios that share them
+_MEAN_ENTRIES = 10_000
+_WORK = 300_000  # particles times scenarios of a set: large sets have fewer scenarios, so that there are more sets
 
 
 def bracket_sampled(
@@ -62,15 +63,16 @@ def bracket_sampled(
         return
     sampler = Sampler(belief, start, discount, horizon, rng, threads)
     # Of the error, a tenth went to the cheap bounds, a tenth goes to a first round and the rest to the last.
-    rounds = (
-        [(_SMALL, 0.1 * error, 0.15), (_LARGE, 0.8 * error, 1.0)] if log.limit > 15.0 else [(_SMALL, 0.9 * error, 1.0)]
-    )
+    rounds = [(_SMALL, 0.9 * error, 1.0)]
+    if log.limit > 15.0:
+        large = min(_LARGE, int(_PER_SECOND * log.limit))
+        rounds = [(_SMALL, 0.1 * error, 0.1), (large, 0.8 * error, 1.0)]
     for size, alpha, share in rounds:
-        budget = min(log.left, share * log.limit)
-        sampler.lower(0.4 * budget, alpha / 2.0, log)
+        until = log.left - min(log.left, share * log.limit)
+        sampler.upper(size, 0.55 * (log.left - until), alpha / 2.0, log)
         if log.done:
             return
-        sampler.upper(size, min(0.55 * budget, log.left), alpha / 2.0, log)
+        sampler.lower(0.9 * (log.left - until), alpha / 2.0, log)
         if log.done:
             return
 
@@ -101,21 +103,34 @@ class Sampler:
     def policy(self) -> ParticlePolicy:
         return ParticlePolicy(self.belief, self.start, self.discount, self.horizon, self.seed)
 
+    @cached_property
+    def _graphs(self) -> list[Advice]:
+        return [self.policy.graphs() for _ in range(self.threads)]
+
+    def simulate(self, count: int) -> None:
+        """`count` more trajectories."""
+        graphs = self._graphs
+        self.values += self._parallel(
+            lambda i, worker: self.policy.simulate(self.rng(1, i), graphs[worker]), len(self.values), count
+        )
+
+    def relax(self, n: int, count: int) -> None:
+        """`count` more sets of `n` particles."""
+        done = self.sets.setdefault(n, [])
+        done += self._parallel(lambda i, _: self.particle_set(n, i), len(done), count)
+
     def lower(self, seconds: float, alpha: float, log: Any) -> None:
         """Trajectories for about `seconds`, then the lower bound they give."""
         until = time.perf_counter() + seconds
-        copies = [self.policy.graphs() for _ in range(self.threads)]
-        begun = 16 * self.threads
+        count = 16 * self.threads
         while True:
             began = time.perf_counter()
-            self.values += self._parallel(
-                lambda i, worker: self.policy.simulate(self.rng(1, i), copies[worker]), len(self.values), begun
-            )
-            each = (time.perf_counter() - began) / begun
+            self.simulate(count)
+            each = (time.perf_counter() - began) / count
             room = (until - time.perf_counter()) / each
             if room < 2 * self.threads:
                 break
-            begun = max(self.threads, int(min(4 * begun, 0.7 * room)) // self.threads * self.threads)
+            count = max(self.threads, int(min(4 * count, 0.7 * room)) // self.threads * self.threads)
         x = np.array(self.values)
         margin = float(stats.t(len(x) - 1).ppf(1.0 - alpha) * x.std(ddof=1) / math.sqrt(len(x)))
         log.add(
@@ -136,12 +151,11 @@ class Sampler:
         """Particle sets of `n` models for about `seconds`, then the upper bound they give."""
         until = time.perf_counter() + seconds
         self._expect(min(2.0, 0.15 * seconds))
-        done = self.sets.setdefault(n, [])
         while True:
             began = time.perf_counter()
-            done += self._parallel(lambda i, _: self.particle_set(n, i), len(done), self.threads)
+            self.relax(n, self.threads)
             each = time.perf_counter() - began
-            if len(done) >= 4 and until - time.perf_counter() < 0.8 * each:
+            if len(self.sets[n]) >= 4 and until - time.perf_counter() < 0.8 * each:
                 break
         log.add(self.upper_of(n, alpha))
 
@@ -158,8 +172,8 @@ class Sampler:
         return Bound(
             estimate + float(stats.t(len(adjusted) - 1).ppf(1.0 - alpha)) * error,
             "upper",
-            f"information relaxation on {len(adjusted)} sets of {n} particles, {_SCENARIOS} scenarios each; Student t "
-            f"over sets (asymptotic)",
+            f"information relaxation on {len(adjusted)} sets of {n} particles, {scenarios(n)} scenarios each; "
+            f"Student t over sets (asymptotic)",
             exact=False,
             confidence=1.0 - alpha,
             estimate=estimate,
@@ -206,16 +220,16 @@ class Sampler:
             initial=self.start,
             policies=policies,
             core_nodes=_CORE,
-            max_nodes=300,
-            block=4,
+            max_nodes=_NODES,
+            block=_BLOCK,
             drop=_DROP,
-            entries=max(_ENTRIES, 600 * n),
+            entries=_BLOCK * _NODES * min(n, _MEAN_ENTRIES + n // 2) + _CORE * n,
         )
         certifier.tolerance = 1e-3 * span(self.belief, self.discount, horizon) / 10.0
         certifier.grow(certifier.core_nodes)
         certifier.settle()
         address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
-        costs = certifier.sample(address, 0, _SCENARIOS, clip=np.inf, stop=-1.0, threads=1)
+        costs = certifier.sample(address, 0, scenarios(n), clip=np.inf, stop=-1.0, threads=1)
         best = np.where(certifier.problem.available, certifier.problem.q[0], -np.inf).max(axis=-1)
         beyond = tail_correction(self.belief, self.discount, self.horizon, horizon)
         return certifier.upper - float(costs.above.mean()) - beyond, float((best @ self.start).mean())
@@ -233,6 +247,11 @@ class Sampler:
             for worker, part in enumerate(pool.map(work, range(self.threads))):
                 results[worker :: self.threads] = part
         return results
+
+
+def scenarios(n: int) -> int:
+    """How many scenarios a set of `n` particles gets."""
+    return max(3, min(16, _WORK // (_BLOCK * n))) * _BLOCK
 
 
 def particle_bias(
@@ -257,9 +276,5 @@ def particle_bias(
     sampler._expect(0.5)
     sets = check_count(sets, "sets", least=2)
     for n in sizes:
-        sampler.sets[n] = sampler._parallel(partial(_one_set, sampler, n), 0, sets)
+        sampler.relax(n, sets)
     return tuple(sampler.upper_of(n, 1.0 - check_probability(confidence, "confidence")) for n in sizes)
-
-
-def _one_set(sampler: Sampler, n: int, index: int, _: int) -> tuple[float, float]:
-    return sampler.particle_set(n, index)

@@ -34,8 +34,8 @@ from beliefbound.validation import FloatArray, IntArray, check_ids
 _ADVICE_TAIL = 0.1  # advice may be about another problem: it only has to be good
 _TAIL = 5e-3
 _DROP = 1e-6
-_BASE, _BASE_NODES, _BASE_ROOM = 8000, 2000, 20_000
-_FRESH, _LEAST = 256, 50.0
+_BASE, _BASE_NODES = 16_000, 2000
+_FRESH, _LEAST = 1024, 100.0
 _LEAF_MODELS = 64
 _TOLERANCE = 3e-4  # of the range of values
 
@@ -78,7 +78,7 @@ class ParticlePolicy:
         self.depth = depth if horizon is None else min(depth, horizon)
         self._powers = np.power(discount, np.arange(self.depth + 1))
         self._tolerance = _TOLERANCE * span(belief, discount, horizon)
-        self._base = self._advice(belief, np.random.default_rng((seed, 0)), _BASE, _BASE_NODES, 0, _BASE_ROOM)
+        self._base = self._advice(belief, np.random.default_rng((seed, 0)), _BASE, _BASE_NODES, 0, self.depth)
         self._sign = self._signs()
 
     def __repr__(self) -> str:
@@ -194,7 +194,7 @@ class ParticlePolicy:
             drop=_DROP,
             possible=belief.concentration > 0.0,
         )
-        graph = kernel.new_graph(problem, nodes + room + len(self.start), (nodes + room) * max(n // 4, 64) + n * 8)
+        graph = kernel.new_graph(problem, nodes + room + len(self.start), (nodes + room) * (n // 2) + n * 8)
         states = np.flatnonzero(self.start) if state is None else np.array([state])
         roots = np.array([kernel.add_root(problem, graph, sample.weights, s) for s in states])
         weights = self.start[states] if state is None else np.ones(1)
