@@ -11,7 +11,7 @@ import oracles
 from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.bounds.adaptive import AdaptivePolicy
 from beliefbound.bounds.bracket import bracket
-from beliefbound.bounds.particles import ParticlePolicy, particle_bias
+from beliefbound.bounds.particles import Sampler, particle_bias
 from beliefbound.bounds.relaxation import Certifier
 from beliefbound.errors import ObservationError, ParameterError
 
@@ -101,7 +101,7 @@ def test_the_policy_of_a_sampled_bracket_earns_what_the_bracket_says():
 def test_histories_that_cannot_have_happened_are_refused():
     P = np.array([[[[0.5, 0.5], [0.5, 0.5]], [[1.0, 0.0], [1.0, 0.0]]], [[[0.6, 0.4], [0.1, 0.9]], [[1.0, 0.0]] * 2]])
     belief = FiniteBelief(P, [[0.0, 0.1], [1.0, 1.0]], initial=0)
-    policy = AdaptivePolicy(Certifier(belief, discount=0.9, horizon=None, core_nodes=10), mix=0.0)
+    policy = AdaptivePolicy(Certifier(belief, discount=0.9, horizon=None, core_nodes=10))
     assert policy.act([(0, 1, None, 1)], 1) in (0, 1)
     with pytest.raises(ObservationError, match="impossible"):
         policy.act([(0, 1, None, 1), (1, 0, None, 1)], 1)
@@ -184,28 +184,6 @@ def test_a_beta_bandit_is_bracketed():
     assert found.policy.act([(0, 0, 1.0, 0)], 0) == 0
 
 
-def test_simulation_under_a_beta_belief_is_unbiased_for_the_policy_that_acts():
-    """The policy's value by following `act` through every history, against its simulated mean; four standard errors."""
-    belief = two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]]))
-    policy = ParticlePolicy(belief, np.ones(1), 0.9, 4, 5)
-
-    def value(successes, failures, history):
-        if len(history) == 4:
-            return 0.0
-        arm = policy.act(history, 0)
-        p = successes[arm] / (successes[arm] + failures[arm])
-        more = np.eye(2)[arm]
-        won = value(successes + more, failures, [*history, (0, arm, 1.0, 0)])
-        lost = value(successes, failures + more, [*history, (0, arm, 0.0, 0)])
-        return p + 0.9 * (p * won + (1 - p) * lost)
-
-    expected = value(np.array([1.0, 1.0]), np.array([1.0, 2.0]), [])
-    assert expected <= beta_bandit_value((1, 1), (1, 2), 4, 0.9) + ROUNDING
-    graphs = policy.graphs()
-    values = [policy.simulate(np.random.default_rng((6, i)), graphs) for i in range(2000)]
-    assert np.mean(values) == pytest.approx(expected, abs=4 * np.std(values) / np.sqrt(2000) + 5e-3)
-
-
 def test_more_particles_tighten_the_upper_bound_of_a_dirichlet_belief():
     belief = chain_belief(0, 0)
     bounds = particle_bias(
@@ -213,3 +191,17 @@ def test_more_particles_tighten_the_upper_bound_of_a_dirichlet_belief():
     )
     assert bounds[1].estimate < bounds[0].estimate
     assert all(not bound.exact for bound in bounds)
+
+
+@pytest.mark.parametrize("rewards", [KnownRewards(chain_rewards()), BetaRewards(1.0, 1.0)])
+def test_simulations_and_particle_sets_do_not_depend_on_the_number_of_threads(rewards):
+    """Equal numbers of trajectories and sets of a Dirichlet belief, bit by bit."""
+    belief = DirichletBelief(5, 2, rewards=rewards, initial=0)
+    found = []
+    for threads in (1, 2, 3):
+        sampler = Sampler(belief, np.eye(5)[0], 0.9, 30, np.random.default_rng(5), threads)
+        sampler.simulate(6)
+        sampler.relax(200, 4)
+        found.append((sampler.values, sampler.sets[200]))
+    assert found[0] == found[1] == found[2]
+    assert len(set(found[0][0])) > 1

@@ -5,7 +5,8 @@ import pytest
 from test_lookahead import ROUNDING, SIGNALS, random_belief
 
 import oracles
-from beliefbound.beliefs import DirichletBelief, FiniteBelief, KnownRewards
+from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards, NormalRewards
+from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.information import value_of_information
 from beliefbound.bounds.problem import policy_pool
 from beliefbound.bounds.simple import e_max
@@ -90,3 +91,36 @@ def test_a_dirichlet_belief_is_measured_on_a_sample():
     assert not found.evpi.exact
     with pytest.raises(ParameterError, match="rng"):
         value_of_information(belief, discount=0.9)
+
+
+def sure_arm(p):
+    """One state; arm 0 pays 0.5 for sure, arm 1 pays 1 with a Beta probability: `E max` has a closed form."""
+    return DirichletBelief(1, 2, concentration=1.0, rewards=BetaRewards([[1e9, p[0]]], [[1e9, p[1]]]), initial=0)
+
+
+def test_the_value_of_perfect_information_of_a_dirichlet_belief_has_a_true_interval():
+    """One decision: `E max = E max(1/2, p)` with `p` uniform is 5/8, any plan is worth 1/2, so the bound must exceed
+    1/8. Sixty runs at 80%: more than 24 failures have probability below 2e-4 if each fails with 20%. With a given
+    bound the errors add up."""
+    failures = 0
+    for seed in range(60):
+        found = value_of_information(
+            sure_arm((1, 1)), discount=0.9, horizon=1, n_models=30, confidence=0.8, rng=np.random.default_rng(seed)
+        )
+        assert found.evpi.confidence == pytest.approx(0.8)
+        assert found.evpi.estimate == pytest.approx(0.125, abs=0.1)
+        failures += found.evpi.value < 0.125
+    assert failures <= 24
+    lower = Bound(0.5, "lower", "given", exact=False, confidence=0.99, n_samples=10)
+    found = value_of_information(
+        sure_arm((1, 1)), discount=0.9, horizon=1, lower=lower, confidence=0.9, rng=np.random.default_rng(8)
+    )
+    assert found.evpi.confidence == pytest.approx(1 - 0.05 - 0.01)
+    assert 0.125 < found.evpi.value < 0.25
+
+
+def test_normal_rewards_get_an_asymptotic_interval_that_says_so():
+    belief = DirichletBelief(1, 2, concentration=1.0, rewards=NormalRewards(0.0), initial=0)
+    found = value_of_information(belief, discount=0.9, horizon=1, rng=np.random.default_rng(9))
+    assert "asymptotic" in found.evpi.method
+    assert found.evpi.value > found.evpi.estimate

@@ -319,7 +319,7 @@ def _finite(
         more = sample_until(certifier, address, attempt, threads, log, late=late)
         if log.done or (late and not more) or not growing:
             return
-        keep_policy(log)
+        keep_policies(log)
         certifier.reopen()
         nodes *= 2 if nodes > 20_000 else 4
 
@@ -328,15 +328,16 @@ def note_exact(certifier: Certifier, log: Log) -> None:
     """The bounds that the search has proven so far."""
     method = f"search in a graph of {certifier.n_nodes} beliefs"
     log.add(
-        Bound(certifier.lower, "lower", method, policy=AdaptivePolicy(certifier, mix=0.0)),
+        Bound(certifier.lower, "lower", method, policy=AdaptivePolicy(certifier)),
         Bound(certifier.upper, "upper", method),
     )
 
 
-def keep_policy(log: Log) -> None:
-    """Before the graph changes, give the policy of a sampled bound its own copy: that is the one it was proven for."""
-    if log.lower is not None and not log.lower.exact and isinstance(log.lower.policy, AdaptivePolicy):
-        log.lower.policy.detach()
+def keep_policies(log: Log) -> None:
+    """Before the graph changes, give the policies of sampled bounds their own copy: that is what they were proven for.
+    Exact bounds only rise with the graph."""
+    for policy in {id(x.policy): x.policy for x in log.bounds if not x.exact and x.policy is not None}.values():
+        policy.detach()
 
 
 def sample_until(
@@ -362,7 +363,7 @@ def sample_until(
     if hope >= log.upper.value - log.lower.value:
         return False
     alpha = log.next_alpha()
-    own = extended(address, attempt, 1)
+    own, policy = extended(address, attempt, 1), AdaptivePolicy(certifier, stop=stop)
     parts: list[Costs] = []
     done, batch = 0, 4 * BLOCK
     began = time.perf_counter()
@@ -371,7 +372,7 @@ def sample_until(
         done += batch
         costs = Costs(*(np.concatenate(part) for part in zip(*parts, strict=True)))
         found = read_costs(certifier, costs, pilot, alpha=alpha, clip=clip, stop=stop)
-        note_sampled(certifier, found, log)
+        note_sampled(policy, found, log)
         if log.done:
             return True
         noise = (found.upper.value - found.lower.value) - float((costs.below - costs.above).mean())
@@ -381,9 +382,9 @@ def sample_until(
         batch = max(BLOCK, min(done, int(0.8 * log.left / each) // BLOCK * BLOCK))
 
 
-def note_sampled(certifier: Certifier, found: Relaxed, log: Log) -> None:
+def note_sampled(policy: AdaptivePolicy, found: Relaxed, log: Log) -> None:
     """Add sampled bounds; the regret belongs to the adaptive policy."""
-    lower = replace(found.lower, policy=AdaptivePolicy(certifier, mix=certifier.problem.mix))
+    lower = replace(found.lower, policy=policy)
     log.add(lower, found.upper)
     if log.lower is lower:
         log.regret = found.regret

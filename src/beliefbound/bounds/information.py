@@ -15,7 +15,10 @@ times* it is a mean over draws of a model and of `k` outcomes, the same models a
 betting interval on the known range.
 
 The rise is that of a plan made once, after measuring; what an agent would learn anyway while acting is not counted.
-For a belief that is not finite, a sample of `n_models` stands for it: the figures are those of the sample.
+For a belief that is not finite, perfect information is valued on fresh models, with an interval for the belief itself.
+For single pairs a sample of `n_models` stands for the belief, and figures and intervals are those of the sample: it has
+so few models that a pair known exactly, or tried often, tells them all apart. Read those gains as a ranking for few
+tries, not as values.
 """
 
 from typing import NamedTuple
@@ -26,10 +29,12 @@ from beliefbound.beliefs import Belief
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.intervals import margin
 from beliefbound.bounds.problem import outcome_rows, policy_pool, stage_values
-from beliefbound.bounds.simple import e_max, require, start_of
+from beliefbound.bounds.simple import e_max, require, start_of, upper_bound, value_width
+from beliefbound.evaluation import evaluate
 from beliefbound.planning.optimal import optimal_values
-from beliefbound.policy import StationaryPolicy
+from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
 from beliefbound.validation import FloatArray, check_count, check_discount, check_probability
 
 _MODELS_OWN = 64
@@ -77,8 +82,10 @@ def value_of_information(
     Args:
       tries: how many more times the pair is tried; `None`: until it is known.
       lower: a lower bound to set `E max` against, such as `bracket(...).lower`; default: the best plan's value.
+      confidence: of all intervals for pairs together, and of `evpi` for a belief that is not finite; there a `lower`
+        with an error of its own adds that error to half of this one.
       draws: simulated measurements per pair when `tries` is given.
-      n_models: size of the sample that stands for a belief that is not finite.
+      n_models: size of the sample that stands for a belief that is not finite; `evpi` uses four times as many.
       rng: needed when `tries` is given or the belief is not finite.
 
     Two models that differ in what action 1 of state 0 does, which only matters there:
@@ -91,6 +98,7 @@ def value_of_information(
     ((0, 1), 0.5)
     """
     discount = check_discount(discount, horizon)
+    check_probability(confidence, "confidence")
     start = start_of(belief, initial)
     finite = belief if isinstance(belief, FiniteBelief) else belief.sample(n_models, require(rng))
     pool = policy_pool(finite, discount=discount, horizon=horizon, initial=start)
@@ -101,25 +109,91 @@ def value_of_information(
     now = int((values @ finite.weights).argmax())
     value = float(values[now] @ finite.weights)
     advantage = values - values[now]  # [policy, m]
-    top = float(start @ e_max(finite, discount=discount, horizon=horizon))
-    method = "E max − " + ("best plan of the pool" if lower is None else lower.method)
-    exact = isinstance(belief, FiniteBelief) and (lower is None or lower.exact)
-    if not isinstance(belief, FiniteBelief):
-        method += f", on {n_models} sampled models"
-    evpi = Bound(
-        top - (value if lower is None else lower.value),
-        "upper",
-        method,
-        exact=exact,
-        confidence=1.0 if exact else (lower.confidence if lower is not None and not lower.exact else confidence),
-        n_samples=0 if exact else n_models,
-    )
+    if isinstance(belief, FiniteBelief):
+        evpi = _exact_e_max(belief, start, discount, horizon, value, lower)
+    else:
+        evpi = _fresh_e_max(belief, start, discount, horizon, pool[now], lower, confidence, 4 * n_models, require(rng))
     if tries is None:
         gain = _known(finite, advantage)
         return Information(evpi, gain, gain, gain, 1.0, value)
     tries = check_count(tries, "tries")
-    check_probability(confidence, "confidence")
     return _tried(finite, advantage, tries, check_count(draws, "draws"), confidence, require(rng), evpi, value)
+
+
+def _exact_e_max(
+    belief: FiniteBelief, start: FloatArray, discount: float, horizon: int | None, value: float, lower: Bound | None
+) -> Bound:
+    """`E max − lower` of a finite belief: as sure as `lower` is."""
+    top = float(start @ e_max(belief, discount=discount, horizon=horizon))
+    if lower is None:
+        return Bound(top - value, "upper", "E max − best plan of the pool")
+    return Bound(
+        top - lower.value,
+        "upper",
+        f"E max − {lower.method}",
+        exact=lower.exact,
+        confidence=lower.confidence,
+        estimate=top - (lower.value if lower.estimate is None else lower.estimate),
+        n_samples=lower.n_samples,
+    )
+
+
+def _fresh_e_max(
+    belief: Belief,
+    start: FloatArray,
+    discount: float,
+    horizon: int | None,
+    plan: Policy,
+    lower: Bound | None,
+    confidence: float,
+    n: int,
+    rng: np.random.Generator,
+) -> Bound:
+    """`E max − lower` of any belief, on models drawn after `plan` was chosen.
+
+    Against the plan the samples are differences on the same models, `V*_m − V^π_m ≥ 0`. Against a given bound, `E max`
+    has half of the error asked for, and the bound's own error is added to it.
+    """
+    if lower is None:
+        sample = belief.sample(n, rng)
+        stages = None if isinstance(plan, MemorylessPolicy) else horizon
+        best = optimal_values(sample, discount=discount, horizon=horizon).values
+        samples = np.maximum(0.0, (best - evaluate(plan, sample, discount=discount, horizon=stages)) @ start)
+        width = value_width(belief, discount, horizon)
+        if width is None:
+            top = float(samples.mean()) + margin(samples, confidence=confidence, interval="t")
+        else:
+            top = mean_at_most(samples, low=0.0, high=width, alpha=1.0 - confidence)
+        kind = "Student t (asymptotic)" if width is None else "betting"
+        return Bound(
+            top,
+            "upper",
+            f"E max − best plan of the pool on {n} fresh models, {kind} interval",
+            exact=False,
+            confidence=confidence,
+            estimate=float(samples.mean()),
+            n_samples=n,
+        )
+    high = upper_bound(
+        belief,
+        discount=discount,
+        horizon=horizon,
+        initial=start,
+        method="emax",
+        confidence=0.5 + 0.5 * confidence,
+        n_models=n,
+        rng=rng,
+    )
+    return Bound(
+        high.value - lower.value,
+        "upper",
+        f"{high.method} − {lower.method}",
+        exact=False,
+        confidence=max(0.0, high.confidence + lower.confidence - 1.0),
+        estimate=(high.value if high.estimate is None else high.estimate)
+        - (lower.value if lower.estimate is None else lower.estimate),
+        n_samples=n,
+    )
 
 
 def _known(belief: FiniteBelief, advantage: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from beliefbound.kernels.graph import make_child
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-LEAF, STALE = 0, 1
+ACT, LEAF, STALE = 0, 1, 2
 
 
 @njit(**_OPTIONS)
@@ -41,22 +41,39 @@ def pool_value(problem, graph, node):
 
 
 @njit(**_OPTIONS)
-def walk(problem, graph, node, sign, alpha, success, failure, known, low, high, u, k, depth, tolerance, least):
-    """Follow the graph's policy from stage `k` until `depth`, until a policy of the pool is as good to within
-    `tolerance`, or until particles run out.
+def look(problem, graph, node, k, powers, tolerance, least):
+    """What the policy does at stage `k`: `LEAF` at the last stage, or where a policy of the pool is as good to within
+    `tolerance` (discounted); `STALE` without a node or with fewer than `least` particles that count; else `ACT`."""
+    if k >= powers.size - 1:
+        return LEAF
+    if node < 0:
+        return STALE
+    if powers[k] * (graph.upper[node] - pool_value(problem, graph, node)) <= tolerance:
+        return LEAF
+    return STALE if effective(graph, node) < least else ACT
+
+
+@njit(**_OPTIONS)
+def step_on(problem, graph, node, row):
+    """The node after an outcome; −1 where no particle allows it, or the graph is full."""
+    return make_child(problem, graph, node, row) if graph.prob[node, row] > 1e-280 else np.int64(-1)
+
+
+@njit(**_OPTIONS)
+def walk(problem, graph, node, sign, alpha, success, failure, known, low, high, u, k, powers, tolerance, least):
+    """Follow the graph's policy from stage `k` until `look` says otherwise; `powers[k] = γ^k` up to the depth.
 
     `sign[row]` is 1 for a success, 0 for a failure, −1 when no reward is seen (rewards are then `known[s,a]`). The
-    counts `alpha[s,a,t]`, `success[s,a]`, `failure[s,a]` are advanced in place. Returns `(status, node, stage, state,
-    value)`; the value is discounted to stage `k` at entry: rewards plus `γ (E[W | x,a] − W)` at each step.
+    counts `alpha[s,a,t]`, `success[s,a]`, `failure[s,a]` are advanced in place. Returns `(LEAF or STALE, stage, state,
+    value)`; the value, discounted to stage 0, is rewards plus `γ (E[W | x,a] − W)` at each step.
     """
-    value, factor = 0.0, 1.0
+    value = 0.0
     state = graph.state[node]
     probabilities = np.empty(graph.prob.shape[1])
     while True:
-        if k >= depth or factor * (graph.upper[node] - pool_value(problem, graph, node)) <= tolerance:
-            return LEAF, node, k, state, value
-        if effective(graph, node) < least:
-            return STALE, node, k, state, value
+        status = look(problem, graph, node, k, powers, tolerance, least)
+        if status != ACT:
+            return status, k, state, value
         a = graph.action[node]
         base = problem.first[state, 0]
         i, j = problem.first[state, a] - base, problem.first[state, a + 1] - base
@@ -81,7 +98,7 @@ def walk(problem, graph, node, sign, alpha, success, failure, known, low, high, 
                 if u[k] < reached:
                     break
         reward = low + (high - low) * success[state, a] / trials if sign[base + row] >= 0 else known[state, a]
-        value += factor * (reward + problem.discount * (expected - graph.above[node, row]))
+        value += powers[k] * (reward + problem.discount * (expected - graph.above[node, row]))
         t = problem.arrive[base + row]
         alpha[state, a, t] += 1.0
         if sign[base + row] == 1:
@@ -89,13 +106,8 @@ def walk(problem, graph, node, sign, alpha, success, failure, known, low, high, 
         elif sign[base + row] == 0:
             failure[state, a] += 1.0
         k += 1
-        factor *= problem.discount
         state = t
-        if k >= depth or graph.prob[node, row] <= 1e-280:
-            return (LEAF if k >= depth else STALE), node, k, state, value
-        node = make_child(problem, graph, node, row)
-        if node < 0:
-            return STALE, node, k, state, value
+        node = step_on(problem, graph, node, row)
 
 
 @njit(**_OPTIONS)

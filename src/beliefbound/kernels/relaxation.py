@@ -12,9 +12,10 @@ the *Bayesian predictive* distribution; the model itself is never drawn. With th
 * From below: `W(root) − Σ_k γ^k loss(x_k,π(x_k)) − γ^d (W(x_d) − L(x_d))`, whose mean is the value of the policy `π`
   followed until the leaf `x_d`, and of the proven `L(x_d) ≤ V*(x_d)` from there.
 
-A leaf is a node at stage `depth`, or one where `γ^k (W − L) ≤ tolerance`: the same rule on both sides, so in every
-scenario lower ≤ upper. Nodes built on the way stay in the graph until the block of scenarios ends; then it is
-restored, so that a block's result depends on its address only.
+The proven `L` of a leaf is attained by looking ahead for `L` inside the frozen graph, and by one policy of the pool,
+for ever, from the first belief outside it (`bounds.adaptive`). A leaf is a node at stage `depth`, or one where `γ^k (W
+− L) ≤ tolerance`: the same rule on both sides, so in every scenario lower ≤ upper. Nodes built on the way stay in the
+graph until the block of scenarios ends; then it is restored, so that a block's result depends on its address only.
 """
 
 import numpy as np
@@ -82,6 +83,13 @@ def is_leaf(graph, node, powers, tolerance):
     return stage >= powers.size - 1 or powers[stage] * (graph.upper[node] - graph.lower[node]) <= tolerance
 
 
+@njit(**_OPTIONS)
+def goes_on(graph, node, cost, powers, tolerance, stop):
+    """Whether the policy still acts by `graph.action` at this node, having lost `cost`; if not, it settles for the
+    node's lower value."""
+    return cost <= stop and not is_leaf(graph, node, powers, tolerance)
+
+
 @njit(**_INLINE)
 def cheapest(problem, graph, root, u, powers, tolerance, max_nodes, clip, stamp, keys, items):
     """Least cost over all action sequences, or a lower bound on it after `max_nodes` nodes: `(cost, nodes)`."""
@@ -114,26 +122,23 @@ def cheapest(problem, graph, root, u, powers, tolerance, max_nodes, clip, stamp,
 
 @njit(**_INLINE)
 def follow(problem, graph, root, u, powers, tolerance, stop):
-    """Cost of the policy in the same scenario, including the leaf's gap. Past a cost of `stop` it settles for what is
-    proven at the node reached, so no cost exceeds `stop` plus one loss and one gap."""
+    """`(cost, node)` of the policy in the same scenario, including the leaf's gap. Past a cost of `stop` it settles for
+    what is proven at the node reached, so no cost exceeds `stop` plus one loss and one gap. The node is −1 when the
+    graph was full."""
     cost, node, depth = 0.0, root, powers.size - 1
-    while not is_leaf(graph, node, powers, tolerance):
+    while goes_on(graph, node, cost, powers, tolerance, stop):
         stage = graph.stage[node]
         factor = powers[stage]
         a = graph.action[node]
-        if cost > stop:
-            break
         row = outcome(problem, graph, node, a, u[stage])
-        if stage + 1 < depth:
-            child = make_child(problem, graph, node, row)
-            if child < 0:
-                break
-            cost += factor * graph.loss[node, a]
-            node = child
-        else:
-            cost += factor * graph.loss[node, a]
-            return cost + factor * problem.discount * max(0.0, graph.above[node, row] - graph.below[node, row])
-    return cost + powers[graph.stage[node]] * max(0.0, graph.upper[node] - graph.lower[node])
+        cost += factor * graph.loss[node, a]
+        if stage + 1 >= depth:
+            return cost + factor * problem.discount * max(0.0, graph.above[node, row] - graph.below[node, row]), node
+        child = make_child(problem, graph, node, row)
+        if child < 0:
+            return cost + factor * problem.discount * max(0.0, graph.above[node, row] - graph.below[node, row]), child
+        node = child
+    return cost + powers[graph.stage[node]] * max(0.0, graph.upper[node] - graph.lower[node]), node
 
 
 @njit(**_OPTIONS)
@@ -160,7 +165,10 @@ def run_block(problem, graph, start, roots, address, first, depth, tolerance, ma
     for i in range(costs.shape[0]):
         scenario_uniforms(address, first + i, u)
         root = roots[inverse_cdf(start, u[0])]
-        costs[i, 1] = follow(problem, graph, root, u[1:], powers, tolerance, stop)
+        costs[i, 1], reached = follow(problem, graph, root, u[1:], powers, tolerance, stop)
+        if reached < 0:  # full of earlier scenarios, on which the policy must not depend
+            restore(graph)
+            costs[i, 1], _ = follow(problem, graph, root, u[1:], powers, tolerance, stop)
         if max_nodes > 0:
             cost, n_nodes[i] = cheapest(
                 problem, graph, root, u[1:], powers, tolerance, max_nodes, clip, first + i, keys, items
