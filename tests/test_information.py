@@ -124,3 +124,23 @@ def test_normal_rewards_get_an_asymptotic_interval_that_says_so():
     found = value_of_information(belief, discount=0.9, horizon=1, rng=np.random.default_rng(9))
     assert "asymptotic" in found.evpi.method
     assert found.evpi.value > found.evpi.estimate
+
+
+def test_measuring_one_pair_of_a_dirichlet_belief_leaves_the_others_uncertain():
+    """One decision between 1/2 for sure and a uniform chance: knowing the chance is worth 1/8, one try 1/12, and
+    knowing what is sure nothing. A second uncertain arm must not become known with the first."""
+    for tries, truth in ((None, 1 / 8), (1, 1 / 12)):
+        found = value_of_information(
+            sure_arm((1, 1)), tries=tries, discount=0.9, horizon=1, draws=2000, rng=np.random.default_rng(1)
+        )
+        assert found.gain[0, 1] == pytest.approx(truth, abs=0.015)
+        assert found.low[0, 1] <= truth
+        assert abs(found.gain[0, 0]) < 1e-3
+        assert found.best() == (0, 1)
+    arms = DirichletBelief(1, 3, concentration=1.0, rewards=BetaRewards([[1e9, 1, 1]], [[1e9, 1, 1]]), initial=0)
+    found = value_of_information(arms, discount=0.9, horizon=1, draws=2000, rng=np.random.default_rng(2))
+    assert found.gain[0, 1:] == pytest.approx([1 / 8, 1 / 8], abs=0.015)
+    with pytest.raises(ParameterError, match="Normal rewards"):
+        value_of_information(
+            DirichletBelief(1, 2, rewards=NormalRewards()), tries=1, discount=0.9, rng=np.random.default_rng(0)
+        )
