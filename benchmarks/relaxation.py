@@ -55,7 +55,7 @@ def main() -> None:
     certifier.depth, certifier.tolerance = DEPTH, -1.0
     address = np.array([1], dtype=np.uint64)
     p, r, q = belief.transitions, belief.rewards, certifier.problem.q
-    count = 8 * BLOCK
+    count = 32 * BLOCK
 
     def plain() -> list[float]:
         costs = []
@@ -74,7 +74,7 @@ def main() -> None:
         "plain Python and NumPy": plain,
     }
     title = f"information relaxation, {count} scenarios, depth {DEPTH}"
-    show(title, race(contenders, repeats=5), ours, "50 x plain Python")
+    show(title, race(contenders, repeats=3), ours, "50 x plain Python")
     for n_models, steps in ((8, 0), (8, 30), (16, 100)):
         found = bracket(
             chain_belief(n_models, steps), discount=DISCOUNT, horizon=HORIZON, target_gap=0.01, time_limit=10,

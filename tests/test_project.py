@@ -12,7 +12,7 @@ import beliefbound
 SOURCE = Path(beliefbound.__file__).parent
 
 LAYERS = [
-    {"errors", "validation", "io"},
+    {"errors", "validation", "threads", "io"},
     {"kernels"},
     {"models", "mdp", "policy", "evaluation", "convert"},
     {"beliefs", "envs"},

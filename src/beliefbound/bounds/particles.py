@@ -25,11 +25,12 @@ import scipy.stats as stats
 from beliefbound.beliefs import Belief, DirichletBelief
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.dirichlet import few_policies, planned, span, tail_correction
-from beliefbound.bounds.relaxation import Certifier, available_threads
+from beliefbound.bounds.relaxation import Certifier
 from beliefbound.bounds.replanning import Advice, ParticlePolicy
 from beliefbound.bounds.simple import lower_bound, start_of, upper_bound
 from beliefbound.kernels.lookahead import values_from_above
 from beliefbound.planning.mmbi import mmbi
+from beliefbound.threads import available_threads
 from beliefbound.validation import FloatArray, check_count, check_discount, check_probability
 
 _DROP = 1e-6

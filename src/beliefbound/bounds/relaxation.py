@@ -19,7 +19,6 @@ numbers do not depend on the number of threads.
 """
 
 import math
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -36,6 +35,7 @@ from beliefbound.kernels import graph as kernel
 from beliefbound.kernels.graph import Graph, Problem
 from beliefbound.kernels.relaxation import run_block
 from beliefbound.policy import Policy
+from beliefbound.threads import available_threads
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_probability
 
 Address = npt.NDArray[np.uint64]
@@ -44,11 +44,6 @@ _GRAPH_BYTES = 1 << 30
 _TABLE_BYTES = 1 << 28
 _LEAF = 2e-5  # a scenario ends where what is left to gain is this share of the value at the root
 _MAX_STAGE = 1000
-
-
-def available_threads() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def extended(address: Address, *words: int) -> Address:

@@ -4,7 +4,6 @@ A block is played by compiled code that holds no lock, so threads are enough. Ev
 address, so neither the number of threads, nor the blocks, nor an interruption changes a bit of the results.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -17,6 +16,7 @@ from beliefbound.agents.play import Runs, play
 from beliefbound.envs import make_env
 from beliefbound.experiments.spec import Cell, Spec, checked
 from beliefbound.experiments.store import Store
+from beliefbound.threads import available_threads
 from beliefbound.validation import check_count
 
 _STEPS_PER_BLOCK = 250_000
@@ -53,7 +53,7 @@ def run(
     (4, 6)
     """
     spec = checked(spec)
-    threads = n_cores() if threads is None else check_count(threads, "threads")
+    threads = available_threads() if threads is None else check_count(threads, "threads")
     block = max(1, _STEPS_PER_BLOCK // spec.steps) if block is None else check_count(block, "block")
     store = Store.open(Path(out), spec)
     store.check(repair=repair)
@@ -119,8 +119,3 @@ def _collect(pending: dict[Future[Runs], tuple[Cell, range]], store: Store, repo
             columns["visits"] = pl.Series(result.visits.tolist(), dtype=pl.List(pl.Int64))
         store.write(cell, runs, pl.DataFrame(columns))
         report(cell, len(runs))
-
-
-def n_cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
