@@ -16,67 +16,70 @@ that a model's transitions stay in cache for the whole horizon.
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.simd import spread_1, spread_8, spread_16
 from beliefbound.kernels.sweep import _OPTIONS, backup_lanes, take_lanes
 
 NEGLIGIBLE = 1e-200
 
 
-@njit(**_OPTIONS)
-def forward_lanes(p, actions, first, b, mass):
-    """Occupancies `b[k,s,m]` of stages after `first` from `p[s,a,t,m]` and `actions[k,s]`; `mass[k,s]` follows."""
-    n_states, _, _, n_models = p.shape
+@njit(cache=True, nogil=True)
+def forward_lanes(p, w, actions, first, b, mass):
+    """Occupancies `b[k,s,m]` of stages after `first` from `p[s,a,t,m]` and `actions[k,s]`; `mass[k,s]` follows.
+
+    Where a state is never met its weights are `w[m]` instead, so that `b` is what the improvement mixes with.
+    """
+    n_states, n_actions, _, n = p.shape
     for k in range(first, actions.shape[0] - 1):
-        following = b[k + 1]
-        following[:] = 0.0
+        b[k + 1] = 0.0
+        after = (k + 1) * n_states * n
         for s in range(n_states):
             if mass[k, s] == 0.0:
                 continue
-            here = b[k, s]
-            block = p[s, actions[k, s]]
-            for t in range(n_states):
-                row = block[t]
-                to = following[t]
-                for m in range(n_models):
-                    to[m] += here[m] * row[m]
-        _mass_lanes(following, mass[k + 1])
+            here = (k * n_states + s) * n
+            rows = (s * n_actions + actions[k, s]) * n_states * n
+            m = 0
+            while m + 16 <= n:
+                spread_16(b, here + m, p, rows + m, after + m, n_states, n)
+                m += 16
+            if m + 8 <= n:
+                spread_8(b, here + m, p, rows + m, after + m, n_states, n)
+                m += 8
+            while m < n:
+                spread_1(b, here + m, p, rows + m, after + m, n_states, n)
+                m += 1
+        weigh(b[k + 1], w, mass[k + 1])
 
 
 @njit(**_OPTIONS)
-def _mass_lanes(b, mass):
+def weigh(b, w, mass):
+    """`mass[s] = Σ_m b[s,m]`; a state never met has mass 0 and the weights `w`."""
     for s in range(b.shape[0]):
         total = 0.0
         here = b[s]
         for m in range(b.shape[1]):
             total += here[m]
-        mass[s] = total if total > NEGLIGIBLE else 0.0
+        if total > NEGLIGIBLE:
+            mass[s] = total
+        else:
+            mass[s] = 0.0
+            for m in range(b.shape[1]):
+                here[m] = w[m]
 
 
-@njit(**_OPTIONS)
-def _improve_lanes(p, r, w, available, discount, v, q, mixed, b, mass, rounding, actions, out):
-    """One stage: `out[s,m]` from `v[t,m]`, `actions[s]` in place; true if any changed.
-
-    `q[s,a,m]` and `mixed[s,a]` are scratch: the backup mixes with `w`, which serves the states never met.
-    """
+@njit(cache=True, nogil=True)
+def _improve_lanes(p, r, available, discount, v, q, mixed, b, mass, rounding, actions, out):
+    """One stage: `out[s,m]` from `v[t,m]`, `actions[s]` in place; true if any changed. `q`, `mixed`: scratch."""
     n_states, n_actions, _, n_models = p.shape
-    backup_lanes(p, r, w, discount, v, q, mixed)
+    backup_lanes(p, r, b, n_models, discount, v, q, mixed)
     changed = False
     for s in range(n_states):
-        met = mass[s]
-        if met > 0.0:
-            weight = b[s]
-            for a in range(n_actions):
-                row = q[s, a]
-                total = 0.0
-                for m in range(n_models):
-                    total += weight[m] * row[m]
-                mixed[s, a] = total
         best = -np.inf
         chosen = -1
         for a in range(n_actions):
             if available[s, a] and mixed[s, a] > best:
                 best = mixed[s, a]
                 chosen = a
-        if best > mixed[s, actions[s]] + rounding * (met if met > 0.0 else 1.0):
+        if best > mixed[s, actions[s]] + rounding * (mass[s] if mass[s] > 0.0 else 1.0):
             actions[s] = chosen
             changed = True
         take_lanes(q, s, actions[s], out)
@@ -90,12 +93,12 @@ def sweep_lanes(p, r, w, available, discount, rounding, p0, first, b, mass, acti
     Returns the first stage where a choice changed (the horizon when none did) and the new objective.
     """
     n_states, n_actions, _, n_models = p.shape
-    forward_lanes(p, actions, first, b, mass)
+    forward_lanes(p, w, actions, first, b, mass)
     changed = actions.shape[0]
     q, mixed = np.empty((n_states, n_actions, n_models)), np.empty((n_states, n_actions))
     current, other = np.zeros((n_states, n_models)), np.empty((n_states, n_models))
     for k in range(actions.shape[0] - 1, -1, -1):
-        if _improve_lanes(p, r, w, available, discount, current, q, mixed, b[k], mass[k], rounding, actions[k], other):
+        if _improve_lanes(p, r, available, discount, current, q, mixed, b[k], mass[k], rounding, actions[k], other):
             changed = k
         current, other = other, current
     return changed, _finish(current, w, p0, v)

@@ -23,25 +23,27 @@ _OPTIONS = {"cache": True, "nogil": True, "fastmath": {"contract", "reassoc", "n
 
 
 @njit(cache=True, nogil=True, inline="always")
-def backup_lanes(p, r, w, discount, v, q, mixed):
-    """`q[s,a,m]` from `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]`, and `mixed[s,a] = Σ_m w[m] q[s,a,m]`, on explicit vectors."""
-    n_states, n_actions, n_next, n = p.shape
-    rows = n_states * n_actions
+def backup_lanes(p, r, w, w_step, discount, v, q, mixed):
+    """`q[s,a,m]` from `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]`, and `mixed[s,a] = Σ_m w_s[m] q[s,a,m]`, on explicit vectors.
+
+    `w_step` is 0 when `w[m]` weighs every state alike, the number of models when each state has its own `w[s,m]`.
+    """
+    n_states, n_actions, _, n = p.shape
     for s in range(n_states):
         for a in range(n_actions):
             mixed[s, a] = 0.0
     m = 0
     while m + 16 <= n:
-        backup_16(p, r, w, discount, v, q, mixed, rows, n_next, n, m)
+        backup_16(p, r, w, discount, v, q, mixed, n_states, n_actions, n, m, w_step)
         m += 16
     if m + 8 <= n:
-        backup_8(p, r, w, discount, v, q, mixed, rows, n_next, n, m)
+        backup_8(p, r, w, discount, v, q, mixed, n_states, n_actions, n, m, w_step)
         m += 8
     if m + 4 <= n:
-        backup_4(p, r, w, discount, v, q, mixed, rows, n_next, n, m)
+        backup_4(p, r, w, discount, v, q, mixed, n_states, n_actions, n, m, w_step)
         m += 4
     while m < n:
-        backup_1(p, r, w, discount, v, q, mixed, rows, n_next, n, m)
+        backup_1(p, r, w, discount, v, q, mixed, n_states, n_actions, n, m, w_step)
         m += 1
 
 
@@ -66,7 +68,7 @@ def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
     `q[s,a,m]` and `mixed[s,a]` are scratch. Returns `Σ_s |Σ_m w V_new − vbar_old|`, the change under the belief.
     """
     n_states, n_actions = p.shape[:2]
-    backup_lanes(p, r, w, discount, v, q, mixed)
+    backup_lanes(p, r, w, 0, discount, v, q, mixed)
     change = 0.0
     for s in range(n_states):
         best = -np.inf

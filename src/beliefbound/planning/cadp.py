@@ -168,6 +168,7 @@ class Ascent:
         if self.lanes:
             self.b = np.empty((horizon, n_states, n_models))
             self.b[0] = self.p0[:, None] * self.weights
+            occupancy.weigh(self.b[0], self.weights, self.mass[0])
             self.p = self.models.transitions.lanes()
             self.r = np.ascontiguousarray(np.moveaxis(self.models.rewards, 0, -1))
         else:
