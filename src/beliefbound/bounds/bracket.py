@@ -41,6 +41,7 @@ _FIRST_NODES = 500
 _PILOT = 2 * BLOCK
 _CHUNK = 4000  # beliefs between looks at the clock
 _SAMPLING = 0.6  # share of the time kept for scenarios
+_LEAST_ROUND = 0.1  # share of the time that another round of growing and sampling is worth
 
 
 class TracePoint(NamedTuple):
@@ -303,9 +304,9 @@ def _finite(
         warnings.warn(f"no search and no sampling: {too_large}", stacklevel=3)
         return
     address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
-    nodes, growing, attempt = _FIRST_NODES, True, 0
+    nodes, growing, attempt, reserve = _FIRST_NODES, True, 0, _SAMPLING * log.limit
     while True:
-        while growing and certifier.n_nodes < nodes and log.left > _SAMPLING * log.limit:
+        while growing and certifier.n_nodes < nodes and log.left > reserve:
             growing = certifier.grow(certifier.n_nodes + _CHUNK, log.target * abs(certifier.upper))
         note_exact(certifier, log)
         if log.done:
@@ -314,11 +315,15 @@ def _finite(
         note_exact(certifier, log)
         if log.done:
             return
-        late = not growing or log.left <= _SAMPLING * log.limit
+        late = not growing or log.left <= reserve
         attempt += 1
         more = sample_until(certifier, address, attempt, threads, log, late=late)
-        if log.done or (late and not more) or not growing:
+        if log.done or not growing:
             return
+        if late and not more:  # the gap is the graph's own: half of what is left goes into a larger one
+            if log.left < _LEAST_ROUND * log.limit:
+                return
+            reserve, nodes = 0.5 * log.left, certifier.core_nodes
         keep_policies(log)
         certifier.reopen()
         nodes *= 2 if nodes > 20_000 else 4
@@ -376,7 +381,7 @@ def sample_until(
         if log.done:
             return True
         noise = (found.upper.value - found.lower.value) - float((costs.below - costs.above).mean())
-        if noise < (0.02 if late else 0.1) * max(goal, hope):
+        if noise < (0.02 if late and log.left < 3.0 * _LEAST_ROUND * log.limit else 0.1) * max(goal, hope):
             return False  # what is left is the gap of the graph itself
         each = (time.perf_counter() - began) / done
         batch = max(BLOCK, min(done, int(0.8 * log.left / each) // BLOCK * BLOCK))
