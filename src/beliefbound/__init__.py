@@ -45,8 +45,8 @@ _HOME = {
     "policy_gap": "bounds.simple",
     "qmdp": "bounds.simple",
     "belief_distance": "bounds.distance",
-    "truncation_stages": "bounds.theory",
-    "lemma2_models": "bounds.theory",
+    "truncation_stages": "planning.lemmas",
+    "lemma2_models": "planning.lemmas",
     "uniform_deviation": "bounds.theory",
     "uniform_models": "bounds.theory",
     "theorem1_gap": "bounds.theory",
@@ -96,9 +96,7 @@ if TYPE_CHECKING:
     from beliefbound.bounds.simple import qmdp as qmdp
     from beliefbound.bounds.simple import upper_bound as upper_bound
     from beliefbound.bounds.theory import cost_estimate as cost_estimate
-    from beliefbound.bounds.theory import lemma2_models as lemma2_models
     from beliefbound.bounds.theory import theorem1_gap as theorem1_gap
-    from beliefbound.bounds.theory import truncation_stages as truncation_stages
     from beliefbound.bounds.theory import uniform_deviation as uniform_deviation
     from beliefbound.bounds.theory import uniform_models as uniform_models
     from beliefbound.convert.gym_table import from_gymnasium as from_gymnasium
@@ -112,6 +110,8 @@ if TYPE_CHECKING:
     from beliefbound.planning.exact import BestMemoryless as BestMemoryless
     from beliefbound.planning.exact import best_memoryless as best_memoryless
     from beliefbound.planning.expected import expected_mdp_policy as expected_mdp_policy
+    from beliefbound.planning.lemmas import lemma2_models as lemma2_models
+    from beliefbound.planning.lemmas import truncation_stages as truncation_stages
     from beliefbound.planning.milp import best_memoryless_milp as best_memoryless_milp
     from beliefbound.planning.mmbi import mmbi as mmbi
     from beliefbound.planning.msbi import msbi as msbi

@@ -129,7 +129,7 @@ def bound(
     with _loading():
         from beliefbound.report.certificate import best_rows, certify_folder
 
-    with _closing(time) as watch:
+    with _closing() as watch:
         found = certify_folder(
             models,
             out or Path(f"{models.resolve().name}-bounds"),
@@ -228,7 +228,7 @@ def _loading() -> Iterator[None]:
 
 
 @contextmanager
-def _closing(limit: float | None) -> Iterator[Any]:
+def _closing() -> Iterator[Any]:
     """A line that shows the bracket as it closes."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

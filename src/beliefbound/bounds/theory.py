@@ -1,4 +1,4 @@
-"""The paper's lemmas and theorems as functions, and the repair of the one that needs it.
+"""The paper's theorems as functions, and the repair of the lemma that needs it; Lemmas 1 and 2: `planning.lemmas`.
 
 With `c = r_max / (1 − γ)`:
 
@@ -18,30 +18,8 @@ The proofs use `0 ≤ r ≤ r_max`; for other ranges pass the width `r_max − r
 import math
 
 from beliefbound.errors import ParameterError
-from beliefbound.validation import check_count, check_discount, check_positive, check_probability
-
-
-def truncation_stages(epsilon: float, *, discount: float, r_max: float) -> int:
-    """Lemma 1: the least number of decisions whose neglected tail is worth at most `epsilon`.
-
-    >>> truncation_stages(0.1, discount=0.9, r_max=1.0)
-    44
-    """
-    scale = _scale(discount, r_max)
-    epsilon = check_positive(epsilon, "epsilon")
-    if discount == 0.0:
-        return 1
-    return max(1, math.ceil(math.log(epsilon / scale) / math.log(discount) - 1e-12))
-
-
-def lemma2_models(epsilon: float, *, discount: float, r_max: float) -> int:
-    """Lemma 2 as printed: sampled models for an expected loss of at most `epsilon`. See `uniform_models`.
-
-    >>> lemma2_models(3.0, discount=0.9, r_max=1.0)
-    1000
-    """
-    ratio = 3.0 * _scale(discount, r_max) / check_positive(epsilon, "epsilon")
-    return max(1, math.ceil(ratio**3 - 1e-9))
+from beliefbound.planning.lemmas import truncation_stages, value_scale
+from beliefbound.validation import check_count, check_positive, check_probability
 
 
 def uniform_deviation(
@@ -53,7 +31,7 @@ def uniform_deviation(
     0.604
     """
     n = check_count(n_models, "n_models")
-    return _scale(discount, r_max) * math.sqrt(_complexity(n_states, n_actions, horizon, delta) / (2 * n))
+    return value_scale(discount, r_max) * math.sqrt(_complexity(n_states, n_actions, horizon, delta) / (2 * n))
 
 
 def uniform_models(
@@ -64,7 +42,7 @@ def uniform_models(
     >>> uniform_models(0.604, n_states=5, n_actions=2, horizon=20, discount=0.9, r_max=1.0)
     10006
     """
-    ratio = _scale(discount, r_max) / check_positive(epsilon, "epsilon")
+    ratio = value_scale(discount, r_max) / check_positive(epsilon, "epsilon")
     return max(1, math.ceil(ratio**2 * _complexity(n_states, n_actions, horizon, delta) / 2))
 
 
@@ -78,7 +56,7 @@ def theorem1_gap(distance: float, *, discount: float, r_max: float) -> float:
     """
     if not 0.0 <= distance <= 2.0:
         raise ParameterError(f"distance is {distance}; the L1 distance between beliefs lies between 0 and 2")
-    return _scale(discount, r_max) / (1.0 - discount) * distance
+    return value_scale(discount, r_max) / (1.0 - discount) * distance
 
 
 def cost_estimate(
@@ -92,7 +70,7 @@ def cost_estimate(
     >>> f"{cost_estimate(0.1, n_states=5, n_actions=2, discount=0.95, r_max=1.0, n_models=16):.3g}"
     '1.42e+05'
     """
-    scale = _scale(discount, r_max)
+    scale = value_scale(discount, r_max)
     states, actions = check_count(n_states, "n_states"), check_count(n_actions, "n_actions")
     if n_models is not None:
         models = check_count(n_models, "n_models")
@@ -100,10 +78,6 @@ def cost_estimate(
         return float((models * states**2 * (actions + 1) + (1 + models) * states * actions) * stages)
     stages = truncation_stages(epsilon / 2, discount=discount, r_max=r_max)
     return (6.0 * scale / epsilon) ** 3 * states**2 * actions * stages
-
-
-def _scale(discount: float, r_max: float) -> float:
-    return check_positive(r_max, "r_max") / (1.0 - check_discount(discount, None))
 
 
 def _complexity(n_states: int, n_actions: int, horizon: int, delta: float) -> float:

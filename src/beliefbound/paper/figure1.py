@@ -22,9 +22,9 @@ import polars as pl
 from beliefbound.beliefs import DirichletBelief
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.simple import e_max
-from beliefbound.bounds.theory import truncation_stages
 from beliefbound.io.atomic import write_aside
 from beliefbound.planning.expected import expected_mdp_policy
+from beliefbound.planning.lemmas import truncation_stages
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.report.figures import COLOURS, figure, save
 from beliefbound.validation import FloatArray, check_count

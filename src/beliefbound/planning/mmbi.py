@@ -21,9 +21,10 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
 from beliefbound.kernels import sweep
 from beliefbound.models import LANES_BYTES, ModelSet
+from beliefbound.planning.lemmas import truncation_stages
 from beliefbound.planning.plan import LOWER_BOUND, Plan, plan_for, uniform_if_none
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
-from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_positive, frozen
+from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, frozen
 
 _MAX_SWEEPS = 100_000
 _TOLERANCE = 1e-10
@@ -61,12 +62,8 @@ def mmbi(belief: FiniteBelief, *, discount: float, horizon: int | None = None, e
 
 def truncation_horizon(models: ModelSet, discount: float, epsilon: float) -> int:
     """Lemma 1: decisions after which everything still to come is worth at most `epsilon` in any of the models."""
-    check_positive(epsilon, "epsilon")
     largest = max(abs(x) for x in models.reward_range)
-    if largest == 0.0 or discount == 0.0:
-        return 1
-    needed = np.log(epsilon * (1.0 - discount) / largest) / np.log(discount)
-    return max(1, int(np.ceil(needed - 1e-12)))
+    return truncation_stages(epsilon, discount=discount, r_max=largest) if largest > 0.0 else 1
 
 
 def _finite(belief: FiniteBelief, discount: float, horizon: int) -> Plan:

@@ -6,15 +6,14 @@ They are unbiased estimates of the policy's value under the belief; `beliefbound
 bound with stated confidence.
 """
 
-import math
-
 import numpy as np
 
 from beliefbound.beliefs import Belief
 from beliefbound.errors import ParameterError
+from beliefbound.planning.lemmas import lemma2_models
 from beliefbound.planning.mmbi import mmbi, truncation_horizon
 from beliefbound.planning.plan import Plan, plan_for
-from beliefbound.validation import check_count, check_discount, check_positive
+from beliefbound.validation import check_count, check_discount
 
 _DEFAULT_MODELS = 64
 _MOST_MODELS = 10_000_000
@@ -71,12 +70,11 @@ def msbi(
 
 
 def _lemma2(belief: Belief, rng: np.random.Generator, discount: float, epsilon: float) -> int:
-    check_positive(epsilon, "epsilon")
     low, high = belief.sample(1, rng).reward_range
     largest = max(abs(low), abs(high))
-    wanted = (3.0 * largest / (epsilon * (1.0 - discount))) ** 3
+    wanted = lemma2_models(epsilon, discount=discount, r_max=largest) if largest > 0.0 else 1
     if wanted > _MOST_MODELS:
         raise ParameterError(
             f"epsilon {epsilon:g} asks for {wanted:.3g} models by Lemma 2; pass n_models=... or a larger epsilon"
         )
-    return max(1, math.ceil(wanted))
+    return wanted

@@ -1,0 +1,33 @@
+"""Lemmas 1 and 2 of the paper: the stages and the models planning asks for. `bounds.theory` says what they prove."""
+
+import math
+
+from beliefbound.validation import check_discount, check_positive
+
+
+def truncation_stages(epsilon: float, *, discount: float, r_max: float) -> int:
+    """Lemma 1: the least number of decisions whose neglected tail is worth at most `epsilon`.
+
+    >>> truncation_stages(0.1, discount=0.9, r_max=1.0)
+    44
+    """
+    scale = value_scale(discount, r_max)
+    epsilon = check_positive(epsilon, "epsilon")
+    if discount == 0.0:
+        return 1
+    return max(1, math.ceil(math.log(epsilon / scale) / math.log(discount) - 1e-12))
+
+
+def lemma2_models(epsilon: float, *, discount: float, r_max: float) -> int:
+    """Lemma 2 as printed: sampled models for an expected loss of at most `epsilon`. See `uniform_models`.
+
+    >>> lemma2_models(3.0, discount=0.9, r_max=1.0)
+    1000
+    """
+    ratio = 3.0 * value_scale(discount, r_max) / check_positive(epsilon, "epsilon")
+    return max(1, math.ceil(ratio**3 - 1e-9))
+
+
+def value_scale(discount: float, r_max: float) -> float:
+    """`r_max / (1 − γ)`, the largest value there can be."""
+    return check_positive(r_max, "r_max") / (1.0 - check_discount(discount, None))
