@@ -380,11 +380,16 @@ def sample_until(
         note_sampled(policy, found, log)
         if log.done:
             return True
-        noise = (found.upper.value - found.lower.value) - float((costs.below - costs.above).mean())
+        own_gap = float((costs.below - costs.above).mean())
+        noise = found.upper.value - found.lower.value - own_gap
         if noise < (0.02 if late and log.left < 3.0 * _LEAST_ROUND * log.limit else 0.1) * max(goal, hope):
             return False  # what is left is the gap of the graph itself
         each = (time.perf_counter() - began) / done
-        batch = max(BLOCK, min(done, int(0.8 * log.left / each) // BLOCK * BLOCK))
+        room = 0.8 * max(0.0, log.left) / each
+        # Betting intervals fall like 1/n while they are wide and like 1/√n in the end.
+        if not late and own_gap + noise * (1.0 + 0.5 * room / done) ** -0.75 > goal:
+            return True  # the pilot was too hopeful
+        batch = max(BLOCK, min(done, int(room) // BLOCK * BLOCK))
 
 
 def note_sampled(policy: AdaptivePolicy, found: Relaxed, log: Log) -> None:

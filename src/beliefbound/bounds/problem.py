@@ -34,7 +34,7 @@ from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 FOREVER = 1 << 60
 MAX_BYTES = 2 << 30
-_OWN_POLICIES = 6
+_OWN_POLICIES = 16
 _SWEEPS = 2000
 _CADP_WORK = 10_000_000
 
@@ -47,7 +47,7 @@ def problem_of(
     stages: int,
     policies: Sequence[Policy],
     drop: float = 0.0,
-    mix: float = 0.25,
+    mix: float = 0.6,
     possible: BoolArray | None = None,
 ) -> Problem:
     """The arrays for nodes up to stage `stages`. `possible` forces outcome rows, whether or not a model has them."""

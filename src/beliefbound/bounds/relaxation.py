@@ -73,7 +73,7 @@ class Certifier:
         core_nodes: int = 200_000,
         max_nodes: int = 2000,
         drop: float = 0.0,
-        mix: float = 0.25,
+        mix: float = 0.6,
         entries: int | None = None,
         block: int = BLOCK,
     ) -> None:
