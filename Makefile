@@ -13,24 +13,20 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-# numba's disk cache notices a change in a function's own file only, not in the kernels it inlines: start afresh.
-$(VENV)/.kernels: $(STAMP) $(shell find src/beliefbound/kernels -name '*.py')
-	@find src -name '*.nb[ic]' -delete
-	@touch $@
-
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint $(VENV)/.kernels
+test: lint
 	MPLBACKEND=Agg $(BIN)/python -m pytest
 
-bench: $(VENV)/.kernels
+bench: $(STAMP)
 	MPLBACKEND=Agg $(BIN)/python -m benchmarks
 
-paper: $(VENV)/.kernels
+paper: $(STAMP)
 	$(BIN)/beliefbound paper --out paper-out
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache
+	find src -name '*.nb[ic]' -delete

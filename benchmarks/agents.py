@@ -131,3 +131,7 @@ def main() -> None:
             line += f"{1e3 * floor:>9.3f}{ours / floor:>8.2f}"
             line += f"   ({plans:.0f} plans, {gamma_count:,.0f} draws; {sweeps:,.0f} sweeps, {madd_count:,.0f} madds)"
         print(line)
+
+
+if __name__ == "__main__":
+    main()

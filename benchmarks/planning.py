@@ -96,3 +96,7 @@ def race_value_iteration(title: str, model: MDP, dense: MDP) -> None:
         warnings.simplefilter("ignore")
         times = race(contenders, repeats=5)
     show(title, times, "beliefbound value_iteration", "QuantEcon VI at least 1 x ours, pymdptoolbox 10 x")
+
+
+if __name__ == "__main__":
+    main()

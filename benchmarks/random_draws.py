@@ -1,4 +1,4 @@
-"""Nanoseconds per random draw on one core, beside numpy's Generator: `python benchmarks/random_draws.py`."""
+"""Nanoseconds per random draw on one core, beside numpy's Generator: `python -m benchmarks random_draws`."""
 
 import time
 from functools import partial

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from beliefbound import MDP, FiniteBelief, cadp, compare_memoryless, e_max, mmbi, read_models, write_models
-from beliefbound.beliefs import folder as folder_module
+from beliefbound.beliefs import rows
 from beliefbound.errors import FileError, ParameterError
 from oracles import random_models
 
@@ -71,7 +71,7 @@ def test_sparse_beliefs_round_trip_and_large_folders_are_read_as_sparse(tmp_path
     sparse = FiniteBelief([sp.csr_array(x.reshape(12, 6)) for x in p], r, w, reward_signal="unobserved", initial=p0)
     path = write_models(tmp_path / "x", sparse, discount=0.9, true=MDP(p[0], r[0]))
     assert isinstance(read_models(path).training.transitions, np.ndarray)
-    monkeypatch.setattr(folder_module, "SPARSE_BYTES", 0)
+    monkeypatch.setattr(rows, "SPARSE_BYTES", 0)
     back = read_models(path)
     assert sp.issparse(back.training.transitions)
     assert back.true.is_sparse

@@ -8,10 +8,10 @@ import scipy.sparse as sp
 
 from beliefbound.errors import ModelError
 from beliefbound.models import Csr, ModelSet, build
-from beliefbound.validation import BoolArray, FloatArray, IntArray, as_floats, check_initial, check_names
+from beliefbound.validation import BoolArray, FloatArray, Frozen, IntArray, as_floats, check_initial, check_names
 
 
-class MDP:
+class MDP(Frozen):
     """A finite MDP with known dynamics.
 
     Args:
@@ -34,9 +34,10 @@ class MDP:
     MDP(2 states, 2 actions, dense)
     """
 
-    __slots__ = ("_models", "actions", "initial", "states")
+    __slots__ = ("actions", "initial", "models", "states")
+    _called = "an MDP"
 
-    _models: ModelSet
+    models: ModelSet  # this MDP as a set of one model, the form every algorithm takes
     initial: FloatArray | None
     states: tuple[str, ...] | None
     actions: tuple[str, ...] | None
@@ -71,59 +72,50 @@ class MDP:
             normalize=normalize,
             axes=("state", "action", "next state"),
         )
-        self._set("_models", models)
-        self._set("initial", check_initial(initial, models.n_states, ModelError))
-        self._set("states", check_names(states, models.n_states, "state", ModelError))
-        self._set("actions", check_names(actions, models.n_actions, "action", ModelError))
-
-    def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"an MDP is frozen; build a new one instead of setting {name!r}")
+        self._set(
+            models=models,
+            initial=check_initial(initial, models.n_states, ModelError),
+            states=check_names(states, models.n_states, "state", ModelError),
+            actions=check_names(actions, models.n_actions, "action", ModelError),
+        )
 
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
         return f"MDP({self.n_states} states, {self.n_actions} actions, {kind})"
 
     @property
-    def models(self) -> ModelSet:
-        """This MDP as a set of one model, the form every algorithm takes."""
-        return self._models
-
-    @property
     def n_states(self) -> int:
-        return self._models.n_states
+        return self.models.n_states
 
     @property
     def n_actions(self) -> int:
-        return self._models.n_actions
+        return self.models.n_actions
 
     @property
     def is_sparse(self) -> bool:
-        return isinstance(self._models.transitions, Csr)
+        return isinstance(self.models.transitions, Csr)
 
     @property
     def transitions(self) -> Any:
         """`[s,a,t]` when dense; a CSR matrix with rows over `(s,a)` when sparse."""
-        kept = self._models.transitions
+        kept = self.models.transitions
         return kept.matrix if isinstance(kept, Csr) else kept.array[0]
 
     @property
     def rewards(self) -> FloatArray:
         """Expected rewards `[s,a]`, zero where the action is unavailable."""
-        rewards: FloatArray = self._models.rewards[0]
+        rewards: FloatArray = self.models.rewards[0]
         return rewards
 
     @property
     def available(self) -> BoolArray:
         """Which actions each state offers, `[s,a]`."""
-        return self._models.available
+        return self.models.available
 
     def to_dense(self) -> "MDP":
         """The same MDP with a dense transition array."""
         return MDP(
-            self._models.dense()[0],
+            self.models.dense()[0],
             self.rewards,
             initial=self.initial,
             states=self.states,
@@ -133,7 +125,7 @@ class MDP:
 
     def to_sparse(self) -> "MDP":
         """The same MDP in compressed rows."""
-        flat = self._models.dense().reshape(self.n_states * self.n_actions, self.n_states)
+        flat = self.models.dense().reshape(self.n_states * self.n_actions, self.n_states)
         return MDP(
             sp.csr_array(flat),
             self.rewards,
@@ -148,7 +140,7 @@ class MDP:
         order = np.asarray(order, dtype=np.int64)
         if not np.array_equal(np.sort(order), np.arange(self.n_states)):
             raise ModelError(f"order must list each of the {self.n_states} states once")
-        array = self._models.dense()[0][order][:, :, order]
+        array = self.models.dense()[0][order][:, :, order]
         return MDP(
             array,
             self.rewards[order],

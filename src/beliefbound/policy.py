@@ -5,13 +5,14 @@ from typing import Any, Self
 import numpy as np
 
 from beliefbound.errors import PolicyError
-from beliefbound.validation import FloatArray, IntArray, as_floats, check_distributions, check_ids, frozen
+from beliefbound.validation import FloatArray, Frozen, IntArray, as_floats, check_distributions, check_ids, frozen
 
 
-class _Policy:
+class _Policy(Frozen):
     """Shared by both kinds; `_axes` names the axes before the action."""
 
     __slots__ = ("_actions", "_probabilities")
+    _called = "a policy"
     _axes: tuple[str, ...] = ()
 
     _actions: IntArray | None
@@ -25,8 +26,7 @@ class _Policy:
             ids = check_ids(actions, np.iinfo(np.int64).max, f"{kind} actions", PolicyError)
             if ids.ndim != len(self._axes) or ids.size == 0:
                 raise PolicyError(f"{kind} actions have shape {ids.shape}; expected [{', '.join(self._axes)}]")
-            object.__setattr__(self, "_actions", frozen(ids))
-            object.__setattr__(self, "_probabilities", None)
+            self._set(_actions=frozen(ids), _probabilities=None)
             return
         chances = as_floats(probabilities, "probabilities", PolicyError)
         if chances.ndim != len(self._axes) + 1 or chances.size == 0:
@@ -34,11 +34,7 @@ class _Policy:
                 f"{kind} probabilities have shape {chances.shape}; expected [{', '.join(self._axes)}, action]"
             )
         check_distributions(chances, "probabilities", (*self._axes, "action"), PolicyError)
-        object.__setattr__(self, "_actions", None)
-        object.__setattr__(self, "_probabilities", frozen(chances))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a policy is frozen; build a new one instead of setting {name!r}")
+        self._set(_actions=None, _probabilities=frozen(chances))
 
     @property
     def is_deterministic(self) -> bool:

@@ -24,6 +24,20 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
+class Frozen:
+    """Data that their constructor fills, by `_set`, and nothing changes after."""
+
+    __slots__: tuple[str, ...] = ()
+    _called: str
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{self._called} is frozen; build a new one instead of setting {name!r}")
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
 def as_floats(value: Any, name: str, error: type[BeliefboundError]) -> FloatArray:
     """`value` as a C-contiguous float64 array, not copied when it already is one."""
     try:
@@ -75,12 +89,16 @@ def check_distributions(
         )
 
 
+def _number(value: Any, name: str, where: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} is {value!r}; give a number {where}") from None
+
+
 def check_discount(discount: float, horizon: int | None) -> float:
     """A discount in [0, 1], and below 1 when there is no horizon."""
-    try:
-        value = float(discount)
-    except (TypeError, ValueError):
-        raise ParameterError(f"discount is {discount!r}; give a number between 0 and 1") from None
+    value = _number(discount, "discount", "between 0 and 1")
     if not 0.0 <= value <= 1.0:
         raise ParameterError(f"discount is {value}; it must lie between 0 and 1")
     if value == 1.0 and horizon is None:
@@ -103,10 +121,7 @@ def check_count(value: Any, name: str, *, least: int = 1) -> int:
 
 def check_positive(value: Any, name: str) -> float:
     """A finite number above zero."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} is {value!r}; give a number above 0") from None
+    number = _number(value, name, "above 0")
     if not (number > 0.0 and math.isfinite(number)):
         raise ParameterError(f"{name} is {number}; it must be a finite number above 0")
     return number
@@ -114,10 +129,7 @@ def check_positive(value: Any, name: str) -> float:
 
 def check_probability(value: Any, name: str) -> float:
     """A number strictly between 0 and 1, such as a confidence level."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} is {value!r}; give a number between 0 and 1") from None
+    number = _number(value, name, "between 0 and 1")
     if not 0.0 < number < 1.0:
         raise ParameterError(f"{name} is {number}; it must lie strictly between 0 and 1")
     return number

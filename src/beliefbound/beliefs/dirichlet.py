@@ -19,6 +19,7 @@ from beliefbound.mdp import MDP
 from beliefbound.models import Dense, ModelSet
 from beliefbound.validation import (
     FloatArray,
+    Frozen,
     IntArray,
     as_floats,
     check_count,
@@ -32,7 +33,7 @@ from beliefbound.validation import (
 Batch = tuple[IntArray, IntArray, FloatArray, IntArray]
 
 
-class DirichletBelief:
+class DirichletBelief(Frozen):
     """Independent Dirichlet beliefs about each row of transitions, and beliefs about rewards.
 
     Args:
@@ -51,6 +52,8 @@ class DirichletBelief:
     """
 
     __slots__ = ("concentration", "initial", "rewards")
+    _called = "a belief"
+
     concentration: FloatArray
     rewards: RewardBelief
     initial: FloatArray | None
@@ -89,19 +92,11 @@ class DirichletBelief:
         if none.any():
             s, a = (int(i) for i in np.argwhere(none)[0])
             raise BeliefError(f"state {s}, action {a} has no possible next state; give one a positive concentration")
-        self._fill(
-            frozen(alpha),
-            (BetaRewards(1.0, 1.0) if rewards is None else rewards).expand(n_states, n_actions),
-            check_initial(initial, n_states, BeliefError),
+        self._set(
+            concentration=frozen(alpha),
+            rewards=(BetaRewards(1.0, 1.0) if rewards is None else rewards).expand(n_states, n_actions),
+            initial=check_initial(initial, n_states, BeliefError),
         )
-
-    def _fill(self, concentration: FloatArray, rewards: RewardBelief, initial: FloatArray | None) -> None:
-        object.__setattr__(self, "concentration", concentration)
-        object.__setattr__(self, "rewards", rewards)
-        object.__setattr__(self, "initial", initial)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a belief is frozen; build a new one instead of setting {name!r}")
 
     def __repr__(self) -> str:
         return f"DirichletBelief({self.n_states} states, {self.n_actions} actions, {type(self.rewards).__name__})"
@@ -128,7 +123,11 @@ class DirichletBelief:
         alpha = self.concentration.copy()
         np.add.at(alpha, (states, actions, arrivals), 1.0)
         after = DirichletBelief.__new__(DirichletBelief)
-        after._fill(frozen(alpha), self.rewards.update(states, actions, rewards), self.initial)
+        after._set(
+            concentration=frozen(alpha),
+            rewards=self.rewards.update(states, actions, rewards),
+            initial=self.initial,
+        )
         return after
 
     def _batch(self, state: Any, action: Any, reward: Any, next_state: Any) -> Batch:

@@ -24,6 +24,7 @@ from beliefbound.mdp import MDP
 from beliefbound.models import Csr, Dense, ModelSet, build
 from beliefbound.validation import (
     FloatArray,
+    Frozen,
     as_floats,
     check_count,
     check_distributions,
@@ -35,7 +36,7 @@ from beliefbound.validation import (
 RewardSignal = Literal["known", "deterministic", "bernoulli", "unobserved", "continuous"]
 
 
-class FiniteBelief:
+class FiniteBelief(Frozen):
     """Weighted models that share states and actions.
 
     Args:
@@ -61,9 +62,10 @@ class FiniteBelief:
     [0.0, 1.0]
     """
 
-    __slots__ = ("_models", "arrival_rewards", "initial", "reward_range", "reward_signal", "weights")
+    __slots__ = ("arrival_rewards", "initial", "models", "reward_range", "reward_signal", "weights")
+    _called = "a belief"
 
-    _models: ModelSet
+    models: ModelSet  # without their weights
     weights: FloatArray
     reward_signal: RewardSignal
     reward_range: tuple[float, float]
@@ -147,15 +149,14 @@ class FiniteBelief:
                 )
         else:
             range_ = (low, high) if reward_range is None else (float(reward_range[0]), float(reward_range[1]))
-        for name, value in (
-            ("_models", models),
-            ("weights", frozen(w)),
-            ("reward_signal", reward_signal),
-            ("reward_range", range_),
-            ("initial", initial),
-            ("arrival_rewards", arrival),
-        ):
-            object.__setattr__(self, name, value)
+        self._set(
+            models=models,
+            weights=frozen(w),
+            reward_signal=reward_signal,
+            reward_range=range_,
+            initial=initial,
+            arrival_rewards=arrival,
+        )
 
     @classmethod
     def of(
@@ -199,9 +200,6 @@ class FiniteBelief:
             available=mdps[0].available,
         )
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a belief is frozen; build a new one instead of setting {name!r}")
-
     def __repr__(self) -> str:
         return (
             f"FiniteBelief({self.n_models} models, {self.n_states} states, {self.n_actions} actions, "
@@ -209,37 +207,32 @@ class FiniteBelief:
         )
 
     @property
-    def models(self) -> ModelSet:
-        """The models, without their weights."""
-        return self._models
-
-    @property
     def n_models(self) -> int:
-        return self._models.n_models
+        return self.models.n_models
 
     @property
     def n_states(self) -> int:
-        return self._models.n_states
+        return self.models.n_states
 
     @property
     def n_actions(self) -> int:
-        return self._models.n_actions
+        return self.models.n_actions
 
     @property
     def transitions(self) -> Any:
         """`[m,s,a,t]` when dense; a CSR matrix with rows over `(m,s,a)` when sparse."""
-        kept = self._models.transitions
+        kept = self.models.transitions
         return kept.array if isinstance(kept, Dense) else kept.matrix
 
     @property
     def rewards(self) -> FloatArray:
         """Expected rewards `[m,s,a]`; `arrival_rewards` has `[m,s,a,t]` where what is seen depends on the arrival."""
-        return self._models.rewards
+        return self.models.rewards
 
     def reweight(self, weights: Any) -> "FiniteBelief":
         """The same models under other weights `[m]`."""
         return FiniteBelief.of(
-            self._models,
+            self.models,
             weights,
             reward_signal=self.reward_signal,
             reward_range=self.reward_range,
@@ -249,7 +242,7 @@ class FiniteBelief:
 
     def mean(self) -> MDP:
         """The expected MDP: expected transitions and expected rewards under the weights."""
-        mean = self._models.mean(self.weights)
+        mean = self.models.mean(self.weights)
         kept = mean.transitions
         return MDP(
             kept.matrix if isinstance(kept, Csr) else kept.array[0],
@@ -263,7 +256,7 @@ class FiniteBelief:
         """`n` models drawn with the belief's probabilities, equally weighted."""
         chosen = rng.choice(self.n_models, size=check_count(n, "number of sampled models"), p=self.weights)
         return FiniteBelief.of(
-            self._models.select(chosen),
+            self.models.select(chosen),
             reward_signal=self.reward_signal,
             reward_range=self.reward_range,
             initial=self.initial,
@@ -290,7 +283,7 @@ class FiniteBelief:
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.weights)
             for i, (s, a, r, t) in enumerate(zip(states, actions, rewards, arrivals, strict=True)):
-                likelihood = self._models.transitions.likelihood(s, a, t) * self.reward_likelihood(s, a, r, t)
+                likelihood = self.models.transitions.likelihood(s, a, t) * self.reward_likelihood(s, a, r, t)
                 log_weights = log_weights + np.log(likelihood)
                 if not np.isfinite(log_weights.max()):
                     seen = f", reward {r:g}" if needs_reward else ""
@@ -304,7 +297,7 @@ class FiniteBelief:
 
     def reward_likelihood(self, state: int, action: int, reward: float, next_state: int) -> FloatArray:
         """Likelihood `[m]` of seeing `reward` on the way from `state` to `next_state` by `action`, in each model."""
-        means: FloatArray = self._models.rewards[:, state, action]
+        means: FloatArray = self.models.rewards[:, state, action]
         if self.reward_signal in ("known", "unobserved"):
             return np.ones_like(means)
         if self.reward_signal == "deterministic":

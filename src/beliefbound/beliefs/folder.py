@@ -25,18 +25,14 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-import scipy.sparse as sp
 
 from beliefbound.beliefs.finite import FiniteBelief, RewardSignal
+from beliefbound.beliefs.rows import LOOSE, assemble, average_model, count_ids, signal_of_rows
 from beliefbound.errors import FileError, ParameterError
-from beliefbound.io.model_folder import PARAMETERS, FolderRows, ModelRows, read_folder, write_folder
+from beliefbound.io.model_folder import PARAMETERS, FolderRows, read_folder, write_folder
 from beliefbound.mdp import MDP
 from beliefbound.models import Csr, ModelSet
-from beliefbound.validation import TOLERANCE, BoolArray, FloatArray, IntArray, check_discount, check_initial, frozen
-
-_LOOSE = 1e-6
-SPARSE_BYTES = 64 << 20  # a dense array above this, less than 30% full, is kept in compressed rows
-_SHOWN = 5
+from beliefbound.validation import TOLERANCE, FloatArray, IntArray, check_discount, check_initial, frozen
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,13 +84,13 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
     n_states, n_actions = _sizes(raw, folder)
     initial = _distribution(raw.initial, n_states, folder / "initial.csv", "state")
     parts = {
-        rows.file: _assemble(rows, n_states, n_actions, folder, notes)
+        rows.file: assemble(rows, n_states, n_actions, folder, notes)
         for rows in (raw.training, raw.test, raw.true)
         if rows is not None
     }
     beliefs = [parts[name] for name in ("training.csv", "test.csv") if name in parts]
     stated = reward_signal or _stated_signal(raw, folder)
-    signal = stated or _signal(beliefs, notes)
+    signal = stated or signal_of_rows(beliefs, notes)
     on_arrival = signal == "deterministic" and all(part.arrival is not None for part in beliefs)
     if stated in ("known", "deterministic") and not on_arrival and not all(part.fixed for part in beliefs):
         notes.append(f"rewards vary with the next state; their mean is taken as the reward of a {signal} signal")
@@ -120,7 +116,7 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
         training=training,
         test=belief("test.csv", raw.test_weights, "test_weights.csv") if raw.test is not None else None,
         true=true,
-        average=_average(parts["training.csv"], training),
+        average=average_model(parts["training.csv"], training),
         initial=frozen(initial),
         discount=discount,
         notes=tuple(notes),
@@ -213,143 +209,6 @@ def _columns(models: ModelSet, arrival: FloatArray | None) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """One file, assembled. `pair` (keys of `(m,s,a)`), `target`, `probability`, `paid` are its rows that can happen."""
-
-    transitions: Any  # [m,s,a,t], or a list of CSR matrices with rows over (s,a)
-    rewards: FloatArray
-    n_models: int
-    fixed: bool  # whether each (m,s,a) pays one amount
-    pair: IntArray
-    target: IntArray
-    probability: FloatArray
-    paid: FloatArray
-    arrival: FloatArray | None  # [m,s,a,t], where every transition pays one amount and the models are dense
-
-    @property
-    def arrivals(self) -> IntArray:
-        """Keys of `(s,a,t)`, one per row."""
-        _, n_states, n_actions = self.rewards.shape
-        keys: IntArray = (self.pair % (n_states * n_actions)) * n_states + self.target
-        return keys
-
-
-def _assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, notes: list[str]) -> _Part:
-    file = folder / rows.file
-    n_models = _no_gaps(rows.model, file, "idoutcome", "model")
-    shape = (n_models, n_states, n_actions)
-    pair = (rows.model * n_states + rows.source) * n_actions + rows.action
-    present = np.bincount(pair, minlength=int(np.prod(shape))).reshape(shape) > 0
-    absorbing: BoolArray = np.logical_not(present.any(axis=2))
-    _check_actions(present, absorbing, file)
-    _note_absorbing(absorbing, rows.file, notes)
-    m, s = np.nonzero(absorbing)
-    extra = ((m * n_states + s)[:, None] * n_actions + np.arange(n_actions)).ravel()
-    pair = np.concatenate([pair, extra])
-    target = np.concatenate([rows.target, np.repeat(s, n_actions)])
-    probability = np.concatenate([rows.probability, np.ones(len(extra))])
-    reward = np.concatenate([rows.reward, np.zeros(len(extra))])
-
-    sums = np.bincount(pair, weights=probability, minlength=present.size)
-    off = np.abs(sums - 1.0)
-    if (off > _LOOSE).any():
-        worst = np.unravel_index(int(np.argmax(off > _LOOSE)), shape)
-        raise FileError(
-            f"{file}: probabilities of {_named(worst)} sum to {sums.reshape(shape)[worst]:.12g}, expected 1; "
-            f"complete or rescale these rows"
-        )
-    rescale = off > 0.9 * TOLERANCE
-    if rescale.any():
-        first = np.unravel_index(int(np.argmax(rescale)), shape)
-        notes.append(
-            f"{rows.file}: {int(rescale.sum())} of {present.size} rows of probabilities were rescaled to sum to 1 "
-            f"(the first is {_named(first)}, off by {off.reshape(shape)[first]:.2g})"
-        )
-        probability = np.where(rescale[pair], probability / sums[pair], probability)
-
-    happens = probability > 0.0
-    pair, target = pair[happens], target[happens]
-    probability, reward = probability[happens], reward[happens]
-    least, most = _extremes(pair, reward, present.size)
-    mixed = np.bincount(pair, weights=probability * reward, minlength=present.size)
-    expected: FloatArray = np.where(least == most, least, mixed).astype(np.float64)
-    n_rows = n_states * n_actions
-    if 8 * present.size * n_states > SPARSE_BYTES and len(pair) < 0.3 * present.size * n_states:
-        matrix = sp.csr_array((probability, (pair, target)), shape=(present.size, n_states))
-        transitions: Any = [matrix[i * n_rows : (i + 1) * n_rows] for i in range(n_models)]
-        arrival = None
-    else:
-        cell = pair * n_states + target
-        dense = np.bincount(cell, weights=probability, minlength=present.size * n_states)
-        transitions = dense.reshape(*shape, n_states)
-        arrival = _on_arrival(cell, reward, (*shape, n_states))
-    return _Part(
-        transitions=transitions,
-        rewards=expected.reshape(shape),
-        n_models=n_models,
-        fixed=bool((least == most).all()),
-        pair=pair,
-        target=target,
-        probability=probability,
-        paid=reward,
-        arrival=arrival,
-    )
-
-
-def _on_arrival(cell: IntArray, reward: FloatArray, shape: tuple[int, ...]) -> FloatArray | None:
-    """Rewards `[m,s,a,t]`, zero where a transition cannot happen; `None` where one is listed with several rewards."""
-    paid = np.zeros(int(np.prod(shape)))
-    paid[cell] = reward
-    return paid.reshape(shape) if (paid[cell] == reward).all() else None
-
-
-def _average(part: _Part, training: FiniteBelief) -> MDP:
-    """Mean probabilities and, per (s,a,t), the mean reward over the models where it can happen."""
-    _, n_states, n_actions = part.rewards.shape
-    mean = training.mean()
-    _, index = np.unique(part.pair * n_states + part.target, return_inverse=True)
-    shared = np.bincount(index, weights=part.probability)[index]
-    weight = training.weights[part.pair // (n_states * n_actions)] * part.probability / shared
-    keys, place = np.unique(part.arrivals, return_inverse=True)
-    total = np.bincount(place, weights=weight)
-    paid = np.bincount(place, weights=weight * part.paid)
-    paid = np.divide(paid, total, out=np.zeros_like(paid), where=total > 0.0)
-    chance = np.bincount(place, weights=training.weights[part.pair // (n_states * n_actions)] * part.probability)
-    rewards = np.bincount(keys // n_states, weights=chance * paid, minlength=n_states * n_actions)
-    return MDP(mean.transitions, rewards.reshape(n_states, n_actions), initial=training.initial)
-
-
-def _extremes(keys: IntArray, values: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
-    """Least and largest value of each key; every key in `[0, size)` occurs."""
-    order = np.argsort(keys, kind="stable")
-    begin = np.searchsorted(keys[order], np.arange(size))
-    return np.minimum.reduceat(values[order], begin), np.maximum.reduceat(values[order], begin)
-
-
-def _signal(parts: list[_Part], notes: list[str]) -> RewardSignal:
-    """What the rows say about the information in rewards; see the module's text."""
-    keys, index = np.unique(np.concatenate([part.arrivals for part in parts]), return_inverse=True)
-    least, most = _extremes(index, np.concatenate([part.paid for part in parts]), len(keys))
-    if (least == most).all():
-        means = np.concatenate([part.rewards for part in parts])
-        if (means == means[0]).all():
-            return "known"
-        notes.append(
-            "rewards are the same function of state, action and next state in every model, so seeing them adds nothing "
-            "to seeing the next state: the reward signal is taken as 'unobserved'"
-        )
-        return "unobserved"
-    if all(part.fixed or part.arrival is not None for part in parts):
-        notes.append("models pay different rewards, so a reward seen tells: the signal is taken as 'deterministic'")
-        return "deterministic"
-    notes.append(
-        "rewards vary with the model and within a transition: the reward signal is taken as 'continuous', which allows "
-        "only bounds that hold whatever rewards reveal; state reward_signal in parameters.csv if you know it"
-    )
-    return "continuous"
-
-
 def _stated_signal(raw: FolderRows, folder: Path) -> RewardSignal | None:
     stated = raw.parameters.get("reward_signal")
     for option in get_args(RewardSignal):
@@ -396,19 +255,8 @@ def _sizes(raw: FolderRows, folder: Path) -> tuple[int, int]:
     """Number of states and of actions over all files, every id in use."""
     files = [rows for rows in (raw.training, raw.test, raw.true) if rows is not None]
     states = np.concatenate([raw.initial[0], *(x for rows in files for x in (rows.source, rows.target))])
-    n_states = _no_gaps(states, folder, "state ids", "state")
-    return n_states, _no_gaps(np.concatenate([rows.action for rows in files]), folder, "idaction", "action")
-
-
-def _no_gaps(ids: IntArray, file: Path, column: str, kind: str) -> int:
-    used = np.unique(ids)
-    if len(used) != used[-1] + 1:
-        missing = int(np.argmax(used != np.arange(len(used))))
-        raise FileError(
-            f"{file}: {column} run to {used[-1]} but {kind} {missing} appears nowhere; "
-            f"number the {kind}s from 0 without gaps"
-        )
-    return len(used)
+    n_states = count_ids(states, folder, "state ids", "state")
+    return n_states, count_ids(np.concatenate([rows.action for rows in files]), folder, "idaction", "action")
 
 
 def _distribution(pairs: tuple[IntArray, FloatArray], size: int, file: Path, kind: str) -> FloatArray:
@@ -421,32 +269,6 @@ def _distribution(pairs: tuple[IntArray, FloatArray], size: int, file: Path, kin
     dense = np.zeros(size)
     dense[ids] = values
     total = float(dense.sum())
-    if abs(total - 1.0) > _LOOSE:
+    if abs(total - 1.0) > LOOSE:
         raise FileError(f"{file}: the column sums to {total:.12g}, expected 1")
     return dense / total if abs(total - 1.0) > 0.9 * TOLERANCE else dense
-
-
-def _check_actions(present: BoolArray, absorbing: BoolArray, file: Path) -> None:
-    missing = ~present & ~absorbing[:, :, None]
-    if missing.any():
-        m, s, a = (int(i) for i in np.argwhere(missing)[0])
-        everywhere = " in any model" if missing[:, s, a].all() else ""
-        raise FileError(
-            f"{file}: state {s} has no rows for action {a}{everywhere or f' in model {m}'} though it has rows for "
-            f"other actions; add rows for model {m}, state {s}, action {a} (where it is not offered, repeat another)"
-        )
-
-
-def _note_absorbing(absorbing: BoolArray, name: str, notes: list[str]) -> None:
-    n_models = len(absorbing)
-    for s in np.flatnonzero(absorbing.any(axis=0))[:_SHOWN]:
-        count = int(absorbing[:, s].sum())
-        where = "in any model" if count == n_models else f"in {count} of {n_models} models"
-        notes.append(f"{name}: state {s} has no rows {where}; it is absorbing there, with reward 0")
-    more = int(absorbing.any(axis=0).sum()) - _SHOWN
-    if more > 0:
-        notes.append(f"{name}: {more} more states without rows are absorbing, with reward 0")
-
-
-def _named(index: tuple[Any, ...]) -> str:
-    return f"model {int(index[0])}, state {int(index[1])}, action {int(index[2])}"

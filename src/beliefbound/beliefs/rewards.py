@@ -8,7 +8,7 @@ import scipy.stats as stats
 
 from beliefbound.errors import BeliefError, ObservationError
 from beliefbound.kernels.dirichlet import beta_models, normal_models
-from beliefbound.validation import FloatArray, IntArray, as_floats, check_finite, check_probability, frozen
+from beliefbound.validation import FloatArray, Frozen, IntArray, as_floats, check_finite, check_probability, frozen
 
 StreamArray = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -45,18 +45,7 @@ def _per_pair(value: Any, n_states: int, n_actions: int, name: str, *, positive:
     return frozen(full)
 
 
-class _Frozen:
-    __slots__: tuple[str, ...] = ()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a reward belief is frozen; build a new one instead of setting {name!r}")
-
-    def _set(self, **values: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-
-class BetaRewards(_Frozen):
+class BetaRewards(Frozen):
     """Beta belief about mean rewards in a declared range; Bernoulli observations.
 
     Args:
@@ -73,6 +62,7 @@ class BetaRewards(_Frozen):
     low: float
     high: float
     signal = "bernoulli"
+    _called = "a reward belief"
 
     def __init__(self, alpha: Any = 1.0, beta: Any = 1.0, *, low: float = 0.0, high: float = 1.0) -> None:
         if not low < high:
@@ -130,7 +120,7 @@ class BetaRewards(_Frozen):
         return self.low + width * law.ppf(tail), self.low + width * law.ppf(1.0 - tail)
 
 
-class NormalRewards(_Frozen):
+class NormalRewards(Frozen):
     """Normal rewards of unknown mean and precision: a Normal-Gamma belief per (state, action).
 
     Precision `τ ~ Gamma(shape, rate)`, mean given `τ` is `Normal(mean, 1/(strength·τ))`; each parameter one number or
@@ -146,6 +136,7 @@ class NormalRewards(_Frozen):
     shape: FloatArray
     rate: FloatArray
     signal = "continuous"
+    _called = "a reward belief"
     range = None
 
     def __init__(self, mean: Any = 0.0, *, strength: Any = 1.0, shape: Any = 2.0, rate: Any = 1.0) -> None:
@@ -208,7 +199,7 @@ class NormalRewards(_Frozen):
         return self.location - reach, self.location + reach
 
 
-class KnownRewards(_Frozen):
+class KnownRewards(Frozen):
     """Rewards that are not in doubt: `[s,a]`, `[s]` per state, or one number.
 
     >>> KnownRewards([[0.0, 1.0]]).expand(1, 2).mean().tolist()
@@ -218,6 +209,7 @@ class KnownRewards(_Frozen):
     __slots__ = ("rewards",)
     rewards: FloatArray
     signal = "known"
+    _called = "a reward belief"
 
     def __init__(self, rewards: Any) -> None:
         self._set(rewards=as_floats(rewards, "KnownRewards", BeliefError))

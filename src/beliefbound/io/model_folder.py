@@ -8,7 +8,7 @@
 * optional `weights.csv`, `test_weights.csv`: `idoutcome, weight`. Without them models weigh the same.
 
 Columns are found by name, in any order; others are ignored. Ids are whole numbers from 0. Every error names file and
-line. What the rows mean (duplicates, absorbing states) is decided in `beliefs.folder`.
+line. What the rows mean (duplicates, absorbing states) is decided in `beliefs.folder` and `beliefs.rows`.
 """
 
 import os

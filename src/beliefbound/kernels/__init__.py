@@ -1,1 +1,7 @@
 """Numba loops on plain arrays. They trust their input: constructors and public functions validate."""
+
+from pathlib import Path
+
+from beliefbound.kernels.cache import stamp_sources
+
+stamp_sources(Path(__file__).parent)

@@ -17,9 +17,9 @@ from beliefbound.mdp import MDP
 from beliefbound.planning.cadp import cadp
 from beliefbound.planning.mmbi import induct, mmbi
 from beliefbound.planning.optimal import optimal_values
-from beliefbound.planning.plan import uniform_if_none
+from beliefbound.planning.plan import start_of
 from beliefbound.policy import MemorylessPolicy
-from beliefbound.validation import FloatArray, check_count, check_discount, check_initial
+from beliefbound.validation import FloatArray, check_count, check_discount
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,7 @@ def compare_memoryless(
         raise ParameterError(
             f"training has (states, actions) = {training.rewards.shape[1:]}, test has {test.rewards.shape[1:]}"
         )
-    given = training.initial if initial is None else check_initial(initial, training.n_states, ParameterError)
-    start = uniform_if_none(given, training.n_states)
+    start = start_of(training, initial)
     mean = (training.mean() if expected is None else expected).models
     rows = []
     for asked in horizons:

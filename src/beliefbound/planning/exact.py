@@ -30,9 +30,9 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
 from beliefbound.kernels import relax
 from beliefbound.planning.cadp import Ascent, cadp
-from beliefbound.planning.plan import uniform_if_none
+from beliefbound.planning.plan import start_of
 from beliefbound.policy import MemorylessPolicy
-from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_initial, check_positive
+from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_positive
 
 _ROUNDING = 1e-10  # relative to the largest value the problem allows
 
@@ -95,8 +95,7 @@ def best_memoryless(
         raise ParameterError(f"gap is {gap}; it must be at least 0")
     deadline = math.inf if time_limit is None else begin + check_positive(time_limit, "time_limit")
     most_nodes = math.inf if node_limit is None else check_count(node_limit, "node_limit")
-    given = belief.initial if initial is None else check_initial(initial, belief.n_states, ParameterError)
-    search = _Search(belief, discount, horizon, uniform_if_none(given, belief.n_states), gap)
+    search = _Search(belief, discount, horizon, start_of(belief, initial), gap)
     nodes = 0
     while search.open and nodes < most_nodes and (nodes == 0 or time.perf_counter() < deadline):
         if -search.open[0][0] <= search.lower + search.allowed:

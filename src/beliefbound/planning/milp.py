@@ -25,9 +25,9 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.planning.exact import BestMemoryless
-from beliefbound.planning.plan import uniform_if_none
+from beliefbound.planning.plan import start_of
 from beliefbound.policy import MemorylessPolicy
-from beliefbound.validation import FloatArray, check_count, check_discount, check_initial, check_positive
+from beliefbound.validation import FloatArray, check_count, check_discount, check_positive
 
 
 def best_memoryless_milp(
@@ -50,8 +50,7 @@ def best_memoryless_milp(
     discount = check_discount(discount, horizon)
     if not gap >= 0.0:
         raise ParameterError(f"gap is {gap}; it must be at least 0")
-    given = belief.initial if initial is None else check_initial(initial, belief.n_states, ParameterError)
-    p0 = uniform_if_none(given, belief.n_states)
+    p0 = start_of(belief, initial)
     models = belief.models
     p, r, w = models.dense(), models.rewards, belief.weights
     n_models, n_states, n_actions = r.shape

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
-from beliefbound.validation import FloatArray, frozen
+from beliefbound.validation import FloatArray, check_initial, frozen
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,3 +98,9 @@ LOWER_BOUND = (
 def uniform_if_none(initial: FloatArray | None, n_states: int) -> FloatArray:
     """The start distribution that ranks policies when none is given: uniform over states."""
     return np.full(n_states, 1.0 / n_states) if initial is None else initial
+
+
+def start_of(belief: FiniteBelief, initial: FloatArray | int | None) -> FloatArray:
+    """Where to start: a distribution or state if one is given, else the belief's own, else uniform."""
+    given = belief.initial if initial is None else check_initial(initial, belief.n_states, ParameterError)
+    return uniform_if_none(given, belief.n_states)

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from beliefbound.kernels.agents.learning import expected_reward, forget, learn, settle, visits
 from beliefbound.kernels.dirichlet import beta_lanes, dirichlet_lanes
 from beliefbound.kernels.play import play_runs
 from beliefbound.kernels.random import load, save
-from beliefbound.kernels.sweep import settle_lanes
 
 Floats = npt.NDArray[np.float64]
 
@@ -62,23 +62,9 @@ class State(NamedTuple):
 def reset(state, stream):
     """Back to the prior."""
     save(state.stream, load(stream))
-    state.alpha.fill(state.concentration)
-    state.successes.fill(state.prior_successes)
-    state.failures.fill(state.prior_failures)
-    state.even.fill(0.0)
-    state.odd.fill(0.0)
-    state.vbar.fill(0.0)
+    forget(state)
     state.clock.fill(0)
     state.clock[DUE] = 1
-
-
-@njit(cache=True, nogil=True)
-def row_sum(alpha, s, a):
-    """`Σ_t alpha[s,a,t]`."""
-    total = 0.0
-    for t in range(alpha.shape[2]):
-        total += alpha[s, a, t]
-    return total
 
 
 @njit(cache=True, nogil=True)
@@ -95,10 +81,10 @@ def plan(state):
         n_states, n_actions, _ = state.alpha.shape
         for s in range(n_states):
             for a in range(n_actions):
-                total = row_sum(state.alpha, s, a)
+                total = visits(state, s, a)
                 for t in range(n_states):
                     state.planned_p[s, a, t] = state.alpha[s, a, t] / total
-                state.planned_r[s, a] = state.successes[s, a] / (state.successes[s, a] + state.failures[s, a])
+                state.planned_r[s, a] = expected_reward(state, s, a)
         clock[DUE] = NEVER
     else:
         if clock[PLANS] == 0 or state.schedule == CONSTANT:
@@ -118,22 +104,7 @@ def act(state, s):
     clock[STEP] += 1
     if clock[STEP] >= clock[DUE]:
         plan(state)
-    made = settle_lanes(
-        state.p,
-        state.r,
-        state.w,
-        state.available,
-        state.discount,
-        state.even,
-        state.odd,
-        clock[SIDE],
-        state.q,
-        state.mixed,
-        state.vbar,
-        state.actions,
-        state.sweeps,
-        state.tolerance,
-    )
+    made = settle(state, clock[SIDE], state.tolerance)
     clock[SIDE] = (clock[SIDE] + made) % 2
     clock[SWEEPS] += made
     return state.actions[s]
@@ -142,13 +113,10 @@ def act(state, s):
 @njit(cache=True, nogil=True, forceinline=True)
 def observe(state, s, a, r, t):
     """Condition the belief on one transition; under POSTERIOR, see whether it has moved enough."""
-    x = (r - state.low) / state.width
-    state.alpha[s, a, t] += 1.0
-    state.successes[s, a] += x
-    state.failures[s, a] += 1.0 - x
+    learn(state, s, a, r, t)
     if state.schedule == POSTERIOR:
-        total = row_sum(state.alpha, s, a)
-        moved = abs(state.successes[s, a] / (state.successes[s, a] + state.failures[s, a]) - state.planned_r[s, a])
+        total = visits(state, s, a)
+        moved = abs(expected_reward(state, s, a) - state.planned_r[s, a])
         for u in range(state.alpha.shape[2]):
             moved += abs(state.alpha[s, a, u] / total - state.planned_p[s, a, u])
         if moved >= state.threshold:
