@@ -77,13 +77,33 @@ def test_every_sweep_equals_its_numpy_twin(layout, monkeypatch):
         for _ in range(4):
             twin, v, b = numpy_sweep(p, r, w, p0, twin, discount, available, ascent.rounding)
             first, rho, values = ascent.sweep(actions, first)
-            seen = ascent.b.transpose(0, 2, 1) if ascent.lanes else ascent.b.transpose(1, 0, 2)
+            seen = ascent.b.transpose(0, 2, 1) if ascent.lanes else ascent.b
             if ascent.lanes:  # which keep the weights that are mixed with, `w` in states never met
                 b = np.where(b.sum(axis=1, keepdims=True) > 0.0, b, w[:, None])
             np.testing.assert_allclose(seen, b, rtol=1e-12, atol=1e-15)
             np.testing.assert_array_equal(actions, twin)
             np.testing.assert_allclose(values, v, rtol=1e-12, atol=1e-12)
             assert rho == pytest.approx(w @ v @ p0, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("layout", ["lanes", "rows"])
+@pytest.mark.parametrize(("n_models", "n_states"), [(1, 3), (3, 109), (8, 48), (27, 9), (41, 5)])
+def test_occupancies_are_plain_sums_in_the_order_of_states(layout, n_models, n_states, monkeypatch):
+    """Bit for bit, whatever the numbers of models and states leave over of a vector: no machine's own rounding."""
+    p, r, w, _ = random_models(np.random.default_rng(8), n_models, n_states, 2, sparsity=0.5)
+    p0 = np.eye(n_states)[0]
+    ascent = Ascent(in_layout(layout, monkeypatch, p, r, w, p0), 0.9, 6, p0)
+    assert ascent.lanes == (layout == "lanes" and n_models > 1)
+    actions = np.random.default_rng(9).integers(0, 2, (6, n_states))
+    b = ascent.weights[:, None] * p0
+    expected = [b]
+    for chosen in actions[:-1]:
+        b = sum(b[:, s, None] * p[:, s, chosen[s]] for s in range(n_states))
+        expected.append(b)
+    ascent.sweep(actions.copy(), 0)
+    seen = ascent.b.transpose(0, 2, 1) if ascent.lanes else ascent.b
+    met = np.sum(expected, axis=1, keepdims=True) > 0.0
+    np.testing.assert_array_equal(np.where(met, seen, 0.0), expected)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

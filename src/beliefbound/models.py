@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from beliefbound.errors import BeliefboundError, ModelError
 from beliefbound.kernels import sweep
+from beliefbound.kernels.simd import copied
 from beliefbound.validation import (
     BoolArray,
     FloatArray,
@@ -74,8 +75,8 @@ class Dense:
         return Dense(self.array[models])
 
     def lanes(self) -> FloatArray:
-        """A models-last copy `[s,a,t,m]`."""
-        return np.ascontiguousarray(np.moveaxis(self.array, 0, -1))
+        """A models-last copy `[s,a,t,m]`, at the start of a cache line."""
+        return copied(np.moveaxis(self.array, 0, -1))
 
     @property
     def nbytes(self) -> int:
@@ -133,7 +134,7 @@ class Csr:
 
     def lanes(self) -> FloatArray:
         dense = self.matrix.toarray().reshape(*self.shape, self.shape[1])
-        return np.ascontiguousarray(np.moveaxis(dense, 0, -1))
+        return copied(np.moveaxis(dense, 0, -1))
 
     @property
     def nbytes(self) -> int:

@@ -1,4 +1,5 @@
-"""Explicit vectors for the one loop that compilers miss: the backup of every row for a few models at once.
+"""Explicit vectors for the loops that compilers miss: the backup of every row for a few models at once, and its mirror
+image, the occupancies of the next stage.
 
 `for t: for m: q[m] += p[t,m] v[t,m]` has a short inner loop; a compiler that vectorises it stores and reloads every
 `q[m]` at every `t`, and first tests at run time whether the arrays overlap. Written as vectors, the sums stay in
@@ -17,6 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 _LANE = ir.IntType(32)
+_TILE = 4  # next states whose sums are kept in registers together
 _LINE = 64  # bytes of a cache line: a vector that straddles two of them costs two loads
 
 
@@ -128,37 +130,120 @@ def _copy(width):
     return copy
 
 
-def _spread(width):
-    """`spread(b, i, p, j, k, n_next, n_models)`: `b[k + t·n + l] += b[i + l] · p[j + t·n + l]` for `width` lanes l and
-    every next state t, with n = `n_models`; indices into flat arrays.
+def _sums(builder, vector, n_states, term, offsets):
+    """Vectors `Σ_s weights_s · row_s[offset …]`, one for every offset: sums in registers, states in order.
+
+    `term(s)` gives the address of a double that is zero when the state is left out, its weights, and where its row is.
+    """
+    totals = [cgutils.alloca_once(builder, vector) for _ in offsets]
+    for total in totals:
+        builder.store(ir.Constant(vector, [0.0] * vector.count), total)
+    with cgutils.for_range(builder, n_states) as loop:
+        test, weights, row = term(loop.index)
+        counts = builder.fcmp_ordered("!=", builder.load(test), ir.Constant(vector.element, 0.0))
+        with builder.if_then(counts, likely=True):
+            for total, offset in zip(totals, offsets, strict=True):
+                at = builder.bitcast(builder.gep(row, [offset]), vector.as_pointer())
+                product = builder.fmul(weights, builder.load(at, align=8))
+                builder.store(builder.fadd(builder.load(total), product), total)
+    return [builder.load(total) for total in totals]
+
+
+def _carry_lanes(width):
+    """`carry(p, actions, b, mass, k, m)`, one stage of occupancies for models m … m + width − 1:
+
+    `b[k+1,t,m] = Σ_s b[k,s,m] p[s,actions[k,s],t,m]` over the states s with `mass[k,s] ≠ 0`, for every next state t,
+    and `mass[k+1,t] = Σ_m b[k+1,t,m]` over the models up to these. Arrays are C-ordered float64, `actions` int64; the
+    models exist.
     """
     vector = ir.VectorType(ir.DoubleType(), width)
 
     @intrinsic
-    def spread(typing_context, b, i, p, j, k, n_next, n_models):
+    def carry(typing_context, p, actions, b, mass, k, m):
         def generate(context, builder, signature, arguments):
-            def address(array, index):
-                data = context.make_array(signature.args[array])(context, builder, arguments[array]).data
-                return builder.gep(data, [arguments[index]])
+            arrays = [context.make_array(signature.args[i])(context, builder, arguments[i]) for i in range(4)]
+            n_states, n_actions, _, n_models = cgutils.unpack_tuple(builder, arrays[0].shape)
+            p, actions, b, mass = (array.data for array in arrays)
+            k, m = arguments[4:]
+            here = builder.mul(k, n_states)
+            after = builder.add(here, n_states)
+            is_first = builder.icmp_signed("==", m, ir.Constant(m.type, 0))
 
-            def lanes(at):
-                return builder.bitcast(at, vector.as_pointer())
+            def offset(state):
+                return builder.add(builder.mul(state, n_models), m)
 
-            weights = builder.load(lanes(address(0, 1)), align=8)
-            p_at, to_at = (cgutils.alloca_once_value(builder, address(*where)) for where in ((2, 3), (0, 4)))
-            with cgutils.for_range(builder, arguments[5]):
-                to = lanes(builder.load(to_at))
-                product = builder.fmul(weights, builder.load(lanes(builder.load(p_at)), align=8))
-                builder.store(builder.fadd(builder.load(to, align=8), product), to, align=8)
-                for variable in (p_at, to_at):
-                    builder.store(builder.gep(builder.load(variable), [arguments[6]]), variable)
+            def lanes(state):
+                return builder.bitcast(builder.gep(b, [offset(state)]), vector.as_pointer())
+
+            def term(s):
+                state = builder.add(here, s)
+                action = builder.load(builder.gep(actions, [state]))
+                row = builder.mul(builder.add(builder.mul(s, n_actions), action), n_states)
+                row = builder.gep(p, [builder.mul(row, n_models)])
+                return builder.gep(mass, [state]), builder.load(lanes(state), align=8), row
+
+            def tile(first, size):
+                following = [builder.add(first, ir.Constant(first.type, i)) for i in range(size)]
+                sums = _sums(builder, vector, n_states, term, [offset(t) for t in following])
+                for t, total in zip(following, sums, strict=True):
+                    state = builder.add(after, t)
+                    builder.store(total, lanes(state), align=8)
+                    at = builder.gep(mass, [state])
+                    so_far = builder.select(is_first, ir.Constant(vector.element, 0.0), builder.load(at))
+                    builder.store(builder.fadd(so_far, _lanes_sum(builder, total)), at)
+
+            size = ir.Constant(m.type, _TILE)
+            tiles = builder.sdiv(n_states, size)
+            with cgutils.for_range(builder, tiles) as loop:
+                tile(builder.mul(loop.index, size), _TILE)
+            with cgutils.for_range(builder, n_states, start=builder.mul(tiles, size)) as loop:
+                tile(loop.index, 1)
             return context.get_dummy_value()
 
-        return types.void(b, i, p, j, k, n_next, n_models), generate
+        return types.void(p, actions, b, mass, k, m), generate
 
-    return spread
+    return carry
+
+
+def _carry_rows(width, vectors):
+    """`carry(p, actions, b, m, k, t)`: `b[k+1,m,t] = Σ_s b[k,m,s] p[m,s,actions[k,s],t]`, next states t … t + n − 1.
+
+    n = width · vectors. Arrays are C-ordered float64, `actions` int64; the states exist.
+    """
+    vector = ir.VectorType(ir.DoubleType(), width)
+
+    @intrinsic
+    def carry(typing_context, p, actions, b, m, k, t):
+        def generate(context, builder, signature, arguments):
+            arrays = [context.make_array(signature.args[i])(context, builder, arguments[i]) for i in range(3)]
+            n_models, n_states, n_actions, _ = cgutils.unpack_tuple(builder, arrays[0].shape)
+            p, actions, b = (array.data for array in arrays)
+            m, k, t = arguments[3:]
+            here = builder.gep(b, [builder.mul(builder.add(builder.mul(k, n_models), m), n_states)])
+            after = builder.gep(here, [builder.mul(n_models, n_states)])
+            chosen = builder.gep(actions, [builder.mul(k, n_states)])
+            offsets = [builder.add(t, ir.Constant(t.type, width * i)) for i in range(vectors)]
+            everywhere = ir.Constant(ir.VectorType(_LANE, width), [0] * width)
+            empty = ir.Constant(vector, ir.Undefined)
+
+            def term(s):
+                at = builder.gep(here, [s])
+                weight = builder.insert_element(empty, builder.load(at), ir.Constant(_LANE, 0))
+                row = builder.mul(builder.add(builder.mul(m, n_states), s), n_actions)
+                row = builder.add(row, builder.load(builder.gep(chosen, [s])))
+                row = builder.gep(p, [builder.mul(row, n_states)])
+                return at, builder.shuffle_vector(weight, empty, everywhere), row
+
+            for offset, total in zip(offsets, _sums(builder, vector, n_states, term, offsets), strict=True):
+                builder.store(total, builder.bitcast(builder.gep(after, [offset]), vector.as_pointer()), align=8)
+            return context.get_dummy_value()
+
+        return types.void(p, actions, b, m, k, t), generate
+
+    return carry
 
 
 backup_16, backup_8, backup_4, backup_1 = (_backup(width) for width in (16, 8, 4, 1))
 copy_8 = _copy(8)
-spread_16, spread_8, spread_1 = (_spread(width) for width in (16, 8, 1))
+carry_lanes_16, carry_lanes_8, carry_lanes_1 = (_carry_lanes(width) for width in (16, 8, 1))
+carry_rows_48, carry_rows_8, carry_rows_1 = (_carry_rows(*shape) for shape in ((8, 6), (8, 1), (1, 1)))

@@ -19,10 +19,11 @@ from numba import njit
 
 from beliefbound.kernels.simd import backup_1, backup_4, backup_8, backup_16, copy_8
 
+_EXACT = {"cache": True, "nogil": True, "fastmath": False}  # said outright: a callee inherits its caller's fastmath
 _OPTIONS = {"cache": True, "nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inline="always", **_EXACT)
 def backup_lanes(p, r, w, w_step, discount, v, q, mixed):
     """`q[s,a,m]` from `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]`, and `mixed[s,a] = Σ_m w_s[m] q[s,a,m]`, on explicit vectors.
 
@@ -47,7 +48,7 @@ def backup_lanes(p, r, w, w_step, discount, v, q, mixed):
         m += 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inline="always", **_EXACT)
 def take_lanes(q, s, a, out):
     """`out[s,m] = q[s,a,m]`."""
     n_actions, n = q.shape[1:]
@@ -61,7 +62,7 @@ def take_lanes(q, s, a, out):
         m += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(**_EXACT)
 def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
     """One fused stage. `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]` in; `out[s,m]`, `vbar[s]`, `actions[s]` written.
 
@@ -84,7 +85,7 @@ def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
     return change
 
 
-@njit(cache=True, nogil=True)
+@njit(**_EXACT)
 def settle_lanes(p, r, w, available, discount, even, odd, side, q, mixed, vbar, actions, sweeps, tolerance):
     """At most `sweeps` stages, stopping after one that changes `vbar` by less than `tolerance` in sum.
 
@@ -99,7 +100,7 @@ def settle_lanes(p, r, w, available, discount, even, odd, side, q, mixed, vbar, 
     return sweeps
 
 
-@njit(**_OPTIONS)
+@njit(**_EXACT)
 def induct_lanes(p, r, w, available, discount, v, actions):
     """`len(actions)` stages backwards; `v[s,m]` holds the terminal values and receives the first stage's."""
     n_states, n_actions, _, n_models = p.shape

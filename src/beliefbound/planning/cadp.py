@@ -27,6 +27,7 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError, PolicyError
 from beliefbound.evaluation import check_fits
 from beliefbound.kernels import occupancy
+from beliefbound.kernels.simd import copied, zeros
 from beliefbound.models import Dense
 from beliefbound.planning.mmbi import induct, use_lanes
 from beliefbound.planning.plan import LOWER_BOUND, Plan, uniform_if_none
@@ -162,18 +163,18 @@ class Ascent:
         stages = horizon if discount == 1.0 else (1.0 - discount**horizon) / (1.0 - discount)
         self.rounding = _ROUNDING * stages * max(abs(x) for x in self.models.reward_range)
         n_models, n_states, n_actions = self.models.rewards.shape
-        self.mass = np.empty((horizon, n_states))
-        self.mass[0] = self.p0 * self.weights.sum()
         self.lanes = use_lanes(self.models)
+        self.mass: FloatArray
         if self.lanes:
-            self.b = np.empty((horizon, n_states, n_models))
-            self.b[0] = self.p0[:, None] * self.weights
-            occupancy.weigh(self.b[0], self.weights, self.mass[0])
+            self.b, self.mass = zeros(horizon, n_states, n_models), np.empty((horizon, n_states))
+            met = self.p0 * self.weights.sum() > occupancy.NEGLIGIBLE
+            self.mass[0] = np.where(met, self.p0 * self.weights.sum(), 0.0)
+            self.b[0] = np.where(met, self.p0, 1.0)[:, None] * self.weights
             self.p = self.models.transitions.lanes()
-            self.r = np.ascontiguousarray(np.moveaxis(self.models.rewards, 0, -1))
+            self.r = copied(np.moveaxis(self.models.rewards, 0, -1))
         else:
-            self.b = np.empty((n_models, horizon, n_states))
-            self.b[:, 0] = self.weights[:, None] * self.p0
+            self.b, self.mass = np.empty((horizon, n_models, n_states)), np.empty(n_states)
+            self.b[0] = self.weights[:, None] * self.p0
             self.q = np.empty_like(self.models.rewards)
             self.mixed = np.empty((n_states, n_actions))
 
@@ -233,11 +234,10 @@ class Ascent:
                 self.q,
                 self.weights,
                 models.available,
-                self.b,
-                k,
-                self.mass[k],
+                self.b[k],
                 self.rounding,
                 self.mixed,
+                self.mass,
                 actions[k],
                 values,
             ):
@@ -254,4 +254,3 @@ class Ascent:
             occupancy.forward_csr(
                 matrix.indptr, matrix.indices, matrix.data, self.models.n_actions, actions, first, self.b
             )
-        occupancy.total_mass(self.b, first, self.mass)
