@@ -1,5 +1,5 @@
-"""What both sides of a bracket need to know of a Dirichlet belief: simple policies, the range of values, the horizon to
-plan for.
+"""What both sides of a bracket need to know of a Dirichlet belief: its arrays, the range of values, the horizon to plan
+for.
 
 A horizon so long that what follows is worth under 0.1% of the range of values is planned for as if it were infinite;
 rewards are still counted to the horizon only. From above this is valid because with rewards at least `r_min`, `V_T ≤
@@ -7,35 +7,39 @@ V_∞ − r_min γ^T/(1−γ)`.
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from beliefbound.beliefs import BetaRewards, DirichletBelief, KnownRewards
-from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.simple import effective_horizon
-from beliefbound.planning.optimal import backward_induction, optimal_values, policy_iteration
-from beliefbound.policy import Policy, StationaryPolicy
+from beliefbound.kernels.posterior import Prior
 
 _TAIL = 1e-3
 
 
-def few_policies(
-    belief: DirichletBelief, sample: FiniteBelief, discount: float, horizon: int | None, count: int
-) -> list[Policy]:
-    """The expected MDP's policy and the optimal ones of the first few models, as stationary policies."""
-    pool: list[Policy] = [stationary_optimum(belief, discount, horizon)]
-    chosen = FiniteBelief.of(
-        sample.models.select(np.arange(min(count - 1, sample.n_models))), reward_signal="unobserved"
+def prior_of(
+    belief: DirichletBelief, discount: float, horizon: int | None, address: npt.NDArray[np.uint64]
+) -> Prior:
+    """The belief as arrays over pairs (state, action), with particles at `address`."""
+    rewards = belief.rewards
+    n_states, n_actions, _ = belief.concentration.shape
+    pairs = n_states * n_actions
+    success, failure, (low, high) = np.ones(pairs), np.ones(pairs), (0.0, 1.0)
+    if isinstance(rewards, BetaRewards):
+        success, failure = np.array(rewards.alpha).ravel(), np.array(rewards.beta).ravel()
+        low, high = rewards.low, rewards.high
+    return Prior(
+        alpha=np.array(belief.concentration).reshape(pairs, n_states),
+        success=success,
+        failure=failure,
+        known=np.array(rewards.mean()).ravel(),
+        low=float(low),
+        high=float(high),
+        bernoulli=isinstance(rewards, BetaRewards),
+        n_actions=n_actions,
+        discount=float(discount),
+        horizon=-1 if horizon is None else int(horizon),
+        address=address,
     )
-    pool += [StationaryPolicy(x) for x in optimal_values(chosen, discount=discount, horizon=horizon).actions]
-    return list(dict.fromkeys(pool))
-
-
-def stationary_optimum(belief: DirichletBelief, discount: float, horizon: int | None) -> StationaryPolicy:
-    """The expected MDP's optimal policy; with a horizon, its first step."""
-    if horizon is None:
-        policy = policy_iteration(belief.mean(), discount=discount).policy
-        assert isinstance(policy, StationaryPolicy)
-        return policy
-    return backward_induction(belief.mean(), discount=discount, horizon=horizon).policy.first_step()  # type: ignore[union-attr]
 
 
 def span(belief: DirichletBelief, discount: float, horizon: int | None) -> float:
@@ -50,7 +54,7 @@ def reward_range(belief: DirichletBelief) -> tuple[float, float]:
     return belief.rewards.range
 
 
-def planned(belief: DirichletBelief, discount: float, horizon: int | None) -> int | None:
+def planned(discount: float, horizon: int | None) -> int | None:
     """The horizon to plan for: none where what comes after is worth less than 0.1% of the range of values."""
     if horizon is None or (discount < 1.0 and discount**horizon <= _TAIL):
         return None

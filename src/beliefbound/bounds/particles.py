@@ -1,11 +1,12 @@
 """Brackets for beliefs that are not finite: `DirichletBelief` with known or Bernoulli rewards.
 
-*From above.* `V*_ξ` is convex in `ξ` and a particle set `ξ̂_n` is unbiased for `ξ`, so `E[V*_{ξ̂_n}] ≥ V*_ξ`: the
-information relaxation on a particle set, averaged over independent sets. Few particles are learnt quickly and make it
-loose, so sets have thousands (`particle_bias` shows how much more would help). Sets differ mainly by how good their
-models happen to be; the mean of `V*_m` over a set, whose expectation comes from many more models, is taken out as a
-control variate with coefficient one. The interval is Student's over sets (plus the error of that expectation):
-asymptotic.
+*From above.* `V*_ξ` is convex in `ξ` and a particle set is unbiased for `ξ`, so in expectation its Bayes-optimal value is
+at least `V*_ξ`; but a few thousand particles are learnt much sooner than the belief. So particles are renewed from the
+exact posterior as they are used up, in a way that stays an upper bound (`kernels.renewal`, where it is proven). Chains of
+particle sets are independent; they differ mainly by how good their first models happen to be. The mean of `V*_m` over
+those, whose expectation comes from many more models, is taken out as a control variate with coefficient one. The
+interval is Student's over chains (plus the error of that expectation): asymptotic. `particle_bias` shows how little
+larger sets would help.
 
 *From below.* A policy that sees the history only has a value that is linear in the belief, so it can be simulated
 under the belief itself (`bounds.replanning`): unbiased however poor its particles. Student's interval over
@@ -24,21 +25,24 @@ import scipy.stats as stats
 
 from beliefbound.beliefs import Belief, DirichletBelief
 from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.dirichlet import few_policies, planned, span, tail_correction
-from beliefbound.bounds.relaxation import Certifier
-from beliefbound.bounds.replanning import Advice, ParticlePolicy
+from beliefbound.bounds.dirichlet import planned, prior_of, tail_correction
+from beliefbound.bounds.replanning import Desk, ParticlePolicy
 from beliefbound.bounds.simple import lower_bound, start_of, upper_bound
-from beliefbound.kernels.lookahead import values_from_above
+from beliefbound.kernels import renewal
+from beliefbound.kernels.posterior import Prior, Rows, clear, new_rows, optimal, particles_at
+from beliefbound.kernels.renewal import Search, new_search
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.threads import available_threads
-from beliefbound.validation import FloatArray, check_count, check_discount, check_probability
+from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_probability
 
-_DROP = 1e-6
-_SMALL, _LARGE, _PER_SECOND = 4000, 128_000, 800  # particles of a set; a longer time limit affords more
-_CORE = 60
-_NODES, _BLOCK = 300, 2  # beliefs a scenario may expand, scenarios that share them
-_MEAN_ENTRIES = 10_000
-_WORK = 300_000  # particles times scenarios of a set: large sets have fewer scenarios, so that there are more sets
+_PARTICLES = 512  # of a set
+_LEAST = 0.2  # share of them that still count when they are renewed
+_STAGES = 8  # with a horizon: stages a set may serve
+_SCENARIOS = 4  # of a chain of sets
+_NODES = 4000  # histories a scenario may expand
+_TAIL = 0.05  # scenarios end where this share of the value is left
+_BYTES = 1 << 28
+_FEW = 512  # models solved at once for the expectation of `V*`
 
 
 def bracket_sampled(
@@ -64,16 +68,13 @@ def bracket_sampled(
         return
     sampler = Sampler(belief, start, discount, horizon, rng, threads)
     # Of the error, a tenth went to the cheap bounds, a tenth goes to a first round and the rest to the last.
-    rounds = [(_SMALL, 0.9 * error, 1.0)]
-    if log.limit > 15.0:
-        large = min(_LARGE, int(_PER_SECOND * log.limit))
-        rounds = [(_SMALL, 0.1 * error, 0.1), (large, 0.8 * error, 1.0)]
-    for size, alpha, share in rounds:
+    rounds = [(0.9 * error, 1.0)] if log.limit <= 15.0 else [(0.1 * error, 0.1), (0.8 * error, 1.0)]
+    for alpha, share in rounds:
         until = log.left - min(log.left, share * log.limit)
-        sampler.upper(size, 0.55 * (log.left - until), alpha / 2.0, log)
+        sampler.upper(_PARTICLES, 0.5 * (log.left - until), alpha / 2.0, log)
         if log.done:
             return
-        sampler.lower(0.9 * (log.left - until), alpha / 2.0, log)
+        sampler.lower(0.95 * (log.left - until), alpha / 2.0, log)
         if log.done:
             return
 
@@ -96,6 +97,7 @@ class Sampler:
         self.values: list[float] = []
         self.sets: dict[int, list[tuple[float, float]]] = {}
         self.expectation: list[tuple[float, float, int]] = []
+        self._chains: dict[int, list[Chain]] = {}
 
     def rng(self, *address: int) -> np.random.Generator:
         return np.random.default_rng((self.seed, *address))
@@ -105,20 +107,21 @@ class Sampler:
         return ParticlePolicy(self.belief, self.start, self.discount, self.horizon, self.seed)
 
     @cached_property
-    def _graphs(self) -> list[Advice]:
-        return [self.policy.graphs() for _ in range(self.threads)]
+    def _desks(self) -> list[Desk]:
+        return [self.policy.desk() for _ in range(self.threads)]
 
     def simulate(self, count: int) -> None:
         """`count` more trajectories."""
-        graphs = self._graphs
+        desks = self._desks
         self.values += self._parallel(
-            lambda i, worker: self.policy.simulate(self.rng(1, i), graphs[worker]), len(self.values), count
+            lambda i, worker: self.policy.simulate(self.rng(1, i), desks[worker]), len(self.values), count
         )
 
     def relax(self, n: int, count: int) -> None:
-        """`count` more sets of `n` particles."""
+        """`count` more chains of sets of `n` particles."""
         done = self.sets.setdefault(n, [])
-        done += self._parallel(lambda i, _: self.particle_set(n, i), len(done), count)
+        chains = self._chains.setdefault(n, [Chain(self, n) for _ in range(self.threads)])
+        done += self._parallel(lambda i, worker: chains[worker].run(i), len(done), count)
 
     def lower(self, seconds: float, alpha: float, log: Any) -> None:
         """Trajectories for about `seconds`, then the lower bound they give."""
@@ -149,7 +152,7 @@ class Sampler:
         )
 
     def upper(self, n: int, seconds: float, alpha: float, log: Any) -> None:
-        """Particle sets of `n` models for about `seconds`, then the upper bound they give."""
+        """Chains of sets of `n` particles for about `seconds`, then the upper bound they give."""
         until = time.perf_counter() + seconds
         self._expect(min(2.0, 0.15 * seconds))
         while True:
@@ -161,7 +164,7 @@ class Sampler:
         log.add(self.upper_of(n, alpha))
 
     def upper_of(self, n: int, alpha: float) -> Bound:
-        """The upper bound from all sets of `n` particles so far."""
+        """The upper bound from all chains of sets of `n` particles so far."""
         values, solved = np.array(self.sets[n]).T
         counts = np.array([c for *_, c in self.expectation], dtype=np.float64)
         means = np.array([m for m, *_ in self.expectation])
@@ -173,8 +176,8 @@ class Sampler:
         return Bound(
             estimate + float(stats.t(len(adjusted) - 1).ppf(1.0 - alpha)) * error,
             "upper",
-            f"information relaxation on {len(adjusted)} sets of {n} particles, {scenarios(n)} scenarios each; "
-            f"Student t over sets (asymptotic)",
+            f"information relaxation on {len(adjusted)} chains of sets of {n} particles, {_SCENARIOS} scenarios each; "
+            f"Student t over chains (asymptotic)",
             exact=False,
             confidence=1.0 - alpha,
             estimate=estimate,
@@ -184,56 +187,13 @@ class Sampler:
     def _expect(self, seconds: float) -> None:
         """`E V*_μ` at the start, from many models."""
         until = time.perf_counter() + seconds
-        size = 10_000
-
-        def batch(i: int, _: int) -> tuple[float, float, int]:
-            models = self.belief.sample(size, self.rng(2, i)).models
-            v = np.empty((size, self.belief.n_states))
-            self._solve(models.dense(), models.rewards, v)
-            x = v @ self.start
-            return float(x.mean()), float(x.var(ddof=1)), size
-
+        chains = self._chains.setdefault(_FEW, [Chain(self, _FEW) for _ in range(self.threads)])
         while True:
-            self.expectation += self._parallel(batch, len(self.expectation), self.threads)
+            self.expectation += self._parallel(
+                lambda i, worker: chains[worker].solve_many(i, 20), len(self.expectation), self.threads
+            )
             if time.perf_counter() >= until:
                 return
-
-    def _solve(self, p: FloatArray, r: FloatArray, out: FloatArray) -> None:
-        horizon = planned(self.belief, self.discount, self.horizon)
-        available = np.ones(r.shape[1:], dtype=np.bool_)
-        if horizon is None:
-            values_from_above(p, r, available, self.discount, 1e-7 * span(self.belief, self.discount, None), 2000, out)
-            return
-        out[:] = 0.0
-        for _ in range(horizon):
-            out[:] = (r + self.discount * np.einsum("msat,mt->msa", p, out)).max(axis=-1)
-
-    def particle_set(self, n: int, index: int) -> tuple[float, float]:
-        """`(information relaxation, mean of V*_m)` of one particle set."""
-        rng = self.rng(3, n, index)
-        sample = self.belief.sample(n, rng)
-        horizon = planned(self.belief, self.discount, self.horizon)
-        policies = few_policies(self.belief, sample, self.discount, horizon, 2)
-        certifier = Certifier(
-            sample,
-            discount=self.discount,
-            horizon=horizon,
-            initial=self.start,
-            policies=policies,
-            core_nodes=_CORE,
-            max_nodes=_NODES,
-            block=_BLOCK,
-            drop=_DROP,
-            entries=_BLOCK * _NODES * min(n, _MEAN_ENTRIES + n // 2) + _CORE * n,
-        )
-        certifier.tolerance = 1e-3 * span(self.belief, self.discount, horizon) / 10.0
-        certifier.grow(certifier.core_nodes)
-        certifier.settle()
-        address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
-        costs = certifier.sample(address, 0, scenarios(n), clip=np.inf, stop=-1.0, threads=1)
-        best = np.where(certifier.problem.available, certifier.problem.q[0], -np.inf).max(axis=-1)
-        beyond = tail_correction(self.belief, self.discount, self.horizon, horizon)
-        return certifier.upper - float(costs.above.mean()) - beyond, float((best @ self.start).mean())
 
     def _parallel(self, task: Callable[[int, int], Any], first: int, count: int) -> list[Any]:
         """`[task(first, worker), task(first + 1, worker), …]`: the result of a task depends on its number only."""
@@ -250,15 +210,100 @@ class Sampler:
         return results
 
 
-def scenarios(n: int) -> int:
-    """How many scenarios a set of `n` particles gets."""
-    return max(3, min(16, _WORK // (_BLOCK * n))) * _BLOCK
+class Chain:
+    """Room for one chain of sets of `n` particles, used again for the next."""
+
+    def __init__(self, sampler: Sampler, n: int) -> None:
+        self.sampler, self.n = sampler, n
+        self.horizon = planned(sampler.discount, sampler.horizon)
+        self.beyond = tail_correction(sampler.belief, sampler.discount, sampler.horizon, self.horizon)
+        self.depth = 1000 if sampler.discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(sampler.discount + 1e-9))
+        if self.horizon is not None:
+            self.depth = min(self.depth, self.horizon)
+        self.depth = max(1, self.depth)
+        self.states = np.flatnonzero(sampler.start)
+        self.weights = sampler.start[self.states]
+
+    def prior(self, *address: int) -> Prior:
+        """The belief, with particles of their own."""
+        words = np.array([self.sampler.seed, *address], dtype=np.uint64)
+        return prior_of(self.sampler.belief, self.sampler.discount, self.horizon, words)
+
+    @cached_property
+    def rows(self) -> Rows:
+        prior = self.prior()
+        each = 8 * (prior.alpha.shape[1] + 1) * self.n
+        return new_rows(prior, max(8 * len(prior.alpha), _BYTES // each), self.n)
+
+    @cached_property
+    def search(self) -> Search:
+        prior = self.prior()
+        stages = 1 if self.horizon is None else 1 + min(_STAGES, self.horizon)
+        nodes = max(100, min(_SCENARIOS * _NODES, _BYTES // (8 * self.n + 48 * self.sampler.belief.n_states)))
+        sets = max(20, min(nodes, _BYTES // (8 * stages * len(prior.alpha) * self.n)))
+        return new_search(prior, nodes, sets, stages, self.n, _NODES)
+
+    @cached_property
+    def policy(self) -> IntArray:
+        return np.empty((self.sampler.belief.n_states, self.n), dtype=np.int64)
+
+    def draw(self, prior: Prior, generation: int, counts: IntArray, left: int, slots: IntArray, q: FloatArray) -> None:
+        """Particles after `counts`, and their optimal values. There must be room for as many rows as there are pairs."""
+        particles_at(prior, self.rows, generation, counts, slots)
+        optimal(prior, self.rows.draws, slots, left, self.policy, q)
+
+    def solve_many(self, index: int, batches: int) -> tuple[float, float, int]:
+        """Mean and variance of `V*` at the start over many models, and how many."""
+        prior = self.prior(2, index)
+        counts = np.zeros((len(prior.alpha), prior.alpha.shape[1] * (2 if prior.bernoulli else 1)), dtype=np.int64)
+        slots, q = np.empty(len(counts), dtype=np.int64), np.empty((1, len(counts), self.n))
+        found = []
+        for generation in range(batches):
+            clear(self.rows)
+            self.policy[:] = 0
+            self.draw(prior, generation, counts, prior.horizon, slots, q)
+            found.append(self.weights @ self.best(q[0])[self.states])
+        values = np.concatenate(found)
+        return float(values.mean()), float(values.var(ddof=1)), len(values)
+
+    def best(self, q: FloatArray) -> FloatArray:
+        """`V*[s,m]` from `q[pair,m]`."""
+        best: FloatArray = q.reshape(self.sampler.belief.n_states, -1, self.n).max(axis=1)
+        return best
+
+    def run(self, index: int) -> tuple[float, float]:
+        """`(information relaxation, mean of V*_m over the first particles)` of one chain."""
+        prior, search, rng = self.prior(3, self.n, index), self.search, self.sampler.rng(3, self.n, index)
+        clear(self.rows)
+        self.policy[:] = 0
+        search.counts[:] = 0
+        self.draw(prior, 0, search.counts, prior.horizon, search.slots[0], search.q[0])
+        renewal.begin(prior, search, self.rows.draws, self.states)
+        top = float(self.weights @ search.node["upper"][: len(self.states)])
+        solved = float(self.weights @ self.best(search.q[0, 0])[self.states].mean(axis=1))
+        costs = [self._scenario(prior, i, rng) for i in range(_SCENARIOS)]
+        return top - float(np.mean(costs)) - self.beyond, solved
+
+    def _scenario(self, prior: Prior, stamp: int, rng: np.random.Generator) -> float:
+        """The least cost in one scenario, or a lower bound on it; particles are fetched as the search needs them."""
+        search, least = self.search, math.log(_LEAST * self.n)
+        x = int(rng.choice(len(self.states), p=self.weights))
+        u = rng.random(self.depth)
+        while True:
+            room = self.rows.size[0] + len(prior.alpha) <= len(self.rows.draws)
+            most = len(search.set) if room else search.size[1]
+            cost, need = renewal.cheapest(prior, search, self.rows.draws, x, u, _NODES, most, least, stamp)
+            if need == renewal.DONE:
+                return float(cost)
+            x, newest = int(search.size[4]), int(search.size[1]) - 1
+            left, generation = prior.horizon - int(search.node[x]["stage"]), int(search.set[newest]["generation"])
+            self.draw(prior, generation, search.counts, left, search.slots[newest], search.q[newest])
 
 
 def particle_bias(
     belief: DirichletBelief,
     *,
-    sizes: Sequence[int] = (1000, 2000, 4000),
+    sizes: Sequence[int] = (128, 256, 512),
     sets: int = 8,
     initial: FloatArray | int | None = None,
     discount: float,

@@ -1,18 +1,16 @@
-"""A policy for a Dirichlet belief that looks ahead on particles and draws new ones as it learns.
+"""A policy for a Dirichlet belief that looks ahead on particles of the posterior, new ones after every observation.
 
-`ParticlePolicy` acts by one-step look-ahead on a belief graph over particles conditioned on the history
-(`kernels.graph`), with
+`ParticlePolicy` looks one step ahead at the particles of the posterior it has reached (`kernels.posterior`), between
+what a few stationary policies earn from there and what would be earned if the model were then known. Once such a
+policy is as good as knowing the model, to within a tolerance, or at a depth where little is left, it follows the
+optimal policy of the expected MDP for ever.
 
-* *new particles* from the exact posterior whenever too few still count, or none allows what was seen;
-* *an end*: when a policy of the pool is as good as the graph's upper value to within a tolerance, or at a depth where
-  little is left, it follows the optimal policy of the expected MDP there, for ever.
-
-The particles at a posterior are those of a generator seeded by the policy's own seed and the counts that lead there.
-So the policy is one fixed function of the history: what `act` plays is what `simulate` values.
+The particles at a posterior are a function of the policy's own seed and the counts that lead there. So the policy
+is one fixed function of the history: what `act` plays is what `simulate` values.
 
 `simulate` follows it under the belief itself, where predictive probabilities are in closed form
-(`kernels.hyperstate`); the graph is also the control variate. At the end, fresh models of the posterior value the last
-policy. The mean is the policy's value under the belief, hence at most `V*`, however poor the particles are.
+(`kernels.hyperstate`); the look-ahead is also the control variate. At the end, fresh models of the posterior value the
+last policy. The mean is the policy's value under the belief, hence at most `V*`, however poor the particles are.
 """
 
 import math
@@ -22,38 +20,56 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from beliefbound.beliefs import BetaRewards, DirichletBelief
-from beliefbound.bounds.dirichlet import few_policies, span, stationary_optimum
-from beliefbound.bounds.problem import outcome_rows, problem_of
+from beliefbound.bounds.dirichlet import prior_of, span
 from beliefbound.errors import ObservationError
-from beliefbound.kernels import graph as kernel
-from beliefbound.kernels.graph import Graph, Problem
-from beliefbound.kernels.hyperstate import ACT, LEAF, look, policy_value, step_on, walk
-from beliefbound.policy import StationaryPolicy
+from beliefbound.kernels.hyperstate import look, step
+from beliefbound.kernels.posterior import (
+    Rows,
+    clear,
+    draw_row,
+    expected_rows,
+    new_rows,
+    optimal,
+    particles_at,
+    values_of,
+)
+from beliefbound.kernels.random import stream_from
 from beliefbound.validation import FloatArray, IntArray, check_ids
 
-_ADVICE_TAIL = 0.1  # advice may be about another problem: it only has to be good
+_SHORT = 0.1  # a horizon after which more than this share of the value follows is planned for as it is
 _TAIL = 5e-3
-_DROP = 1e-6
-_BASE, _BASE_NODES = 16_000, 2000
-_FRESH, _LEAST = 1024, 100.0
+_PARTICLES = ((0.5, 2048), (0.15, 512), (0.0, 128))  # as long as this share of the value is left, so many
+_POOL = 3  # policies to fall back on: the expected MDP's, then particles' own
 _LEAF_MODELS = 64
 _TOLERANCE = 3e-4  # of the range of values
+_MIX = 0.6
+_ROWS_BYTES = 1 << 26
+_KEPT = 50_000  # pieces of early advice that are remembered
 
 
 class Advice(NamedTuple):
-    """A particle graph, settled, and its roots by start state."""
+    """What to do at a hyperstate, how much knowing the model could still be worth, and the control variate `[a,column]`."""
 
-    problem: Problem
-    graph: Graph
-    roots: dict[int, int]
+    action: int
+    gap: float
+    guide: FloatArray
 
 
-class Counts(NamedTuple):
-    """The hyperstate: transition counts `alpha[s,a,t]`, reward counts `success[s,a]` and `failure[s,a]`."""
+class Particles(NamedTuple):
+    """Room for particles of one number."""
 
-    alpha: FloatArray
-    success: FloatArray
-    failure: FloatArray
+    rows: Rows
+    slots: IntArray
+    weights: FloatArray
+    likely: FloatArray
+
+
+class Desk(NamedTuple):
+    """What one thread works with."""
+
+    particles: tuple[Particles, ...]
+    mean: FloatArray
+    leaf: FloatArray
 
 
 class ParticlePolicy:
@@ -65,55 +81,45 @@ class ParticlePolicy:
     def __init__(
         self, belief: DirichletBelief, start: FloatArray, discount: float, horizon: int | None, seed: int
     ) -> None:
-        self.belief, self.start, self.discount, self.horizon, self.seed = belief, start, discount, horizon, seed
-        rewards = belief.rewards
-        shape = belief.concentration.shape[:2]
-        self._known = np.array(rewards.mean())
-        success, failure, self._range = np.ones(shape), np.ones(shape), (0.0, 1.0)
-        if isinstance(rewards, BetaRewards):
-            success, failure = np.array(rewards.alpha), np.array(rewards.beta)
-            self._range = (rewards.low, rewards.high)
-        self._prior = Counts(np.array(belief.concentration), success, failure)
+        self.belief, self.start, self.discount, self.horizon = belief, start, discount, horizon
+        self._prior = prior_of(belief, discount, horizon, np.array([seed], dtype=np.uint64))
         depth = 1000 if discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(max(discount, 1e-6)))
         self.depth = depth if horizon is None else min(depth, horizon)
-        self._powers = np.power(discount, np.arange(self.depth + 1))
         self._tolerance = _TOLERANCE * span(belief, discount, horizon)
-        self._base = self._advice(belief, np.random.default_rng((seed, 0)), _BASE, _BASE_NODES, 0, self.depth)
-        self._sign = self._signs()
+        self._pairs, self._n_states = self._prior.alpha.shape
+        self._columns = self._n_states * (2 if self._prior.bernoulli else 1)
+        self._all = np.arange(self._pairs)
+        self._kept: dict[tuple[int, int, int, bytes], Advice] = {}
+        self._own = self.desk()
 
     def __repr__(self) -> str:
-        return f"ParticlePolicy({self.belief!r}, {_BASE} particles)"
+        return f"ParticlePolicy({self.belief!r}, {_PARTICLES[0][1]} particles)"
 
-    def graphs(self) -> Advice:
-        """A copy of the first graph, for one thread."""
-        return self._base._replace(graph=Graph(*(array.copy() for array in self._base.graph)))
+    def desk(self) -> Desk:
+        """Room to work in, for one thread."""
+        wide, particles = self._n_states + 1, []
+        for _, n in _PARTICLES:
+            rows = new_rows(self._prior, max(4 * self._pairs, _ROWS_BYTES // (8 * wide * n)), n)
+            particles.append(Particles(rows, np.empty(self._pairs, dtype=np.int64), np.full(n, 1.0 / n), np.empty(n)))
+        mean, leaf = np.empty((self._pairs, wide, 1)), np.empty((self._pairs, wide, _LEAF_MODELS))
+        return Desk(tuple(particles), mean, leaf)
 
-    def simulate(self, rng: np.random.Generator, base: Advice) -> float:
+    def simulate(self, rng: np.random.Generator, desk: Desk) -> float:
         """One trajectory under the belief: an unbiased estimate of this policy's value from the start."""
         u = rng.random(self.depth + 1)
-        counts = self._counts()
-        state = int(np.searchsorted(np.cumsum(self.start), rng.random(), side="right"))
+        state = int(np.searchsorted(np.cumsum(self.start), u[-1], side="right"))
         state = min(state, int(np.flatnonzero(self.start)[-1]))
-        advice, node, stage, total = base, base.roots[state], 0, 0.0
-        while True:
-            status, stage, state, value = walk(
-                advice.problem, advice.graph, node, self._sign, *counts, self._known, *self._range, u, stage,
-                self._powers, self._tolerance, _LEAST,
-            )  # fmt: skip
-            total += float(value)
-            if status == LEAF:
+        counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
+        total, factor = 0.0, 1.0
+        for stage in range(self.depth + 1):
+            advice = self._advice(desk, counts, state, stage)
+            if advice is None:
                 break
-            advice, node = self._renew(counts, stage, state)
-        kernel.restore(base.graph)
-        left = None if self.horizon is None else self.horizon - stage
-        if left == 0:
-            return total
-        posterior = self._posterior(counts)
-        models = posterior.sample(_LEAF_MODELS, rng)
-        out = np.empty((_LEAF_MODELS, self.belief.n_states))
-        actions = stationary_optimum(posterior, self.discount, left).actions
-        policy_value(models.models.dense(), models.rewards, actions, self.discount, -1 if left is None else left, out)
-        return total + float(self._powers[stage] * out[:, state].mean())
+            column, value = step(self._prior, counts, state, advice.action, advice.guide, u[stage])
+            total += factor * value
+            factor *= self.discount
+            state = column % self._n_states
+        return total + factor * self._leaf_value(desk, counts, state, self._left(stage), rng)
 
     def act(self, history: Sequence[tuple[int, int, float | None, int]], state: Any) -> int:
         """The action in `state` after `history`, a sequence of `(state, action, reward, next_state)` that ends there.
@@ -126,118 +132,111 @@ class ParticlePolicy:
         if self.horizon is not None and len(history) >= self.horizon:
             raise ObservationError(f"the history has {len(history)} steps; the horizon of {self.horizon} is over")
         at = int(history[0][0]) if history else now
-        if at not in self._base.roots:
+        if not self.start[at] > 0.0:
             raise ObservationError(f"the history starts in state {at}, which is not a start state of the certificate")
-        advice, node, counts = self._base, self._base.roots[at], self._counts()
-        last: StationaryPolicy | None = None
-        try:
-            for stage, (before, action, reward, after) in enumerate(history):
-                if int(before) != at:
-                    raise ObservationError(
-                        f"step {stage} starts in state {before}, but step {stage - 1} ended in state {at}"
-                    )
-                if last is None:
-                    advice, node, last = self._ready(advice, node, counts, stage, at)
-                row = self._row(stage, at, int(action), reward, int(after))
-                self._count(counts, at, int(action), row, int(after))
-                if last is None:
-                    node = step_on(advice.problem, advice.graph, node, row - int(advice.problem.first[at, 0]))
-                at = int(after)
-            if at != now:
-                raise ObservationError(f"the history ends in state {at}, not in state {now}")
-            if last is None:
-                advice, node, last = self._ready(advice, node, counts, len(history), now)
-            return int(advice.graph.action[node] if last is None else last.actions[now])
-        finally:
-            kernel.restore(self._base.graph)
+        counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
+        last: IntArray | None = None
+        for stage, (before, action, reward, after) in enumerate(history):
+            if int(before) != at:
+                raise ObservationError(
+                    f"step {stage} starts in state {before}, but step {stage - 1} ended in state {at}"
+                )
+            if last is None and self._advice(self._own, counts, at, stage) is None:
+                last = self._last_policy(self._own, counts, self._left(stage))
+            pair, column = self._outcome(stage, at, int(action), reward, int(after))
+            counts[pair, column] += 1
+            at = int(after)
+        if at != now:
+            raise ObservationError(f"the history ends in state {at}, not in state {now}")
+        if last is None:
+            advice = self._advice(self._own, counts, at, len(history))
+            if advice is not None:
+                return advice.action
+            last = self._last_policy(self._own, counts, self._left(len(history)))
+        return int(last[now])
 
-    def _ready(
-        self, advice: Advice, node: int, counts: Counts, stage: int, state: int
-    ) -> tuple[Advice, int, StationaryPolicy | None]:
-        """Before acting: new particles if they are needed, or the policy that is followed for ever from here."""
-        while True:
-            status = look(advice.problem, advice.graph, node, stage, self._powers, self._tolerance, _LEAST)
-            if status == ACT:
-                return advice, node, None
-            if status == LEAF:
-                left = None if self.horizon is None else self.horizon - stage
-                return advice, node, stationary_optimum(self._posterior(counts), self.discount, left)
-            advice, node = self._renew(counts, stage, state)
+    def _left(self, stage: int) -> int:
+        """Decisions that remain; −1 for ever."""
+        return -1 if self.horizon is None else self.horizon - stage
 
-    def _renew(self, counts: Counts, stage: int, state: int) -> tuple[Advice, int]:
-        """Particles of the posterior, the same whenever these counts are met."""
-        seen = np.concatenate([(mine - prior).ravel() for mine, prior in zip(counts, self._prior, strict=True)])
-        rng = np.random.default_rng((self.seed, 1, state, *np.rint(seen).astype(np.int64).tolist()))
-        advice = self._advice(self._posterior(counts), rng, _FRESH, 1, stage, self.depth - stage, state)
-        return advice, advice.roots[state]
+    def _forever(self, left: int) -> bool:
+        """Whether so much is left that the horizon does not matter for what to do."""
+        return left < 0 or self.discount**left <= _SHORT
 
-    def _advice(
-        self,
-        belief: DirichletBelief,
-        rng: np.random.Generator,
-        n: int,
-        nodes: int,
-        stage: int,
-        room: int,
-        state: int | None = None,
-    ) -> Advice:
-        """A graph of `nodes` beliefs over `n` particles of `belief`, with `room` for more, from `stage` on."""
-        left = None if self.horizon is None else self.horizon - stage
-        horizon = left if left is None or self.discount**left > _ADVICE_TAIL else None
-        sample = belief.sample(n, rng)
-        problem = problem_of(
-            sample,
-            discount=self.discount,
-            horizon=horizon,
-            stages=min(self.depth, horizon or 1),
-            policies=few_policies(belief, sample, self.discount, horizon, 4),
-            drop=_DROP,
-            possible=belief.concentration > 0.0,
+    def _advice(self, desk: Desk, counts: IntArray, state: int, stage: int) -> Advice | None:
+        """What to do; nothing where the policy stops to learn."""
+        if stage >= self.depth:
+            return None
+        left = self._left(stage)
+        left = -1 if self._forever(left) else left
+        level = next(i for i, (share, _) in enumerate(_PARTICLES) if self.discount**stage >= share)
+        key = (state, left, level, counts.tobytes())
+        advice = self._kept.get(key)
+        if advice is None:
+            advice = self._look(desk, counts, state, left, level)
+            if level == 0 and len(self._kept) < _KEPT:
+                self._kept[key] = advice
+        return None if self.discount**stage * advice.gap <= self._tolerance else advice
+
+    def _look(self, desk: Desk, counts: IntArray, state: int, left: int, level: int) -> Advice:
+        prior = self._prior._replace(horizon=left)
+        rows, slots, weights, likely = desk.particles[level]
+        if rows.size[0] + self._pairs > len(rows.draws):
+            clear(rows)
+        particles_at(prior, rows, 0, counts, slots)
+        draws, n = rows.draws, len(weights)
+        q = np.empty((1 if left < 0 else 2, self._pairs, n))
+        expected = self._last_policy(desk, counts, left)
+        own = np.repeat(expected[:, None], n, axis=1)
+        optimal(prior, draws, slots, left, own, q)
+        if left >= 0:
+            own = q[0].reshape(self._n_states, prior.n_actions, n)[:, :, :_POOL].argmax(axis=1)
+        pool = np.ascontiguousarray(np.column_stack([expected, own[:, : _POOL - 1]]).T)
+        values = np.empty((_POOL, self._n_states, n))
+        for actions, value in zip(pool, values, strict=True):
+            values_of(prior, draws, slots, max(0, left - 1), actions, value)
+        guide = np.empty((prior.n_actions, self._columns))
+        action, gap = look(prior, draws, slots, q, pool, values, state, _MIX, weights, likely, guide)
+        return Advice(int(action), float(gap), guide)
+
+    def _last_policy(self, desk: Desk, counts: IntArray, left: int) -> IntArray:
+        """The expected MDP's optimal policy; with a horizon that matters, its first step."""
+        prior = self._prior._replace(horizon=-1 if self._forever(left) else left)
+        expected_rows(prior, counts, desk.mean)
+        policy = np.zeros((self._n_states, 1), dtype=np.int64)
+        q = np.empty((1, self._pairs, 1))
+        optimal(prior, desk.mean, self._all, prior.horizon, policy, q)
+        if prior.horizon < 0:
+            return policy[:, 0]
+        return q[0, :, 0].reshape(self._n_states, prior.n_actions).argmax(axis=1)
+
+    def _leaf_value(self, desk: Desk, counts: IntArray, state: int, left: int, rng: np.random.Generator) -> float:
+        """An estimate of what the last policy earns, from fresh models of the posterior."""
+        if left == 0:
+            return 0.0
+        actions = self._last_policy(desk, counts, left)
+        stream = stream_from(rng)
+        for pair in range(self._pairs):
+            draw_row(self._prior, pair, counts[pair], stream, desk.leaf[pair])
+        values = np.empty((self._n_states, _LEAF_MODELS))
+        values_of(self._prior, desk.leaf, self._all, left, actions, values)
+        return float(values[state].mean())
+
+    def _outcome(self, stage: int, s: int, a: int, reward: float | None, t: int) -> tuple[int, int]:
+        """`(pair, column)` of a step of a history."""
+        pair = s * self._prior.n_actions + a
+        impossible = ObservationError(
+            f"step {stage}: state {s}, action {a}, reward {reward}, next state {t} is outside the belief's support"
         )
-        graph = kernel.new_graph(problem, nodes + room + len(self.start), (nodes + room) * (n // 2) + n * 8)
-        states = np.flatnonzero(self.start) if state is None else np.array([state])
-        roots = np.array([kernel.add_root(problem, graph, sample.weights, s) for s in states])
-        weights = self.start[states] if state is None else np.ones(1)
-        if nodes > 1:
-            kernel.grow(problem, graph, weights, roots, 0.0, self.depth - stage, nodes)
-        kernel.settle(problem, graph)
-        return Advice(problem, graph, {int(s): int(r) for s, r in zip(states, roots, strict=True)})
-
-    def _counts(self) -> Counts:
-        return Counts(*(array.copy() for array in self._prior))
-
-    def _count(self, counts: Counts, s: int, a: int, row: int, t: int) -> None:
-        counts.alpha[s, a, t] += 1.0
-        if self._sign[row] == 1:
-            counts.success[s, a] += 1.0
-        elif self._sign[row] == 0:
-            counts.failure[s, a] += 1.0
-
-    def _posterior(self, counts: Counts) -> DirichletBelief:
-        rewards: Any = self.belief.rewards
-        if isinstance(rewards, BetaRewards):
-            low, high = self._range
-            rewards = BetaRewards(counts.success.copy(), counts.failure.copy(), low=low, high=high)
-        n_states, n_actions, _ = counts.alpha.shape
-        return DirichletBelief(n_states, n_actions, concentration=counts.alpha.copy(), rewards=rewards)
-
-    def _signs(self) -> IntArray:
-        """Per outcome row: 1 for a success, 0 for a failure, −1 when no reward is seen."""
-        sample = self.belief.sample(1, np.random.default_rng(0))
-        seen = outcome_rows(sample, self.belief.concentration > 0.0)[3]
-        return np.where(np.isnan(seen), -1, np.where(seen >= self._range[1], 1, 0)).astype(np.int64)
-
-    def _row(self, step: int, s: int, a: int, reward: float | None, t: int) -> int:
-        problem, (low, high) = self._base.problem, self._range
-        for k in range(int(problem.first[s, a]), int(problem.first[s, a + 1])):
-            if problem.arrive[k] != t:
-                continue
-            if self._sign[k] < 0:
-                return k
-            if reward is None:
-                raise ObservationError(f"step {step} has no reward, but the belief learns from rewards")
-            if np.isclose(reward, high if self._sign[k] == 1 else low, rtol=1e-9, atol=1e-12):
-                return k
-        raise ObservationError(
-            f"step {step}: state {s}, action {a}, reward {reward}, next state {t} is outside the belief's support"
-        )
+        if not (0 <= s < self._n_states and 0 <= a < self._prior.n_actions and 0 <= t < self._n_states):
+            raise impossible
+        if self._prior.alpha[pair, t] <= 0.0:
+            raise impossible
+        if not isinstance(self.belief.rewards, BetaRewards):
+            return pair, t
+        if reward is None:
+            raise ObservationError(f"step {stage} has no reward, but the belief learns from rewards")
+        for first, seen in ((0, self._prior.high), (self._n_states, self._prior.low)):
+            if np.isclose(reward, seen, rtol=1e-9, atol=1e-12):
+                return pair, first + t
+        raise impossible

@@ -1,136 +1,83 @@
-"""A policy followed under a product-Dirichlet belief itself, with a belief graph on particles as its adviser.
+"""One step of a policy under a Dirichlet belief: look ahead on particles, then draw the outcome from the belief itself.
 
 The hyperstate (counts, state) has closed-form predictive probabilities: `α_t / Σα` for the next state, and `successes
-/ (successes + failures)` for a Bernoulli reward. A graph on particles, conditioned on the same outcomes, says what to
-do and supplies a control variate: for any function `W` of history, action and outcome, `E[W | x,a] − W(outcome)` has
-mean zero under the exact predictive. So the estimate is unbiased for the value of the policy under the belief,
-however poor the particles are.
+/ (successes + failures)` for a Bernoulli reward. Particles at the hyperstate (`kernels.posterior`) say what to do and
+supply a control variate: for any function `Φ` of history, action and outcome, `E[Φ | x,a] − Φ(outcome)` has mean zero
+under the exact predictive. So what is summed up is unbiased for the value of the policy under the belief, however poor
+the particles are.
 """
 
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.graph import make_child
-
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
-
-ACT, LEAF, STALE = 0, 1, 2
+from beliefbound.kernels.posterior import OPTIONS, chances, dot
+from beliefbound.kernels.random import inverse_cdf
 
 
-@njit(**_OPTIONS)
-def effective(graph, node):
-    """Effective number of particles at a node: `1 / Σ w²`."""
-    total = 0.0
-    for j in range(graph.begin[node], graph.begin[node + 1]):
-        total += graph.weight[j] ** 2
-    return 1.0 / total
+@njit(**OPTIONS)
+def look(prior, draws, slots, q, pool, values, s, mix, weights, likely, guide):
+    """`(action, gap)` in state `s`: the action that maximises `(1 − mix) · lower + mix · upper` one step ahead (ties:
+    lowest), and how far the best policy of the pool is from QMDP.
 
-
-@njit(**_OPTIONS)
-def pool_value(problem, graph, node):
-    """What the best policy of the pool earns at a node."""
-    v = problem.v[min(graph.stage[node], problem.v.shape[0] - 1)]
-    s = graph.state[node]
-    best = -np.inf
-    for i in range(v.shape[2]):
-        total = 0.0
-        for j in range(graph.begin[node], graph.begin[node + 1]):
-            total += graph.weight[j] * v[graph.model[j], s, i]
-        best = max(best, total)
-    return best
-
-
-@njit(**_OPTIONS)
-def look(problem, graph, node, k, powers, tolerance, least):
-    """What the policy does at stage `k`: `LEAF` at the last stage, or where a policy of the pool is as good to within
-    `tolerance` (discounted); `STALE` without a node or with fewer than `least` particles that count; else `ACT`."""
-    if k >= powers.size - 1:
-        return LEAF
-    if node < 0:
-        return STALE
-    if powers[k] * (graph.upper[node] - pool_value(problem, graph, node)) <= tolerance:
-        return LEAF
-    return STALE if effective(graph, node) < least else ACT
-
-
-@njit(**_OPTIONS)
-def step_on(problem, graph, node, row):
-    """The node after an outcome; −1 where no particle allows it, or the graph is full."""
-    return make_child(problem, graph, node, row) if graph.prob[node, row] > 1e-280 else np.int64(-1)
-
-
-@njit(**_OPTIONS)
-def walk(problem, graph, node, sign, alpha, success, failure, known, low, high, u, k, powers, tolerance, least):
-    """Follow the graph's policy from stage `k` until `look` says otherwise; `powers[k] = γ^k` up to the depth.
-
-    `sign[row]` is 1 for a success, 0 for a failure, −1 when no reward is seen (rewards are then `known[s,a]`). The
-    counts `alpha[s,a,t]`, `success[s,a]`, `failure[s,a]` are advanced in place. Returns `(LEAF or STALE, stage, state,
-    value)`; the value, discounted to stage 0, is rewards plus `γ (E[W | x,a] − W)` at each step.
+    `q[i,pair,m]` are optimal values now and, in the last stage, one step later; `pool[i,s]` are stationary policies and
+    `values[i,s,m]` their values one step later; `weights[m]` are all equal. Writes `guide[a,column]`, the same mix of
+    lower and upper value after each outcome; `likely[m]` is scratch.
     """
-    value = 0.0
-    state = graph.state[node]
-    probabilities = np.empty(graph.prob.shape[1])
-    while True:
-        status = look(problem, graph, node, k, powers, tolerance, least)
-        if status != ACT:
-            return status, k, state, value
-        a = graph.action[node]
-        base = problem.first[state, 0]
-        i, j = problem.first[state, a] - base, problem.first[state, a + 1] - base
-        rows = 0.0
-        for t in range(alpha.shape[2]):
-            rows += alpha[state, a, t]
-        trials = success[state, a] + failure[state, a]
-        expected = 0.0
-        for row in range(i, j):
-            p = alpha[state, a, problem.arrive[base + row]] / rows
-            if sign[base + row] == 1:
-                p *= success[state, a] / trials
-            elif sign[base + row] == 0:
-                p *= failure[state, a] / trials
-            probabilities[row] = p
-            expected += p * graph.above[node, row]
-        row, reached = i, 0.0
-        for other in range(i, j):
-            if probabilities[other] > 0.0:
-                row = other
-                reached += probabilities[other]
-                if u[k] < reached:
-                    break
-        reward = low + (high - low) * success[state, a] / trials if sign[base + row] >= 0 else known[state, a]
-        value += powers[k] * (reward + problem.discount * (expected - graph.above[node, row]))
-        t = problem.arrive[base + row]
-        alpha[state, a, t] += 1.0
-        if sign[base + row] == 1:
-            success[state, a] += 1.0
-        elif sign[base + row] == 0:
-            failure[state, a] += 1.0
-        k += 1
-        state = t
-        node = step_on(problem, graph, node, row)
+    n_next, n_actions = prior.alpha.shape[1], prior.n_actions
+    later = q[q.shape[0] - 1]
+    held = np.zeros(pool.shape[0])
+    best, chosen, top = -np.inf, 0, -np.inf
+    for a in range(n_actions):
+        pair = s * n_actions + a
+        reward = dot(weights, draws[slots[pair], n_next])
+        top = max(top, dot(weights, q[0, pair]))
+        for i in range(pool.shape[0]):
+            if pool[i, s] == a:
+                held[i] += reward
+        total = reward
+        for column in range(guide.shape[1]):
+            t = column % n_next
+            guide[a, column] = 0.0
+            if prior.alpha[pair, t] <= 0.0:
+                continue
+            p = chances(prior, draws, slots, weights, pair, column, likely)
+            if p <= 0.0:
+                continue
+            upper, lower = -np.inf, -np.inf
+            for b in range(n_actions):
+                upper = max(upper, dot(likely, later[t * n_actions + b]))
+            for i in range(pool.shape[0]):
+                value = dot(likely, values[i, t])
+                lower = max(lower, value)
+                if pool[i, s] == a:
+                    held[i] += prior.discount * value
+            mixed = lower + mix * (upper - lower)
+            guide[a, column] = mixed / p
+            total += prior.discount * mixed
+        if total > best:
+            best, chosen = total, a
+    return chosen, top - held.max()
 
 
-@njit(**_OPTIONS)
-def policy_value(p, r, actions, discount, horizon, out):
-    """Value `out[m,s]` of a stationary policy on each model for `horizon` decisions (for ever when negative)."""
-    n_models, n_states, _, _ = p.shape
-    v, new = np.empty(n_states), np.empty(n_states)
-    for m in range(n_models):
-        if horizon < 0:
-            system = np.zeros((n_states, n_states))
-            for s in range(n_states):
-                for t in range(n_states):
-                    system[s, t] = -discount * p[m, s, actions[s], t]
-                system[s, s] += 1.0
-                new[s] = r[m, s, actions[s]]
-            out[m] = np.linalg.solve(system, new)
-            continue
-        v[:] = 0.0
-        for _ in range(horizon):
-            for s in range(n_states):
-                total = 0.0
-                for t in range(n_states):
-                    total += p[m, s, actions[s], t] * v[t]
-                new[s] = r[m, s, actions[s]] + discount * total
-            v, new = new, v
-        out[m] = v
+@njit(**OPTIONS)
+def step(prior, counts, s, a, guide, u):
+    """`(column, value)`: the outcome at quantile `u` of the exact predictive after `counts[pair,column]`, which are
+    advanced, and the expected reward plus `γ (E[guide] − guide[column])`."""
+    n_next, columns = prior.alpha.shape[1], counts.shape[1]
+    pair = s * prior.n_actions + a
+    p = np.empty(columns)
+    for column in range(columns):
+        p[column] = prior.alpha[pair, column % n_next]
+        for c in range(column % n_next, columns, n_next):
+            p[column] += counts[pair, c]
+    reward = prior.known[pair]
+    if prior.bernoulli:
+        won = prior.success[pair] + counts[pair, :n_next].sum()
+        lost = prior.failure[pair] + counts[pair, n_next:].sum()
+        p[:n_next] *= won
+        p[n_next:] *= lost
+        reward = prior.low + (prior.high - prior.low) * won / (won + lost)
+    p /= p.sum()
+    column = inverse_cdf(p, u)
+    counts[pair, column] += 1
+    return column, reward + prior.discount * (dot(p, guide[a]) - guide[a, column])
