@@ -62,6 +62,26 @@ def bayes_adaptive_value(
     return float(value(w, int(s0), horizon))
 
 
+def dirichlet_value(belief, s, discount, horizon):
+    """The Bayes-optimal value of a `DirichletBelief` with known or Bernoulli rewards: every history, exactly."""
+    if horizon == 0:
+        return 0.0
+    chances, rewards = belief.mean().transitions, belief.rewards.mean()
+    best = -np.inf
+    for a in range(belief.n_actions):
+        total, seen = rewards[s, a], [(None, 1.0)]
+        if hasattr(belief.rewards, "alpha"):
+            low, high = belief.rewards.low, belief.rewards.high
+            won = (rewards[s, a] - low) / (high - low)
+            seen = [(high, won), (low, 1.0 - won)]
+        for reward, p in seen:
+            for t in np.flatnonzero(chances[s, a]):
+                after = belief.update(s, a, reward, int(t))
+                total += discount * p * chances[s, a, t] * dirichlet_value(after, int(t), discount, horizon - 1)
+        best = max(best, total)
+    return float(best)
+
+
 def policy_values(P, r, pi, discount):
     """Value `[m,s]` of a time-indexed policy `pi[k,s]` on each model."""
     P, r = np.asarray(P), np.asarray(r)

@@ -146,12 +146,9 @@ def dirichlet_value_of_act(policy, belief, horizon, discount):
 
 @pytest.mark.parametrize("kind", ["beta", "known"])
 def test_what_is_simulated_under_a_dirichlet_belief_is_what_acts(kind, monkeypatch):
-    """Few particles, so that they are renewed often: the enumerated value of `act` against the simulated mean, four
-    standard errors (false alarm 6e-5 a case)."""
-    monkeypatch.setattr(replanning, "_BASE", 200)
-    monkeypatch.setattr(replanning, "_BASE_NODES", 3)
-    monkeypatch.setattr(replanning, "_FRESH", 60)
-    monkeypatch.setattr(replanning, "_LEAST", 50.0)
+    """Few particles, so that the policy is far from optimal: the enumerated value of `act` against the simulated mean,
+    four standard errors (false alarm 6e-5 a case)."""
+    monkeypatch.setattr(replanning, "_PARTICLES", ((0.8, 20), (0.0, 10)))
     if kind == "beta":
         belief, horizon = two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]])), 5
     else:
@@ -159,8 +156,8 @@ def test_what_is_simulated_under_a_dirichlet_belief_is_what_acts(kind, monkeypat
         horizon = 4
     policy = ParticlePolicy(belief, np.eye(belief.n_states)[0], 0.9, horizon, 5)
     expected = dirichlet_value_of_act(policy, belief, horizon, 0.9)
-    graphs = policy.graphs()
-    values = [policy.simulate(np.random.default_rng((6, i)), graphs) for i in range(1500)]
+    desk = policy.desk()
+    values = [policy.simulate(np.random.default_rng((6, i)), desk) for i in range(1500)]
     assert np.mean(values) == pytest.approx(expected, abs=4 * np.std(values) / np.sqrt(1500) + ROUNDING)
 
 

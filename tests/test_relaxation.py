@@ -179,18 +179,6 @@ def test_look_ahead_explores_where_replanning_never_does():
     assert found.upper.value == pytest.approx(explored, abs=1e-3)
 
 
-def test_dropping_negligible_models_moves_bounds_by_no_more_than_the_slack():
-    rng = np.random.default_rng(11)
-    P, r, _, p0 = oracles.random_models(rng, 60, 3, 2, equal_rewards=True, concentration=0.2)
-    belief = FiniteBelief(P, r, initial=p0)
-    whole, less = (certifier(belief, horizon=6, core_nodes=200, drop=drop) for drop in (0.0, 1e-4))
-    assert less.slack > 0
-    assert less.upper >= whole.upper - less.slack
-    assert abs(less.upper - less.slack - whole.upper) <= less.slack
-    assert abs(less.lower + less.slack - whole.lower) <= less.slack
-    assert less.graph.size[1] < whole.graph.size[1]
-
-
 @pytest.mark.parametrize("law", ["skewed", "binary"])
 def test_betting_bounds_fail_no_more_often_than_stated_even_when_looked_at_often(law):
     """400 sequences, watched after every doubling; binomial test with false alarm rate 1e-4."""

@@ -16,9 +16,7 @@ from beliefbound.kernels.posterior import Prior
 _TAIL = 1e-3
 
 
-def prior_of(
-    belief: DirichletBelief, discount: float, horizon: int | None, address: npt.NDArray[np.uint64]
-) -> Prior:
+def prior_of(belief: DirichletBelief, discount: float, horizon: int | None, address: npt.NDArray[np.uint64]) -> Prior:
     """The belief as arrays over pairs (state, action), with particles at `address`."""
     rewards = belief.rewards
     n_states, n_actions, _ = belief.concentration.shape

@@ -1,12 +1,12 @@
 """Brackets for beliefs that are not finite: `DirichletBelief` with known or Bernoulli rewards.
 
-*From above.* `V*_ξ` is convex in `ξ` and a particle set is unbiased for `ξ`, so in expectation its Bayes-optimal value is
-at least `V*_ξ`; but a few thousand particles are learnt much sooner than the belief. So particles are renewed from the
-exact posterior as they are used up, in a way that stays an upper bound (`kernels.renewal`, where it is proven). Chains of
-particle sets are independent; they differ mainly by how good their first models happen to be. The mean of `V*_m` over
-those, whose expectation comes from many more models, is taken out as a control variate with coefficient one. The
-interval is Student's over chains (plus the error of that expectation): asymptotic. `particle_bias` shows how little
-larger sets would help.
+*From above.* `V*_ξ` is convex in `ξ` and a particle set is unbiased for `ξ`, so in expectation its Bayes-optimal value
+is at least `V*_ξ`; but even thousands of particles are learnt much sooner than the belief. So particles are renewed
+from the exact posterior as they are used up, in a way that stays an upper bound (`kernels.renewal` has the proof).
+Chains of particle sets are independent; they differ mainly by how good their first models happen to be. The mean of
+`V*_m` over those, whose expectation comes from many more models, is taken out as a control variate with coefficient
+one. The interval is Student's over chains (plus the error of that expectation): asymptotic. `particle_bias` shows
+how much larger sets would help.
 
 *From below.* A policy that sees the history only has a value that is linear in the belief, so it can be simulated
 under the belief itself (`bounds.replanning`): unbiased however poor its particles. Student's interval over
@@ -248,7 +248,7 @@ class Chain:
         return np.empty((self.sampler.belief.n_states, self.n), dtype=np.int64)
 
     def draw(self, prior: Prior, generation: int, counts: IntArray, left: int, slots: IntArray, q: FloatArray) -> None:
-        """Particles after `counts`, and their optimal values. There must be room for as many rows as there are pairs."""
+        """Particles after `counts`, and their optimal values. There must be room for a row of every pair."""
         particles_at(prior, self.rows, generation, counts, slots)
         optimal(prior, self.rows.draws, slots, left, self.policy, q)
 
@@ -312,10 +312,11 @@ def particle_bias(
     rng: np.random.Generator,
     threads: int | None = None,
 ) -> tuple[Bound, ...]:
-    """The upper bound for several sizes of particle sets: each is valid, and their fall shows how loose the small
-    ones are.
+    """The upper bound of a bracket for several sizes of particle sets: each is valid, and their fall shows how much
+    larger sets would help.
 
-    `E[V*_{ξ̂_n}]` falls as `n` grows, towards `V*_ξ`. Each bound has the confidence asked for, by itself.
+    What remains above `V*` for large sets is the gap of the information relaxation itself. `sets` is the number of
+    independent chains of sets. Each bound has the confidence asked for, by itself.
     """
     discount = check_discount(discount, horizon)
     sampler = Sampler(belief, start_of(belief, initial), discount, horizon, rng, threads)

@@ -30,7 +30,7 @@ from beliefbound.planning.expected import expected_mdp_policy
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
-from beliefbound.validation import BoolArray, FloatArray, IntArray
+from beliefbound.validation import FloatArray, IntArray
 
 FOREVER = 1 << 60
 MAX_BYTES = 2 << 30
@@ -46,12 +46,10 @@ def problem_of(
     horizon: int | None,
     stages: int,
     policies: Sequence[Policy],
-    drop: float = 0.0,
     mix: float = 0.6,
-    possible: BoolArray | None = None,
 ) -> Problem:
-    """The arrays for nodes up to stage `stages`. `possible` forces outcome rows, whether or not a model has them."""
-    like, arrive, first, _ = outcome_rows(belief, possible)
+    """The arrays for nodes up to stage `stages`."""
+    like, arrive, first, _ = outcome_rows(belief)
     stages = 0 if horizon is None else min(stages + 1, horizon)
     models = belief.models
     words = np.arange(len(arrive), dtype=np.uint64)
@@ -66,17 +64,14 @@ def problem_of(
         keys=np.array([seed_stream(words[i : i + 1])[0] for i in range(len(words))], dtype=np.uint64),
         discount=float(discount),
         horizon=FOREVER if horizon is None else horizon,
-        drop=float(drop),
         mix=float(mix),
     )
 
 
-def outcome_rows(
-    belief: FiniteBelief, possible: BoolArray | None = None
-) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+def outcome_rows(belief: FiniteBelief) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
     """`like[m,k]`, `arrive[k]`, `first[s,a+1]`, and the reward that row `k` shows (NaN where none is seen).
 
-    Rows are the outcomes that some model allows, or those with `possible[s,a,t]`.
+    Rows are the outcomes that some model allows.
     """
     if belief.reward_signal == "continuous":
         raise ParameterError(
@@ -100,7 +95,7 @@ def outcome_rows(
             if models.available[s, a]:
                 for reward, chance in _reward_outcomes(belief, s, a):
                     joint = p[:, s, a, :] * chance
-                    kept = np.flatnonzero((joint > 0.0).any(axis=0) if possible is None else possible[s, a])
+                    kept = np.flatnonzero((joint > 0.0).any(axis=0))
                     columns.append(joint[:, kept])
                     arrive.append(kept)
                     seen.append(np.full(len(kept), reward))

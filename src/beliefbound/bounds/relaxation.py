@@ -72,12 +72,10 @@ class Certifier:
         policies: Sequence[Policy] | None = None,
         core_nodes: int = 200_000,
         max_nodes: int = 2000,
-        drop: float = 0.0,
         mix: float = 0.6,
         entries: int | None = None,
-        block: int = BLOCK,
     ) -> None:
-        self.belief, self.horizon, self.block = belief, horizon, block
+        self.belief, self.horizon = belief, horizon
         self.discount = check_discount(discount, horizon)
         self.start = start_of(belief, initial)
         self.max_nodes = check_count(max_nodes, "max_nodes")
@@ -93,13 +91,12 @@ class Certifier:
             horizon=horizon,
             stages=self.depth,
             policies=self.policies,
-            drop=drop,
             mix=mix,
         )
         rows = int((self.problem.first[:, -1] - self.problem.first[:, 0]).max())
         each = 28 * rows + 16 * belief.n_actions + 120 + 12 * belief.n_models
         self.core_nodes = int(min(core_nodes, max(64, _GRAPH_BYTES // each)))
-        extra = int(min(block * max_nodes, max(4 * max_nodes, _GRAPH_BYTES // each)))
+        extra = int(min(BLOCK * max_nodes, max(4 * max_nodes, _GRAPH_BYTES // each)))
         self._capacity = self.core_nodes + extra + belief.n_states
         entries = self._capacity * belief.n_models if entries is None else entries
         self.graph: Graph = kernel.new_graph(self.problem, self._capacity, entries)
@@ -126,17 +123,12 @@ class Certifier:
         return int(self.graph.size[2] or self.graph.size[0])
 
     @property
-    def slack(self) -> float:
-        """What forgetting models of negligible weight can change: at most `3 · drop · span` a stage, discounted."""
-        return 3.0 * self.problem.drop * self.span * effective_horizon(self.discount, self.horizon)
-
-    @property
     def lower(self) -> float:
-        return float(self.weights @ self.graph.lower[self.roots]) - self.slack
+        return float(self.weights @ self.graph.lower[self.roots])
 
     @property
     def upper(self) -> float:
-        return float(self.weights @ self.graph.upper[self.roots]) + self.slack
+        return float(self.weights @ self.graph.upper[self.roots])
 
     def grow(self, nodes: int, tolerance: float = 0.0) -> bool:
         """Search until the graph has `nodes` nodes or the gap is at most `tolerance`; false when it is full."""
@@ -166,13 +158,13 @@ class Certifier:
     ) -> Costs:
         """Scenarios `first … first + count`; `first` and `count` are multiples of the block size."""
         costs, nodes = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
-        workers = min(threads or available_threads(), max(1, count // self.block))
+        workers = min(threads or available_threads(), max(1, count // BLOCK))
         while len(self._copies) < workers - 1:
             self._copies.append(self.copy())
         graphs = [self.graph, *self._copies[: workers - 1]]
 
         def work(worker: int) -> None:
-            for block in range(worker * self.block, count, workers * self.block):
+            for block in range(worker * BLOCK, count, workers * BLOCK):
                 run_block(
                     self.problem,
                     graphs[worker],
@@ -185,8 +177,8 @@ class Certifier:
                     self.max_nodes,
                     clip,
                     stop,
-                    costs[block : block + self.block],
-                    nodes[block : block + self.block],
+                    costs[block : block + BLOCK],
+                    nodes[block : block + BLOCK],
                 )
 
         if workers == 1:
@@ -233,15 +225,14 @@ def read_costs(certifier: Certifier, costs: Costs, pilot: Costs, *, alpha: float
     differences = costs.below - costs.above
     regret = mean_at_most(differences, low=0.0, high=ceiling, alpha=each, pilot=pilot.below - pilot.above)
     shape = f"{n} scenarios on a graph of {certifier.n_nodes} beliefs; betting interval"
-    slack = certifier.slack
     common = {"exact": False, "confidence": 1.0 - each, "n_samples": n}
     mean_low, mean_high = float(costs.below.mean()), float(costs.above.mean())
     return Relaxed(
         Bound(
-            top - 2.0 * slack - low,
+            top - low,
             "lower",
             f"adaptive policy, {shape}",
-            estimate=top - 2.0 * slack - mean_low,
+            estimate=top - mean_low,
             **common,  # type: ignore[arg-type]
         ),
         Bound(
@@ -252,10 +243,10 @@ def read_costs(certifier: Certifier, costs: Costs, pilot: Costs, *, alpha: float
             **common,  # type: ignore[arg-type]
         ),
         Bound(
-            regret + 2.0 * slack,
+            regret,
             "upper",
             f"gap of the adaptive policy, {shape}",
-            estimate=mean_low - mean_high + 2.0 * slack,
+            estimate=mean_low - mean_high,
             **common,  # type: ignore[arg-type]
         ),
     )

@@ -48,7 +48,7 @@ _KEPT = 50_000  # pieces of early advice that are remembered
 
 
 class Advice(NamedTuple):
-    """What to do at a hyperstate, how much knowing the model could still be worth, and the control variate `[a,column]`."""
+    """What to do at a hyperstate, what knowing the model could still be worth, and the control variate `[a,column]`."""
 
     action: int
     gap: float
@@ -208,7 +208,8 @@ class ParticlePolicy:
         optimal(prior, desk.mean, self._all, prior.horizon, policy, q)
         if prior.horizon < 0:
             return policy[:, 0]
-        return q[0, :, 0].reshape(self._n_states, prior.n_actions).argmax(axis=1)
+        first: IntArray = q[0, :, 0].reshape(self._n_states, prior.n_actions).argmax(axis=1)
+        return first
 
     def _leaf_value(self, desk: Desk, counts: IntArray, state: int, left: int, rng: np.random.Generator) -> float:
         """An estimate of what the last policy earns, from fresh models of the posterior."""

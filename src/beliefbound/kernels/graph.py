@@ -15,9 +15,7 @@ gap at the root comes from (the search of HSVI, Smith & Simmons 2004, on a belie
 Nodes are found again by a 64-bit key, the start's plus the sum of random words per outcome seen. Two different nodes
 share a key with probability 2⁻⁶⁴ a pair; states and stages are compared as well.
 
-A node keeps only the models that still have weight. With `drop > 0` it also forgets models whose weights sum to at
-most `drop`; `V*` at the node then moves by at most `drop` times the span of values, and callers add that to what they
-report.
+A node keeps only the models that still have weight.
 
 Layout is models first, likelihoods in one block a state: everything about one model at one state is a few
 cache lines, and models that are left are met in order, so nodes with few models left are cheap. Cost of a node:
@@ -47,7 +45,6 @@ class Problem(NamedTuple):
     keys: np.ndarray  # uint64 [k]
     discount: float
     horizon: int  # decisions; a huge number when infinite
-    drop: float
     mix: float  # the policy maximises (1 − mix) · lower + mix · upper look-ahead
 
 
@@ -181,7 +178,6 @@ def make_child(problem, graph, parent, row):
     n = graph.size[1]
     if node >= graph.state.size or n + (last - first) > graph.weight.size:
         return np.int64(-1)
-    floor = problem.drop / (last - first)
     scale = 1.0 / graph.prob[parent, row]
     n_rows = problem.first[s, -1] - problem.first[s, 0]
     offset = problem.first[s, 0] * problem.reward.shape[0] + row
@@ -189,7 +185,7 @@ def make_child(problem, graph, parent, row):
     for j in range(first, last):
         m = graph.model[j]
         w = graph.weight[j] * problem.like[offset + m * n_rows] * scale
-        if w > floor:
+        if w > 0.0:
             graph.model[n] = m
             graph.weight[n] = w
             total += w

@@ -6,8 +6,8 @@ address, a *generation* and what has been counted at that pair, and are kept in 
 particles by whatever way they were reached; particles of different generations are independent; after one more
 observation only one row is new. All particles weigh the same: none is ever used up.
 
-A pair is `s·A + a`. A column of a pair is what a step shows: the next state, and with Bernoulli rewards a success (columns
-`t`) or a failure (columns `T + t`). Arrays over models have them last, so that loops over models are SIMD.
+A pair is `s·A + a`. A column of a pair is what a step shows: the next state, and with Bernoulli rewards a success
+(columns `t`) or a failure (columns `T + t`). Arrays over models have them last, so that loops over models are SIMD.
 """
 
 from typing import NamedTuple
@@ -239,7 +239,7 @@ def best_of(q, v):
 
 @njit(**OPTIONS)
 def improved(q, v, policy):
-    """Whether `policy[s,m]`, of value `v[s,m]`, was not greedy for `q[s·A + a,m]`; it is afterwards, and `v` is greater."""
+    """Whether `policy[s,m]`, of value `v[s,m]`, was not greedy for `q[s·A + a,m]`. It is afterwards; `v` has grown."""
     n_actions = q.shape[0] // policy.shape[0]
     changes = 0
     for s in range(policy.shape[0]):
@@ -256,8 +256,8 @@ def improved(q, v, policy):
 
 @njit(**OPTIONS)
 def optimal(prior, draws, slots, left, policy, q):
-    """Optimal `q[i,pair,m]` of every model with `left − i` decisions to go; for ever where there is no horizon, and then
-    `q` has one stage and `policy[s,m]`, where the search starts, is left optimal.
+    """Optimal `q[i,pair,m]` of every model with `left − i` decisions to go; for ever where there is no horizon, and
+    then `q` has one stage and `policy[s,m]`, where the search starts, is left optimal.
 
     A few models at a time, so that all of it stays in the first cache. Exact up to rounding: policy iteration for ever,
     else backwards induction.

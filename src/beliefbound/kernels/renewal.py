@@ -8,11 +8,11 @@ exact posterior take its place. With `b` the weights of the old particles at a h
 
 the *composite problem* goes on with the fresh particles after action `a` at `h`, and pays `Q⁻_a − Q⁺_a` in addition.
 
-*Its optimal value is at least `V*` in expectation.* Whether `h` is a place of renewal depends on its counts alone, so for a
-fixed policy everything is linear in the old set as an (unnormalised) measure: in expectation over it, the history has
-its true probability, and `Pr(h) Q⁻_a` and `Pr(h) Q⁺_a` cancel, the fresh set being independent of the old one. By
-induction over renewals every policy that sees the history only has its true value, and the best one chosen with
-the sets known has at least that.
+*Its optimal value is at least `V*` in expectation.* Whether `h` is a place of renewal depends on its counts alone, so
+for a fixed policy everything is linear in the old set as an (unnormalised) measure: in expectation over it, the
+history has its true probability, and `Pr(h) Q⁻_a` and `Pr(h) Q⁺_a` cancel, the fresh set being independent of the old
+one. By induction over renewals every policy that sees the history only has its true value, and the best one chosen
+with the sets known has at least that.
 
 *The information relaxation of the composite problem is a shortest path*, as in `kernels.relaxation`, with `W` = QMDP of
 the particles in use (at a renewal, of the old ones). All losses are non-negative, for certain: at a renewal
@@ -23,8 +23,8 @@ where both brackets are non-negative. The noise of one set against the next, `Q�
 is only how much a set loses to its own QMDP. A search that is capped, or out of room, returns the smallest cost in
 its queue, which is valid and only looser.
 
-The search stops where it needs fresh particles and goes on when it has them (`bounds.particles` fetches them between the
-calls): drawing and solving models is much code, and compiled once.
+The search stops where it needs fresh particles and goes on when it has them (`bounds.particles` fetches them between
+the calls): drawing and solving models is much code, and compiled once.
 
 Particles are renewed where `n (E L)² / E L²`, the number that still count by the moments of the likelihood `L` of the
 counts since the last renewal, falls below a threshold; with a horizon also after a fixed number of stages, so that few
@@ -126,8 +126,8 @@ def count(search, x, stop):
 
 @njit(**OPTIONS)
 def moment_ratio(before, total, since, since_total):
-    """`log (E L p)² / E (L p)² − log (E L)² / E L²` for a component p of a Dirichlet row: parameters `before` of `total`
-    at the last renewal, `since` of `since_total` counted after it."""
+    """`log (E L p)² / E (L p)² − log (E L)² / E L²` for a component p of a Dirichlet row: parameters `before` of
+    `total` at the last renewal, `since` of `since_total` counted after it."""
     first = (before + since) / (total + since_total)
     twice = before + 2.0 * since
     both = total + 2.0 * since_total
@@ -163,8 +163,8 @@ def fading(prior, search, x, pair, column):
 
 @njit(**OPTIONS)
 def expand(prior, search, draws, x, renewed):
-    """Probabilities and values of every outcome of node `x`, and its losses: measured from `W`, or, where particles have
-    just been renewed, from the fresh ones' own `Q⁺_a`, after what the old ones say of the action."""
+    """Probabilities and values of every outcome of node `x`, and its losses: measured from `W`, or, where particles
+    have just been renewed, from the fresh ones' own `Q⁺_a`, after what the old ones say of the action."""
     columns, n_next = search.counts.shape[1], prior.alpha.shape[1]
     n_actions, s, stage = prior.n_actions, search.node[x].state, search.node[x].stage
     slots, weights, likely = search.slots[search.node[x].set], search.weight[x], search.likely
