@@ -39,7 +39,7 @@ from beliefbound.validation import FloatArray, IntArray, check_ids
 _SHORT = 0.1  # a horizon after which more than this share of the value follows is planned for as it is
 _TAIL = 5e-3
 _PARTICLES = ((0.5, 2048), (0.15, 512), (0.0, 128))  # as long as this share of the value is left, so many
-_POOL = 3  # policies to fall back on: the expected MDP's, then particles' own
+_POOL = 6  # policies to fall back on: the expected MDP's, then particles' own
 _LEAF_MODELS = 64
 _TOLERANCE = 3e-4  # of the range of values
 _MIX = 0.6
