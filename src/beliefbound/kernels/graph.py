@@ -29,6 +29,7 @@ from numba import njit
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 _INLINE = {**_OPTIONS, "forceinline": True}
+_SIBLINGS = 0.3  # of the largest contribution at a node: what is worth building at once
 
 
 class Problem(NamedTuple):
@@ -68,6 +69,7 @@ class Graph(NamedTuple):
     child: np.ndarray  # int32 [n,row], −1 where not built
     loss: np.ndarray  # [n,a]: upper − (r + γ Σ p above) ≥ 0, set by `settle` and afterwards
     action: np.ndarray  # int32 [n]: what the policy does
+    greedy: np.ndarray  # int32 [n]: action of largest upper value
     share: np.ndarray  # [n]: largest contribution of one leaf to the node's gap
     stamp: np.ndarray  # int64 [n]: last scenario that expanded it
     table: np.ndarray  # int32 [2^j]: open addressing by key
@@ -98,6 +100,7 @@ def new_graph(problem: Problem, nodes: int, entries: int) -> Graph:
         child=np.empty((nodes, rows), dtype=np.int32),
         loss=np.empty((nodes, n_actions)),
         action=np.empty(nodes, dtype=np.int32),
+        greedy=np.empty(nodes, dtype=np.int32),
         share=np.empty(nodes),
         stamp=np.empty(nodes, dtype=np.int64),
         table=np.full(1 << bits, -1, dtype=np.int32),
@@ -269,7 +272,8 @@ def expand(problem, graph, node):
         graph.below[node, i] = low / p
     graph.stamp[node] = -1
     if graph.size[2] == 0:
-        graph.share[node] = promise(problem, graph, node, backup(problem, graph, node))[1]
+        backup(problem, graph, node)
+        graph.share[node] = promise(problem, graph, node)[1]
     else:
         if graph.stage[node] < graph.size[6]:
             link(problem, graph, node)
@@ -289,7 +293,7 @@ def total_of(problem, graph, node, a, values):
 
 @njit(**_INLINE)
 def backup(problem, graph, node):
-    """Tighten a node by its children; returns the action of largest upper value (ties: lowest)."""
+    """Tighten a node by its children, and find the action of largest upper value (ties: lowest)."""
     s = graph.state[node]
     n_actions = problem.available.shape[1]
     for i in range(problem.first[s, n_actions] - problem.first[s, 0]):
@@ -306,13 +310,13 @@ def backup(problem, graph, node):
             low = max(low, total_of(problem, graph, node, a, graph.below))
     graph.upper[node] = min(graph.upper[node], high)
     graph.lower[node] = max(graph.lower[node], low)
-    return chosen
+    graph.greedy[node] = chosen
 
 
 @njit(**_OPTIONS)
-def promise(problem, graph, node, a):
-    """`(row, share)`: the outcome of action `a` through which most of the node's gap comes, and how much."""
-    s = graph.state[node]
+def promise(problem, graph, node):
+    """`(row, share)`: the outcome of the greedy action through which most of the node's gap comes, and how much."""
+    s, a = graph.state[node], graph.greedy[node]
     base = problem.first[s, 0]
     row, most = -1, 0.0
     if graph.stage[node] + 1 < problem.horizon:
@@ -326,16 +330,29 @@ def promise(problem, graph, node, a):
 
 
 @njit(**_OPTIONS)
-def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
-    """Add up to `max_nodes` nodes, each the one whose gap counts most at the root; `start[i]` weighs `roots[i]`.
+def add_children(problem, graph, node, least):
+    """Build the children of the greedy action whose share of the node's gap is `least` or more; false when full."""
+    s, a = graph.state[node], graph.greedy[node]
+    base = problem.first[s, 0]
+    for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
+        gap = (graph.above[node, i] - graph.below[node, i]) * graph.prob[node, i] * problem.discount
+        if graph.child[node, i] < 0 and gap >= least and make_child(problem, graph, node, i) < 0:
+            return False
+    return True
 
-    Under the action of largest upper value everywhere, a leaf at stage `k` reached with probability `p` contributes
-    `γ^k p gap` to the root's gap. Every node remembers the largest contribution below it, so the leaf is found by
-    walking down, and the way back updates values and contributions. Returns false when nothing is left to gain or the
-    graph is full.
+
+@njit(**_OPTIONS)
+def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
+    """Add `max_nodes` nodes or a few more, those whose gap counts most at the root; `start[i]` weighs `roots[i]`.
+
+    Under the greedy action everywhere, a leaf at stage `k` reached with probability `p` contributes `γ^k p gap` to the
+    root's gap. Every node remembers the largest contribution below it, so the leaf is found by walking down; its
+    siblings that count nearly as much are built with it, and the way back updates values and contributions. Returns
+    false when nothing is left to gain or the graph is full.
     """
     path = np.empty(max_stage + 2, dtype=np.int64)
-    for _ in range(max_nodes):
+    limit = graph.size[0] + max_nodes
+    while graph.size[0] < limit:
         x, widest, gap = -1, 0.0, 0.0
         for i in range(roots.size):
             gap += start[i] * (graph.upper[roots[i]] - graph.lower[roots[i]])
@@ -347,24 +364,18 @@ def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
         while True:
             path[n] = x
             n += 1
-            row, _ = promise(problem, graph, x, backup(problem, graph, x))
+            row, most = promise(problem, graph, x)
             if row < 0 or graph.stage[x] >= max_stage:
-                graph.share[x] = 0.0
                 break
-            known = graph.child[x, row]
-            x = make_child(problem, graph, x, row)
-            if x < 0:
-                return False
-            if known < 0:
-                path[n] = x
-                n += 1
+            if graph.child[x, row] < 0:
+                if not add_children(problem, graph, x, _SIBLINGS * most):
+                    return False
                 break
+            x = np.int64(graph.child[x, row])
         for i in range(n - 1, -1, -1):
-            a = backup(problem, graph, path[i])
-            if graph.stage[path[i]] < max_stage:
-                graph.share[path[i]] = promise(problem, graph, path[i], a)[1]
-            else:
-                graph.share[path[i]] = 0.0
+            backup(problem, graph, path[i])
+            open_ended = graph.stage[path[i]] < max_stage
+            graph.share[path[i]] = promise(problem, graph, path[i])[1] if open_ended else 0.0
     return True
 
 
