@@ -2,7 +2,8 @@
 
 A CADP sweep is the occupancies of all stages and the backward improvement; an MMBI sweep is its backward induction
 over the same stages. Both without the copy into the layout they use, which is made once. "Within an ascent" is the
-time of a whole ascent from MMBI divided by its sweeps. The floor is `1 + 1/A`: occupancies read the chosen rows.
+time of a whole ascent from MMBI divided by its sweeps. By multiply-adds the ratio is `1 + 1/A`, as occupancies read the
+chosen rows; at the small size a stage takes 0.1 µs, of which calls are a third, and CADP's stage is inlined.
 """
 
 import numpy as np
@@ -50,7 +51,7 @@ def sweeps(n_models: int, n_states: int, n_actions: int, horizon: int, repeats: 
 def main() -> None:
     for *size, repeats in SIZES:
         title = "{} models, {} states, {} actions, {} stages".format(*size)
-        show(title, sweeps(*size, repeats), "MMBI sweep", f"at most 1.3 x; floor by operations {1 + 1 / size[2]:.2f} x")
+        show(title, sweeps(*size, repeats), "MMBI sweep", f"at most 1.3 x; by multiply-adds {1 + 1 / size[2]:.2f} x")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ DEFAULT_GAP, DEFAULT_SECONDS = 0.01, 60.0
 _FIRST_NODES = 500
 _PILOT = 2 * BLOCK
 _CHUNK = 4000  # beliefs between looks at the clock
-_SAMPLING = 0.6  # share of the time kept for scenarios
+_SAMPLING = 0.45  # share of the time kept for scenarios
 _LEAST_ROUND = 0.1  # share of the time that another round of growing and sampling is worth
 
 
