@@ -71,10 +71,10 @@ def bracket_sampled(
     rounds = [(0.9 * error, 1.0)] if log.limit <= 15.0 else [(0.1 * error, 0.1), (0.8 * error, 1.0)]
     for alpha, share in rounds:
         until = log.left - min(log.left, share * log.limit)
-        sampler.upper(_PARTICLES, 0.5 * (log.left - until), alpha / 2.0, log)
+        sampler.lower(0.5 * (log.left - until), alpha / 2.0, log)
         if log.done:
             return
-        sampler.lower(0.95 * (log.left - until), alpha / 2.0, log)
+        sampler.upper(_PARTICLES, 0.95 * (log.left - until), alpha / 2.0, log)
         if log.done:
             return
 
@@ -126,13 +126,13 @@ class Sampler:
     def lower(self, seconds: float, alpha: float, log: Any) -> None:
         """Trajectories for about `seconds`, then the lower bound they give."""
         until = time.perf_counter() + seconds
-        count = 16 * self.threads
+        count = max(2, self.threads)
         while True:
             began = time.perf_counter()
             self.simulate(count)
             each = (time.perf_counter() - began) / count
             room = (until - time.perf_counter()) / each
-            if room < 2 * self.threads:
+            if room < self.threads:
                 break
             count = max(self.threads, int(min(4 * count, 0.7 * room)) // self.threads * self.threads)
         x = np.array(self.values)
@@ -159,7 +159,7 @@ class Sampler:
             began = time.perf_counter()
             self.relax(n, self.threads)
             each = time.perf_counter() - began
-            if len(self.sets[n]) >= 4 and until - time.perf_counter() < 0.8 * each:
+            if len(self.sets[n]) >= 2 and until - time.perf_counter() < 0.8 * each:
                 break
         log.add(self.upper_of(n, alpha))
 
