@@ -21,8 +21,8 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import solve_each
 from beliefbound.kernels import sweep
-from beliefbound.kernels.graph import Problem
 from beliefbound.kernels.lookahead import values_from_above
+from beliefbound.kernels.nodes import Problem
 from beliefbound.kernels.random import seed_stream
 from beliefbound.models import ModelSet
 from beliefbound.planning.cadp import cadp

@@ -32,7 +32,7 @@ from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.problem import policy_pool, problem_of
 from beliefbound.bounds.simple import effective_horizon, start_of
 from beliefbound.kernels import graph as kernel
-from beliefbound.kernels.graph import Graph, Problem
+from beliefbound.kernels.nodes import Graph, Problem, new_graph
 from beliefbound.kernels.relaxation import run_block
 from beliefbound.policy import Policy
 from beliefbound.threads import available_threads
@@ -99,7 +99,7 @@ class Certifier:
         extra = int(min(BLOCK * max_nodes, max(4 * max_nodes, _GRAPH_BYTES // each)))
         self._capacity = self.core_nodes + extra + belief.n_states
         entries = self._capacity * belief.n_models if entries is None else entries
-        self.graph: Graph = kernel.new_graph(self.problem, self._capacity, entries)
+        self.graph: Graph = new_graph(self.problem, self._capacity, entries)
         self.states = np.flatnonzero(self.start)
         self.weights = self.start[self.states]
         self.roots = np.array([kernel.add_root(self.problem, self.graph, belief.weights, s) for s in self.states])
@@ -191,7 +191,7 @@ class Certifier:
     def copy(self) -> Graph:
         """The settled graph, apart from this one."""
         source = self.graph
-        copy = kernel.new_graph(self.problem, self._capacity, len(source.weight))
+        copy = new_graph(self.problem, self._capacity, len(source.weight))
         n, entries = int(source.size[2]), int(source.size[3])
         for name, mine, theirs in zip(Graph._fields, copy, source, strict=True):
             if name in ("size", "table"):

@@ -24,7 +24,7 @@ from beliefbound.kernels.simd import (
     carry_rows_8,
     carry_rows_48,
 )
-from beliefbound.kernels.sweep import _EXACT, _OPTIONS, backup_lanes, take_lanes
+from beliefbound.kernels.sweep import _EXACT, _OPTIONS, backup_lanes, best_action, take_lanes
 
 NEGLIGIBLE = 1e-200
 
@@ -66,12 +66,7 @@ def _improve_lanes(p, r, available, discount, v, q, mixed, b, mass, rounding, ac
     backup_lanes(p, r, b[k], n_models, discount, v, q, mixed)
     changed = False
     for s in range(n_states):
-        best = -np.inf
-        chosen = -1
-        for a in range(n_actions):
-            if available[s, a] and mixed[s, a] > best:
-                best = mixed[s, a]
-                chosen = a
+        chosen, best = best_action(mixed, available, s)
         if best > mixed[s, actions[k, s]] + rounding * (mass[k, s] if mass[k, s] > 0.0 else 1.0):
             actions[k, s] = chosen
             changed = True
@@ -161,12 +156,7 @@ def improve_stage(q, w, available, b, rounding, mixed, mass, actions, v):
                     mixed[s, a] += w[m] * q[m, s, a]
     changed = False
     for s in range(n_states):
-        best = -np.inf
-        chosen = -1
-        for a in range(n_actions):
-            if available[s, a] and mixed[s, a] > best:
-                best = mixed[s, a]
-                chosen = a
+        chosen, best = best_action(mixed, available, s)
         slack = rounding * mass[s] if mass[s] > 0.0 else rounding
         if best > mixed[s, actions[s]] + slack:
             actions[s] = chosen
@@ -183,11 +173,4 @@ def own_actions(q, available, actions, v):
     n_models, n_states, n_actions = q.shape
     for m in range(n_models):
         for s in range(n_states):
-            best = -np.inf
-            chosen = -1
-            for a in range(n_actions):
-                if available[s, a] and q[m, s, a] > best:
-                    best = q[m, s, a]
-                    chosen = a
-            actions[m, s] = chosen
-            v[m, s] = best
+            actions[m, s], v[m, s] = best_action(q[m], available, s)

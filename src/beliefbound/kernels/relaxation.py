@@ -21,7 +21,7 @@ graph until the block of scenarios ends; then it is restored, so that a block's 
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.graph import Graph, Problem, make_child, restore
+from beliefbound.kernels.graph import make_child, restore
 from beliefbound.kernels.random import inverse_cdf, seed_stream, uniform
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -178,6 +178,3 @@ def run_block(problem, graph, start, roots, address, first, depth, tolerance, ma
             costs[i, 0] = 0.0
             n_nodes[i] = 0
     restore(graph)
-
-
-__all__ = ["Graph", "Problem", "run_block"]

@@ -49,6 +49,16 @@ def backup_lanes(p, r, w, w_step, discount, v, q, mixed):
 
 
 @njit(inline="always", **_EXACT)
+def best_action(values, available, s):
+    """`(a, values[s,a])` of the best action available in a state (ties: lowest)."""
+    chosen, best = -1, -np.inf
+    for a in range(values.shape[1]):
+        if available[s, a] and values[s, a] > best:
+            chosen, best = a, values[s, a]
+    return chosen, best
+
+
+@njit(inline="always", **_EXACT)
 def take_lanes(q, s, a, out):
     """`out[s,m] = q[s,a,m]`."""
     n_actions, n = q.shape[1:]
@@ -72,12 +82,7 @@ def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
     backup_lanes(p, r, w, 0, discount, v, q, mixed)
     change = 0.0
     for s in range(n_states):
-        best = -np.inf
-        chosen = -1
-        for a in range(n_actions):
-            if available[s, a] and mixed[s, a] > best:
-                best = mixed[s, a]
-                chosen = a
+        chosen, best = best_action(mixed, available, s)
         actions[s] = chosen
         take_lanes(q, s, chosen, out)
         change += abs(best - vbar[s])
@@ -154,12 +159,7 @@ def greedy(q, w, available, actions, v):
             for a in range(n_actions):
                 mixed[s, a] += weight * q[m, s, a]
     for s in range(n_states):
-        best = -np.inf
-        chosen = -1
-        for a in range(n_actions):
-            if available[s, a] and mixed[s, a] > best:
-                best = mixed[s, a]
-                chosen = a
+        chosen, best = best_action(mixed, available, s)
         actions[s] = chosen
     for m in range(n_models):
         for s in range(n_states):
