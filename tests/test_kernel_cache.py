@@ -11,7 +11,7 @@ from numba.core.caching import CacheImpl
 from beliefbound import kernels
 from beliefbound.kernels import random, sweep
 from beliefbound.kernels.agents import exploit
-from beliefbound.kernels.cache import digest, stamp_sources
+from beliefbound.kernels.cache import digest, name_by_sources
 
 INNER = """
 from numba import njit
@@ -59,7 +59,7 @@ def run(folder, monkeypatch, stamped):
     with monkeypatch.context() as session:
         session.setattr(CacheImpl, "_locator_classes", list(CacheImpl._locator_classes))
         if stamped:
-            stamp_sources(folder)
+            name_by_sources(folder)
         outer = importlib.import_module("two_kernels.outer").outer
         return outer(), bool(outer.stats.cache_hits)
 
@@ -83,12 +83,53 @@ def test_numba_alone_would_run_the_old_one(package, monkeypatch):
 
 def test_stamps_never_fail(tmp_path, monkeypatch):
     monkeypatch.setattr(CacheImpl, "_locator_classes", list(CacheImpl._locator_classes))
-    stamp_sources(tmp_path / "nowhere")
+    name_by_sources(tmp_path / "nowhere")
     monkeypatch.delattr(CacheImpl, "_locator_classes")
-    stamp_sources(tmp_path)
+    name_by_sources(tmp_path)
 
 
-def test_the_stamp_of_every_kernel_names_all_sources():
-    found = digest(Path(kernels.__file__).parent)
+PAIR = """
+from typing import NamedTuple
+
+class Pair(NamedTuple):
+    x: float
+"""
+ADD = """
+from numba import njit
+from two_kernels.{place} import Pair
+
+@njit(cache=True)
+def add(pair):
+    return pair.x + 1
+
+def outer():
+    return add(Pair(1.0))
+
+outer.stats = add.stats
+"""
+
+
+def test_a_class_among_the_arguments_may_move(package, monkeypatch):
+    """numba reads the classes in an index before it compares stamps."""
+    for place in ("inner", "elsewhere"):
+        (package / "inner.py").write_text("")
+        (package / f"{place}.py").write_text(PAIR)
+        (package / "outer.py").write_text(ADD.format(place=place))
+        assert run(package, monkeypatch, stamped=True)[0] == 2.0
+
+
+def test_files_of_other_sources_are_removed(package, monkeypatch):
+    (package / "inner.py").write_text(INNER.format(inline=False, value=1))
+    run(package, monkeypatch, stamped=True)
+    old = {file for file in package.parent.rglob("*.nb?") if "outer" in file.name}
+    assert old
+    (package / "inner.py").write_text(INNER.format(inline=False, value=20))
+    run(package, monkeypatch, stamped=True)
+    assert not any(file.exists() for file in old)
+    assert [file for file in package.parent.rglob("*.nb?") if "outer" in file.name]
+
+
+def test_the_file_of_every_kernel_is_named_by_all_sources():
+    found = digest(Path(kernels.__file__).parent)[:16]
     for kernel in (random.uniform, sweep.settle_lanes, exploit.play):
-        assert kernel._cache._cache_file._source_stamp[1] == found
+        assert found in kernel._cache._cache_file._index_name

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from beliefbound.kernels.cache import stamp_sources
+from beliefbound.kernels.cache import name_by_sources
 
-stamp_sources(Path(__file__).parent)
+name_by_sources(Path(__file__).parent)
