@@ -130,7 +130,6 @@ def test_renewed_particles_bound_the_exact_value_from_above(kind, monkeypatch):
         sampler.relax(6, 2000)
         bound = sampler.upper_of(6, 3e-5)
         assert bound.value >= exact
-        assert bound.estimate >= exact - (bound.value - bound.estimate)
         found[least] = bound.estimate
     assert exact < found[0.6] < found[0.0]
 

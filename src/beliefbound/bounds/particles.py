@@ -41,8 +41,7 @@ _STAGES = 8  # with a horizon: stages a set may serve
 _SCENARIOS = 4  # of a chain of sets
 _NODES = 4000  # histories a scenario may expand
 _TAIL = 0.05  # scenarios end where this share of the value is left
-_BYTES = 1 << 28
-_FEW = 512  # models solved at once for the expectation of `V*`
+_BYTES = 1 << 28  # for histories, for sets and for rows of one thread
 
 
 def bracket_sampled(
@@ -187,7 +186,7 @@ class Sampler:
     def _expect(self, seconds: float) -> None:
         """`E V*_μ` at the start, from many models."""
         until = time.perf_counter() + seconds
-        chains = self._chains.setdefault(_FEW, [Chain(self, _FEW) for _ in range(self.threads)])
+        chains = self._chains.setdefault(_PARTICLES, [Chain(self, _PARTICLES) for _ in range(self.threads)])
         while True:
             self.expectation += self._parallel(
                 lambda i, worker: chains[worker].solve_many(i, 20), len(self.expectation), self.threads

@@ -255,19 +255,23 @@ def improved(q, v, policy):
 
 
 @njit(**OPTIONS)
+def room(pairs, n_states, n):
+    """Arrays `p`, `system`, `v`, `q` and a policy for a few of `n` models at a time: all of it fits the first cache."""
+    size = min(n, _TOGETHER)
+    p, system = np.empty((pairs, n_states + 1, size)), np.empty((n_states, n_states + 1, size))
+    return p, system, np.empty((n_states, size)), np.empty((pairs, size)), np.empty((n_states, size), dtype=np.int64)
+
+
+@njit(**OPTIONS)
 def optimal(prior, draws, slots, left, policy, q):
     """Optimal `q[i,pair,m]` of every model with `left − i` decisions to go; for ever where there is no horizon, and
     then `q` has one stage and `policy[s,m]`, where the search starts, is left optimal.
 
-    A few models at a time, so that all of it stays in the first cache. Exact up to rounding: policy iteration for ever,
-    else backwards induction.
+    Exact up to rounding: policy iteration for ever, else backwards induction.
     """
     n_states, n = policy.shape
-    size = min(n, _TOGETHER)
-    p = np.empty((slots.size, n_states + 1, size))
-    system = np.empty((n_states, n_states + 1, size))
-    v, own = np.empty((n_states, size)), np.empty((n_states, size), dtype=np.int64)
-    here = np.empty((slots.size, size))
+    p, system, v, here, own = room(slots.size, n_states, n)
+    size = p.shape[2]
     for batch in range((n + size - 1) // size):
         first = min(batch * size, n - size)
         gather(draws, slots, first, p)
@@ -294,11 +298,8 @@ def optimal(prior, draws, slots, left, policy, q):
 def values_of(prior, draws, slots, left, actions, v):
     """The value `v[s,m]` of a stationary policy `actions[s]` on every model for `left` decisions, or for ever."""
     n_states, n = v.shape
-    size = min(n, _TOGETHER)
-    p = np.empty((slots.size, n_states + 1, size))
-    system = np.empty((n_states, n_states + 1, size))
-    here, policy = np.empty((n_states, size)), np.empty((n_states, size), dtype=np.int64)
-    q = np.empty((slots.size, size))
+    p, system, here, q, policy = room(slots.size, n_states, n)
+    size = p.shape[2]
     for s in range(n_states):
         policy[s] = actions[s]
     for batch in range((n + size - 1) // size):

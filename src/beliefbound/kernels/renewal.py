@@ -1,18 +1,18 @@
 """Information relaxation under a Dirichlet belief, on particles that are renewed as they are used up.
 
-A finite set of particles is learnt sooner than the belief it was drawn from, so `E[V* of the set] > V*`, and the excess
-falls only like the logarithm of their number. Here a set serves for a few observations; then fresh particles of the
-exact posterior take its place. With `b` the weights of the old particles at a history `h` where they are renewed,
+A finite set of particles is learnt sooner than the belief it was drawn from, so `E[V* of the set] > V*`, and the
+excess falls slowly with their number. Here a set serves for a few observations; then fresh particles of the exact
+posterior take its place. With `b` the weights of the old particles at a history `h` where they are renewed,
 
     Q⁻_a = Σ_m b_m Q*_m(s,a) over the old ones,    Q⁺_a = mean of Q*_m(s,a) over the fresh ones,
 
 the *composite problem* goes on with the fresh particles after action `a` at `h`, and pays `Q⁻_a − Q⁺_a` in addition.
 
-*Its optimal value is at least `V*` in expectation.* Whether `h` is a place of renewal depends on its counts alone, so
-for a fixed policy everything is linear in the old set as an (unnormalised) measure: in expectation over it, the
-history has its true probability, and `Pr(h) Q⁻_a` and `Pr(h) Q⁺_a` cancel, the fresh set being independent of the old
-one. By induction over renewals every policy that sees the history only has its true value, and the best one chosen
-with the sets known has at least that.
+*Its optimal value is at least `V*` in expectation.* Whether `h` is a place of renewal depends on the history, never on
+the particles, so for a fixed policy everything is linear in the old set as an (unnormalised) measure: in expectation
+over it, the history has its true probability, and `Pr(h) Q⁻_a` and `Pr(h) Q⁺_a` cancel, the fresh set being
+independent of the old one. By induction over renewals every policy that sees the history only has its true value,
+and the best one chosen with the sets known has at least that.
 
 *The information relaxation of the composite problem is a shortest path*, as in `kernels.relaxation`, with `W` = QMDP of
 the particles in use (at a renewal, of the old ones). All losses are non-negative, for certain: at a renewal
@@ -60,10 +60,7 @@ SET = np.dtype([("start", np.int64), ("generation", np.int64)])  # the node wher
 
 
 class Search(NamedTuple):
-    """Histories met by a search, the particle sets they live on, and scratch.
-
-    Nodes and sets are records, which compile in half the time that an array for each field takes.
-    """
+    """Histories met by a search, the particle sets they live on, and scratch."""
 
     size: np.ndarray  # int64 [nodes, sets, queue, nodes expanded in this scenario, node that waits for particles]
     node: np.ndarray  # NODE [n]

@@ -63,7 +63,7 @@ class Figure1:
             axes.set_xlabel(r"uncertain  $\Leftarrow$  belief  $\Rightarrow$  certain")
             axes.set_ylabel("expected utility, mean over states")
             axes.set_xlim(0, 1)
-            axes.legend(loc="lower right")
+            axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)  # no curve leaves room below
             return [table, *save(drawn, folder / "figure1")]
 
 
