@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,16 @@ def test_import_loads_no_heavy_library(code):
     probe = f"{code}; import sys; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_every_kernel_says_whether_its_sums_may_be_reordered():
+    """A kernel that does not inherits its caller's answer, and its last bits depend on who was compiled first."""
+    count = 0
+    for path in (path for path in MODULES if "kernels" in path.parts):
+        module = import_module(".".join(("beliefbound", *path.relative_to(SOURCE).with_suffix("").parts)))
+        for name, thing in vars(module).items():
+            if hasattr(thing, "targetoptions") and thing.py_func.__module__ == module.__name__:
+                count += 1
+                inlined = thing.targetoptions.get("inline") == "always"  # compiled as part of its caller
+                assert inlined or "fastmath" in thing.targetoptions, f"{module.__name__}.{name}"
+    assert count > 100

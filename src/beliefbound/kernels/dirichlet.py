@@ -16,6 +16,7 @@ import math
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.random import (
     boosted,
     draw_beta,
@@ -27,8 +28,8 @@ from beliefbound.kernels.random import (
     save,
 )
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
-inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+kernel = njit(**EXACT)
+inlined = njit(**EXACT_INLINE)
 
 LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # log 2 in two doubles
 TAYLOR = tuple(1.0 / math.factorial(j) for j in range(14))

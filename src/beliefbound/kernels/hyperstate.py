@@ -10,11 +10,12 @@ the particles are.
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.posterior import OPTIONS, chances, dot
+from beliefbound.kernels.options import FAST
+from beliefbound.kernels.posterior import chances, dot
 from beliefbound.kernels.random import inverse_cdf
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def look(prior, draws, slots, q, pool, values, s, mix, weights, likely, guide):
     """`(action, gap)` in state `s`: the action that maximises `(1 − mix) · lower + mix · upper` one step ahead (ties:
     lowest), and how far the best policy of the pool is from QMDP.
@@ -59,7 +60,7 @@ def look(prior, draws, slots, q, pool, values, s, mix, weights, likely, guide):
     return chosen, top - held.max()
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def step(prior, counts, s, a, guide, u):
     """`(column, value)`: the outcome at quantile `u` of the exact predictive after `counts[pair,column]`, which are
     advanced, and the expected reward plus `γ (E[guide] − guide[column])`."""

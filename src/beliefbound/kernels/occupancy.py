@@ -16,6 +16,7 @@ that a model's transitions stay in cache for the whole horizon.
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.options import EXACT, FAST
 from beliefbound.kernels.simd import (
     carry_lanes_1,
     carry_lanes_8,
@@ -24,12 +25,12 @@ from beliefbound.kernels.simd import (
     carry_rows_8,
     carry_rows_48,
 )
-from beliefbound.kernels.sweep import _EXACT, _OPTIONS, backup_lanes, best_action, take_lanes
+from beliefbound.kernels.sweep import backup_lanes, best_action, take_lanes
 
 NEGLIGIBLE = 1e-200
 
 
-@njit(**_EXACT)
+@njit(**EXACT)
 def forward_lanes(p, w, actions, first, b, mass):
     """Occupancies `b[k,s,m]` of stages after `first` from `p[s,a,t,m]` and `actions[k,s]`; `mass[k,s]` follows.
 
@@ -56,7 +57,7 @@ def forward_lanes(p, w, actions, first, b, mass):
                     b[following, s, m] = w[m]
 
 
-@njit(inline="always", **_EXACT)
+@njit(inline="always", **EXACT)
 def _improve_lanes(p, r, available, discount, v, q, mixed, b, mass, rounding, actions, k, out):
     """Stage `k`: `out[s,m]` from `v[t,m]`, `actions[k,s]` in place; true if any changed. `q`, `mixed`: scratch.
 
@@ -74,7 +75,7 @@ def _improve_lanes(p, r, available, discount, v, q, mixed, b, mass, rounding, ac
     return changed
 
 
-@njit(**_EXACT)
+@njit(**EXACT)
 def sweep_lanes(p, r, w, available, discount, rounding, p0, first, b, mass, actions, v):
     """Forward from stage `first`, then improve every stage backwards: `actions[k,s]` in place, `v[s,m]` written.
 
@@ -97,7 +98,7 @@ def sweep_lanes(p, r, w, available, discount, rounding, p0, first, b, mass, acti
     return changed, rho
 
 
-@njit(**_EXACT)
+@njit(**EXACT)
 def forward_rows(p, actions, first, b):
     """Occupancies `b[k,m,s]` after stage `first`, from `p[m,s,a,t]` and `actions[k,s]`; model by model."""
     n_models, n_states = p.shape[:2]
@@ -116,7 +117,7 @@ def forward_rows(p, actions, first, b):
                     t += 8
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def forward_csr(indptr, indices, data, n_actions, actions, first, b):
     """Occupancies `b[k,m,s]` after stage `first`, from compressed rows over `(m,s,a)`."""
     horizon, n_models, n_states = b.shape
@@ -133,7 +134,7 @@ def forward_csr(indptr, indices, data, n_actions, actions, first, b):
                     following[indices[i]] += here * data[i]
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def improve_stage(q, w, available, b, rounding, mixed, mass, actions, v):
     """The improvement of one stage from `q[m,s,a]` and `b[m,s]`: `actions[s]` in place, `v[m,s]` follows.
 
@@ -167,7 +168,7 @@ def improve_stage(q, w, available, b, rounding, mixed, mass, actions, v):
     return changed
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def own_actions(q, available, actions, v):
     """Each model on its own: `actions[m,s] = argmax_a q[m,s,a]` (ties: lowest), `v[m,s]` the maximum."""
     n_models, n_states, n_actions = q.shape

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from beliefbound.kernels.options import EXACT_INLINE
+
 
 class Outcomes(NamedTuple):
     """An environment as compiled code sees it: read-only, C-contiguous arrays.
@@ -32,7 +34,7 @@ class Outcomes(NamedTuple):
     start: npt.NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**EXACT_INLINE)
 def step(outcomes, s, a, u):
     """`(reward, next_state)` of action `a` in state `s` at the uniform `u` in [0, 1)."""
     o = 0
@@ -41,7 +43,7 @@ def step(outcomes, s, a, u):
     return outcomes.reward[s, a, o], outcomes.next_state[s, a, o]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**EXACT_INLINE)
 def begin(outcomes, u):
     """The start state at the uniform `u` in [0, 1)."""
     s = 0

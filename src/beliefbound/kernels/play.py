@@ -9,19 +9,20 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.borrow import borrowed
+from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.random import seed_stream, uniform
 
 ENVIRONMENT, AGENT = 1, 2
 
 
-@njit(cache=True, nogil=True)
+@njit(**EXACT)
 def environment_stream(seed, run):
     """The stream of the environment's luck in a run."""
     return seed_stream(np.array([seed, ENVIRONMENT, run], np.uint64))
 
 
-@njit(cache=True, nogil=True)
+@njit(**EXACT)
 def agent_stream(seed, cell, run):
     """The stream of an agent's own draws in a run."""
     return seed_stream(np.array([seed, AGENT, cell, run], np.uint64))

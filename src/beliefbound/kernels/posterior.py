@@ -16,9 +16,8 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.dirichlet import beta_lanes, draw_rows
+from beliefbound.kernels.options import FAST
 from beliefbound.kernels.random import seed_stream
-
-OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 
 _MOST_POLICIES = 1000
 _TOGETHER = 128  # models solved side by side
@@ -61,14 +60,14 @@ def new_rows(prior: Prior, rows: int, n: int) -> Rows:
     )
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def clear(rows):
     """Forget all rows."""
     rows.size[0] = 0
     rows.table[:] = -1
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def row_of(prior, rows, generation, pair, counts):
     """The draws of a pair after `counts[column]`: their index, −1 when there is no room."""
     words = np.empty(prior.address.size + 2 + counts.size, dtype=np.uint64)
@@ -95,7 +94,7 @@ def row_of(prior, rows, generation, pair, counts):
     return row
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def draw_row(prior, pair, counts, stream, out):
     """Draws `out[t + 1,m]` from the posterior of one pair: transitions, then the expected reward."""
     n_next, n = prior.alpha.shape[1], out.shape[1]
@@ -111,7 +110,7 @@ def draw_row(prior, pair, counts, stream, out):
         out[n_next] = prior.known[pair]
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def particles_at(prior, rows, generation, counts, slots):
     """Rows `slots[pair]` of the particles after `counts[pair,column]`; false when there is no room."""
     for pair in range(slots.size):
@@ -121,7 +120,7 @@ def particles_at(prior, rows, generation, counts, slots):
     return True
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def chances(prior, draws, slots, weights, pair, column, out):
     """`out[m] = weights[m] · Pr_m(column | pair)`; returns the sum."""
     n_next = prior.alpha.shape[1]
@@ -142,7 +141,7 @@ def chances(prior, draws, slots, weights, pair, column, out):
     return total
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def dot(x, y):
     """`Σ_m x[m] y[m]`."""
     total = 0.0
@@ -151,7 +150,7 @@ def dot(x, y):
     return total
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def gather(draws, slots, first, p):
     """`p[pair,t + 1,i]`: rows of models `first, first + 1, …`, side by side."""
     for pair in range(slots.size):
@@ -161,7 +160,7 @@ def gather(draws, slots, first, p):
                 out[i] = source[first + i]
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def back_up(discount, p, v, q):
     """`q[pair,m] = r + γ Σ_t P v[t,m]`."""
     n_next = v.shape[0]
@@ -176,14 +175,14 @@ def back_up(discount, p, v, q):
             out[m] = reward[m] + discount * out[m]
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def choose(chosen, a, value, out):
     """`out[m] = value[m]` where `chosen[m] == a`."""
     for m in range(out.size):
         out[m] = value[m] if chosen[m] == a else out[m]
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def value_of(discount, p, policy, v, system):
     """The value `v[s,m]` for ever of `policy[s,m]`: elimination in `I − γP`, which needs no pivots.
 
@@ -224,7 +223,7 @@ def value_of(discount, p, policy, v, system):
                 out[m] -= factor[m] * later[m]
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def best_of(q, v):
     """`v[s,m] = max_a q[s·A + a,m]`."""
     n_actions = q.shape[0] // v.shape[0]
@@ -237,7 +236,7 @@ def best_of(q, v):
                 out[m] = max(out[m], other[m])
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def improved(q, v, policy):
     """Whether `policy[s,m]`, of value `v[s,m]`, was not greedy for `q[s·A + a,m]`. It is afterwards; `v` has grown."""
     n_actions = q.shape[0] // policy.shape[0]
@@ -254,7 +253,7 @@ def improved(q, v, policy):
     return changes > 0
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def room(pairs, n_states, n):
     """Arrays `p`, `system`, `v`, `q` and a policy for a few of `n` models at a time: all of it fits the first cache."""
     size = min(n, _TOGETHER)
@@ -262,7 +261,7 @@ def room(pairs, n_states, n):
     return p, system, np.empty((n_states, size)), np.empty((pairs, size)), np.empty((n_states, size), dtype=np.int64)
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def optimal(prior, draws, slots, left, policy, q):
     """Optimal `q[i,pair,m]` of every model with `left − i` decisions to go; for ever where there is no horizon, and
     then `q` has one stage and `policy[s,m]`, where the search starts, is left optimal.
@@ -294,7 +293,7 @@ def optimal(prior, draws, slots, left, policy, q):
                 q[left - decisions, :, first : first + size] = here
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def values_of(prior, draws, slots, left, actions, v):
     """The value `v[s,m]` of a stationary policy `actions[s]` on every model for `left` decisions, or for ever."""
     n_states, n = v.shape
@@ -316,7 +315,7 @@ def values_of(prior, draws, slots, left, actions, v):
         v[:, first : first + size] = here
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def expected_rows(prior, counts, mean):
     """The posterior mean of all rows as one model, `mean[pair,t + 1,0]`."""
     n_next = prior.alpha.shape[1]

@@ -17,8 +17,10 @@ import math
 import numpy as np
 from numba import njit
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
-inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
+
+kernel = njit(**EXACT)
+inlined = njit(**EXACT_INLINE)
 
 # ------------------------------------------------------------------------------------------- bits and streams
 

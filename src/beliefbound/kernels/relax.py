@@ -10,10 +10,10 @@ as every state that is met is fixed the occupancies are known, and at the next s
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.sweep import _OPTIONS
+from beliefbound.kernels.options import FAST
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def solve_fixed(p, r, available, discount, fixed, last, m, v, q):
     """Backward induction of model `m` over the stages `last … 0`, from `v[last+1,m]`."""
     n_states, n_actions = r.shape[1:]
@@ -35,7 +35,7 @@ def solve_fixed(p, r, available, discount, fixed, last, m, v, q):
             v[k, m, s] = best if fixed[k, s] < 0 else q[k, m, s, fixed[k, s]]
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def frontier(p, r, w, available, discount, p0, fixed, last, solved, q, new_q, b, next_b):
     """The bound of a node: exact rewards up to the frontier, then one action for all models there, then each its own.
 
@@ -82,7 +82,7 @@ def frontier(p, r, w, available, discount, p0, fixed, last, solved, q, new_q, b,
     return gained
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def open_node(p, r, w, available, discount, p0, fixed, v, q, d, loss, rule, solved, b, next_b):
     """Solve every model under `fixed`; find a common policy and the place where the models disagree most.
 
@@ -138,7 +138,7 @@ def open_node(p, r, w, available, discount, p0, fixed, v, q, d, loss, rule, solv
     return bound, stage, state
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def bound_child(
     p, r, w, available, discount, p0, fixed, stage, state, action, v, q, child_v, child_q, solved, b, next_b
 ):
@@ -163,7 +163,7 @@ def bound_child(
     return bound
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def value_of(p, r, w, discount, p0, actions, current, other):
     """`Σ_m w_m p0·V_m` of a time-indexed policy `actions[k,s]`; `current[s]`, `other[s]`: scratch."""
     n_models, n_states = r.shape[:2]

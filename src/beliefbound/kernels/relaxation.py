@@ -22,13 +22,11 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.graph import make_child, restore
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.random import inverse_cdf, seed_stream, uniform
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
-_INLINE = {**_OPTIONS, "forceinline": True}
 
-
-@njit(**_INLINE)
+@njit(**EXACT_INLINE)
 def push(keys, items, size, key, item):
     """Add an item to a binary heap, least key first; on equal keys the newer one first."""
     i = size
@@ -44,7 +42,7 @@ def push(keys, items, size, key, item):
     return size + 1
 
 
-@njit(**_INLINE)
+@njit(**EXACT_INLINE)
 def pop(keys, items, size):
     """Remove the least element: `(new size, key, item)`."""
     key, item = keys[0], items[0]
@@ -67,7 +65,7 @@ def pop(keys, items, size):
     return size, key, item
 
 
-@njit(**_INLINE)
+@njit(**EXACT_INLINE)
 def outcome(problem, graph, node, a, u):
     """The outcome row of an action at quantile `u` of the predictive distribution."""
     s = graph.state[node]
@@ -76,21 +74,21 @@ def outcome(problem, graph, node, a, u):
     return i + inverse_cdf(graph.prob[node, i:j], u)
 
 
-@njit(**_INLINE)
+@njit(**EXACT_INLINE)
 def is_leaf(graph, node, powers, tolerance):
     """Whether a scenario ends at this node; `powers[k] = γ^k` up to the depth."""
     stage = graph.stage[node]
     return stage >= powers.size - 1 or powers[stage] * (graph.upper[node] - graph.lower[node]) <= tolerance
 
 
-@njit(**_OPTIONS)
+@njit(**EXACT)
 def goes_on(graph, node, cost, powers, tolerance, stop):
     """Whether the policy still acts by `graph.action` at this node, having lost `cost`; if not, it settles for the
     node's lower value."""
     return cost <= stop and not is_leaf(graph, node, powers, tolerance)
 
 
-@njit(**_INLINE)
+@njit(**EXACT_INLINE)
 def cheapest(problem, graph, root, u, powers, tolerance, max_nodes, clip, stamp, keys, items):
     """Least cost over all action sequences, or a lower bound on it after `max_nodes` nodes: `(cost, nodes)`."""
     if is_leaf(graph, root, powers, tolerance):
@@ -120,7 +118,7 @@ def cheapest(problem, graph, root, u, powers, tolerance, max_nodes, clip, stamp,
             return cost, n_expanded
 
 
-@njit(**_INLINE)
+@njit(**EXACT_INLINE)
 def follow(problem, graph, root, u, powers, tolerance, stop):
     """`(cost, node)` of the policy in the same scenario, including the leaf's gap. Past a cost of `stop` it settles for
     what is proven at the node reached, so no cost exceeds `stop` plus one loss and one gap. The node is −1 when the
@@ -141,7 +139,7 @@ def follow(problem, graph, root, u, powers, tolerance, stop):
     return cost + powers[graph.stage[node]] * max(0.0, graph.upper[node] - graph.lower[node]), node
 
 
-@njit(**_OPTIONS)
+@njit(**EXACT)
 def scenario_uniforms(address, scenario, u):
     """The uniforms of a scenario: `u[0]` chooses the start state, the rest the outcomes. A function of the address."""
     words = np.empty(address.size + 1, dtype=np.uint64)
@@ -152,7 +150,7 @@ def scenario_uniforms(address, scenario, u):
         u[k] = uniform(stream)
 
 
-@njit(**_OPTIONS)
+@njit(**EXACT)
 def run_block(problem, graph, start, roots, address, first, depth, tolerance, max_nodes, clip, stop, costs, n_nodes):
     """Scenarios `first, first + 1, …`: `costs[i] = (from above, from below)`, measured from the root's upper value.
 

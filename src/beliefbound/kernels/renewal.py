@@ -36,7 +36,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.posterior import OPTIONS, Prior, chances, dot
+from beliefbound.kernels.options import FAST
+from beliefbound.kernels.posterior import Prior, chances, dot
 from beliefbound.kernels.random import inverse_cdf, mix, seed_stream
 from beliefbound.kernels.relaxation import pop, push
 
@@ -110,7 +111,7 @@ def new_search(prior: Prior, nodes: int, sets: int, stages: int, n: int, max_nod
     )
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def count(search, x, stop):
     """Counts of what was seen between node `stop` (−1: a root) and node `x`, to `search.counts`."""
     columns, n_actions = search.counts.shape[1], search.loss.shape[1]
@@ -121,7 +122,7 @@ def count(search, x, stop):
         x = parent
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def moment_ratio(before, total, since, since_total):
     """`log (E L p)² / E (L p)² − log (E L)² / E L²` for a component p of a Dirichlet row: parameters `before` of
     `total` at the last renewal, `since` of `since_total` counted after it."""
@@ -131,7 +132,7 @@ def moment_ratio(before, total, since, since_total):
     return np.log(first * first * both * (both + 1.0) / (twice * (twice + 1.0)))
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def fading(prior, search, x, pair, column):
     """By how much an outcome at node `x` changes the logarithm of the effective number of particles."""
     columns, n_next = search.counts.shape[1], prior.alpha.shape[1]
@@ -158,7 +159,7 @@ def fading(prior, search, x, pair, column):
     return change
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def expand(prior, search, draws, x, renewed):
     """Probabilities and values of every outcome of node `x`, and its losses: measured from `W`, or, where particles
     have just been renewed, from the fresh ones' own `Q⁺_a`, after what the old ones say of the action."""
@@ -194,7 +195,7 @@ def expand(prior, search, draws, x, renewed):
             search.loss[x, a] = max(0.0, search.node[x].upper - gain)
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def find(search, key, state, stage):
     """`(node or −1, slot of the table)`."""
     mask = np.uint64(search.table.size - 1)
@@ -208,7 +209,7 @@ def find(search, key, state, stage):
         slot = (slot + np.uint64(1)) & mask
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def begin(prior, search, draws, states):
     """Forget everything but the first particles, set 0; node `i` is the start in `states[i]`."""
     search.size[:] = 0
@@ -229,7 +230,7 @@ def begin(prior, search, draws, states):
         expand(prior, search, draws, i, False)
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def child_of(prior, search, draws, parent, row, most_sets, least):
     """`(node after an outcome, what it needs)`, found or built; −1 when there is no room.
 
@@ -279,7 +280,7 @@ def child_of(prior, search, draws, parent, row, most_sets, least):
     return x, DONE
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def renewed(prior, search, draws, x):
     """Node `x` with the particles that have been drawn for it: the newest set."""
     search.node[x].set = search.size[1] - 1
@@ -289,7 +290,7 @@ def renewed(prior, search, draws, x):
     expand(prior, search, draws, x, True)
 
 
-@njit(**OPTIONS)
+@njit(**FAST)
 def cheapest(prior, search, draws, x, u, max_nodes, most_sets, least, stamp):
     """Least cost over all action sequences under the uniforms `u[stage]`, or a lower bound on it: `(cost, DONE)`. Or
     `(cost so far, RENEW)`: node `size[4]` waits for particles, and the search goes on when called again with it."""

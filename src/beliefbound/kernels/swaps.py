@@ -12,10 +12,10 @@ gains `Σ_m w_m (p0·N_m e_s) δ_m / κ_m`. A round costs `2·M·S²·A` multipl
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.sweep import _OPTIONS
+from beliefbound.kernels.options import FAST
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def gains_rows(p, r, w, available, discount, p0, n, v, gain):
     """`gain[s,a]` for every swap, from `p[m,s,a,t]`; the current actions gain 0 up to rounding."""
     n_models, n_states, n_actions = r.shape
@@ -42,7 +42,7 @@ def gains_rows(p, r, w, available, discount, p0, n, v, gain):
                 gain[s, a] += w[m] * visits * (r[m, s, a] + discount * ahead - vm[s]) / kappa
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def gains_csr(indptr, indices, data, r, w, available, discount, p0, n, v, gain):
     """`gain[s,a]` for every swap, from compressed rows over `(m,s,a)`."""
     n_models, n_states, n_actions = r.shape
@@ -69,7 +69,7 @@ def gains_csr(indptr, indices, data, r, w, available, discount, p0, n, v, gain):
                 gain[s, a] += w[m] * visits * (r[m, s, a] + discount * ahead - vm[s]) / kappa
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def swap(rows, rewards, discount, s, n, v):
     """Switch state `s` to the action with next-state rows `rows[m,t]` and `rewards[m]`: `n` and `v` in place.
 

@@ -17,13 +17,11 @@ Cost of a stage: `M·S·A·S` multiply-adds (`nnz` for csr). Nothing is allocate
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.options import EXACT, FAST
 from beliefbound.kernels.simd import backup_1, backup_4, backup_8, backup_16, copy_8
 
-_EXACT = {"cache": True, "nogil": True, "fastmath": False}  # said outright: a callee inherits its caller's fastmath
-_OPTIONS = {"cache": True, "nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
 
-
-@njit(inline="always", **_EXACT)
+@njit(inline="always", **EXACT)
 def backup_lanes(p, r, w, w_step, discount, v, q, mixed):
     """`q[s,a,m]` from `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]`, and `mixed[s,a] = Σ_m w_s[m] q[s,a,m]`, on explicit vectors.
 
@@ -48,7 +46,7 @@ def backup_lanes(p, r, w, w_step, discount, v, q, mixed):
         m += 1
 
 
-@njit(inline="always", **_EXACT)
+@njit(inline="always", **EXACT)
 def best_action(values, available, s):
     """`(a, values[s,a])` of the best action available in a state (ties: lowest)."""
     chosen, best = -1, -np.inf
@@ -58,7 +56,7 @@ def best_action(values, available, s):
     return chosen, best
 
 
-@njit(inline="always", **_EXACT)
+@njit(inline="always", **EXACT)
 def take_lanes(q, s, a, out):
     """`out[s,m] = q[s,a,m]`."""
     n_actions, n = q.shape[1:]
@@ -72,7 +70,7 @@ def take_lanes(q, s, a, out):
         m += 1
 
 
-@njit(**_EXACT)
+@njit(**EXACT)
 def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
     """One fused stage. `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]` in; `out[s,m]`, `vbar[s]`, `actions[s]` written.
 
@@ -90,7 +88,7 @@ def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
     return change
 
 
-@njit(**_EXACT)
+@njit(**EXACT)
 def settle_lanes(p, r, w, available, discount, even, odd, side, q, mixed, vbar, actions, sweeps, tolerance):
     """At most `sweeps` stages, stopping after one that changes `vbar` by less than `tolerance` in sum.
 
@@ -105,7 +103,7 @@ def settle_lanes(p, r, w, available, discount, even, odd, side, q, mixed, vbar, 
     return sweeps
 
 
-@njit(**_EXACT)
+@njit(**EXACT)
 def induct_lanes(p, r, w, available, discount, v, actions):
     """`len(actions)` stages backwards; `v[s,m]` holds the terminal values and receives the first stage's."""
     n_states, n_actions, _, n_models = p.shape
@@ -122,7 +120,7 @@ def induct_lanes(p, r, w, available, discount, v, actions):
         v[:] = current
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def backup_rows(p, r, discount, v, q):
     """`q[(m,s,a)]` from `p[(m,s,a),t]`, `r[(m,s,a)]`, `v[m,t]`: one core reads every probability once, in order."""
     n_next = p.shape[1]
@@ -136,7 +134,7 @@ def backup_rows(p, r, discount, v, q):
         q[i] = r[i] + discount * total
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def backup_csr(indptr, indices, data, r, discount, v, q):
     """`q[(m,s,a)]` from compressed rows over `(m,s,a)`."""
     per_model = r.shape[0] // v.shape[0]
@@ -148,7 +146,7 @@ def backup_csr(indptr, indices, data, r, discount, v, q):
         q[i] = r[i] + discount * total
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def greedy(q, w, available, actions, v):
     """`actions[s] = argmax_a Σ_m w[m] q[m,s,a]` over available actions, ties to the lowest; `v[m,s]` follows."""
     n_models, n_states, n_actions = q.shape
@@ -166,7 +164,7 @@ def greedy(q, w, available, actions, v):
             v[m, s] = q[m, s, actions[s]]
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def best_values(q, available, v):
     """`v[m,s] = max_a q[m,s,a]` for each model on its own, over available actions."""
     n_models, n_states, n_actions = q.shape
@@ -179,7 +177,7 @@ def best_values(q, available, v):
             v[m, s] = best
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def follow(q, probabilities, v):
     """`v[m,s] = Σ_a π(a|s) q[m,s,a]` for one stage of a policy `probabilities[s,a]`."""
     n_models, n_states, n_actions = q.shape

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.play import play_runs
 from beliefbound.kernels.random import below, load, save
 
@@ -21,13 +22,13 @@ class State(NamedTuple):
     counts: npt.NDArray[np.int64]  # [s]: how many there are
 
 
-@njit(cache=True, nogil=True)
+@njit(**EXACT)
 def reset(state, stream):
     """Take a stream."""
     save(state.stream, load(stream))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**EXACT_INLINE)
 def act(state, s):
     """One of the actions of `s`."""
     if state.counts[s] == 1:
@@ -35,12 +36,12 @@ def act(state, s):
     return state.offered[s, below(state.stream, state.counts[s])]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**EXACT_INLINE)
 def observe(state, s, a, r, t):
     """Nothing to learn."""
 
 
-@njit(cache=True, nogil=True)
+@njit(**EXACT)
 def play(state, outcomes, terminal, address, discount, skipped, every, results):
     """`play_runs` of this agent."""
     play_runs(reset, act, observe, state, outcomes, terminal, address, discount, skipped, every, results)

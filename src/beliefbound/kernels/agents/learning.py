@@ -6,10 +6,11 @@ Functions of an agent's `State`, which names its arrays alike: `alpha[s,a,t]` ar
 
 from numba import njit
 
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.sweep import settle_lanes
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**EXACT_INLINE)
 def forget(state):
     """The belief back to the prior, the values back to zero."""
     state.alpha.fill(state.concentration)
@@ -20,7 +21,7 @@ def forget(state):
     state.vbar.fill(0.0)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**EXACT_INLINE)
 def learn(state, s, a, r, t):
     """Condition the belief on one transition."""
     x = (r - state.low) / state.width
@@ -29,7 +30,7 @@ def learn(state, s, a, r, t):
     state.failures[s, a] += 1.0 - x
 
 
-@njit(cache=True, nogil=True)
+@njit(**EXACT)
 def visits(state, s, a):
     """`Σ_t alpha[s,a,t]`: `alpha[s,a]` over this is the expected row of transitions."""
     total = 0.0
@@ -38,13 +39,13 @@ def visits(state, s, a):
     return total
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**EXACT_INLINE)
 def expected_reward(state, s, a):
     """Of the scaled reward."""
     return state.successes[s, a] / (state.successes[s, a] + state.failures[s, a])
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**EXACT_INLINE)
 def settle(state, side, tolerance):
     """`settle_lanes` on the models of the state; how many sweeps were made."""
     return settle_lanes(

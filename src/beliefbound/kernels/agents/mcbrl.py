@@ -13,6 +13,7 @@ from numba import njit
 
 from beliefbound.kernels.agents.learning import expected_reward, forget, learn, settle, visits
 from beliefbound.kernels.dirichlet import beta_lanes, dirichlet_lanes
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.play import play_runs
 from beliefbound.kernels.random import load, save
 
@@ -58,7 +59,7 @@ class State(NamedTuple):
     warm: bool
 
 
-@njit(cache=True, nogil=True)
+@njit(**EXACT)
 def reset(state, stream):
     """Back to the prior."""
     save(state.stream, load(stream))
@@ -67,7 +68,7 @@ def reset(state, stream):
     state.clock[DUE] = 1
 
 
-@njit(cache=True, nogil=True)
+@njit(**EXACT)
 def plan(state):
     """Draw new models and set the date of the next plan."""
     dirichlet_lanes(state.stream, state.alpha, state.p)
@@ -97,7 +98,7 @@ def plan(state):
     clock[PLANS] += 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**EXACT_INLINE)
 def act(state, s):
     """Plan if it is due, sweep, and choose."""
     clock = state.clock
@@ -110,7 +111,7 @@ def act(state, s):
     return state.actions[s]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**EXACT_INLINE)
 def observe(state, s, a, r, t):
     """Condition the belief on one transition; under POSTERIOR, see whether it has moved enough."""
     learn(state, s, a, r, t)
@@ -123,7 +124,7 @@ def observe(state, s, a, r, t):
             state.clock[DUE] = state.clock[STEP] + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(**EXACT)
 def play(state, outcomes, terminal, address, discount, skipped, every, results):
     """`play_runs` of this agent."""
     play_runs(reset, act, observe, state, outcomes, terminal, address, discount, skipped, every, results)

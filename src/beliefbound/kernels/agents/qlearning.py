@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.play import play_runs
 from beliefbound.kernels.random import load, save, uniform
 
@@ -36,7 +37,7 @@ class State(NamedTuple):
     discount: float
 
 
-@njit(cache=True, nogil=True)
+@njit(**EXACT)
 def reset(state, stream):
     """Forget everything."""
     save(state.stream, load(stream))
@@ -45,7 +46,7 @@ def reset(state, stream):
     state.steps.fill(0)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**EXACT_INLINE)
 def greedy(state, s):
     """The best available action in `s`, ties to the lowest."""
     best = state.offered[s, 0]
@@ -56,7 +57,7 @@ def greedy(state, s):
     return best
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**EXACT_INLINE)
 def act(state, s):
     """Explore or exploit; one uniform decides both whether and where."""
     epsilon = state.epsilon / (1.0 + state.decay * state.steps[0])
@@ -68,7 +69,7 @@ def act(state, s):
     return greedy(state, s)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**EXACT_INLINE)
 def observe(state, s, a, r, t):
     """One update."""
     state.visits[s, a] += 1
@@ -76,7 +77,7 @@ def observe(state, s, a, r, t):
     state.q[s, a] += state.step / state.visits[s, a] ** state.power * (target - state.q[s, a])
 
 
-@njit(cache=True, nogil=True)
+@njit(**EXACT)
 def play(state, outcomes, terminal, address, discount, skipped, every, results):
     """`play_runs` of this agent."""
     play_runs(reset, act, observe, state, outcomes, terminal, address, discount, skipped, every, results)
