@@ -50,7 +50,7 @@ def main() -> None:
     belief = chain_belief(8, 30)
     # A graph of one belief: the penalty is QMDP, as the twin's. Posteriors are shared within a block of 64 scenarios.
     pool = [mmbi(belief, discount=DISCOUNT, horizon=HORIZON).policy]
-    certifier = Certifier(belief, discount=DISCOUNT, horizon=HORIZON, policies=pool, core_nodes=1)
+    certifier = Certifier(belief, discount=DISCOUNT, horizon=HORIZON, policies=pool, core_nodes=1, pairs=False)
     certifier.settle()
     certifier.depth, certifier.tolerance = DEPTH, -1.0
     address = np.array([1], dtype=np.uint64)

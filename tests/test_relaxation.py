@@ -10,6 +10,7 @@ from test_lookahead import ROUNDING, SIGNALS, random_belief
 import oracles
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.betting import mean_at_least, mean_at_most
+from beliefbound.bounds.pairs import read_pairs
 from beliefbound.bounds.relaxation import Certifier, relaxation
 from beliefbound.kernels.random import seed_stream, uniform
 from beliefbound.planning.mmbi import mmbi
@@ -24,13 +25,16 @@ def certifier(belief, **knobs):
     return made
 
 
-def plain_costs(belief, discount, horizon, scenario, address):
-    """One scenario written from the definitions: QMDP one step ahead at the root, QMDP elsewhere; cheapest sequence.
+def plain_costs(certifier, discount, horizon, scenario, address):
+    """One scenario written from the definitions: leaf values one step ahead at the root, leaf values elsewhere; the
+    cheapest sequence.
 
-    The root's upper value is its one-step look-ahead (a graph of one node), every other `W` is QMDP.
+    The root's upper value is its one-step look-ahead (a graph of one node), every other `W` is QMDP or, where the
+    certifier pairs models, read from its tables of pairs.
     """
+    belief, problem = certifier.belief, certifier.problem
     P, r = belief.models.dense(), belief.rewards
-    n_states, n_actions = r.shape[1:]
+    n_models, n_states, n_actions = r.shape
     q = np.zeros((horizon + 1, *r.shape))
     for k in range(horizon - 1, -1, -1):
         q[k] = r + discount * np.einsum("msat,mt->msa", P, q[k + 1].max(-1))
@@ -42,10 +46,13 @@ def plain_costs(belief, discount, horizon, scenario, address):
                 if (chance * P[:, s, a, t]).any():
                     yield joint, t
 
+    def leaf(b, s, k):
+        if (problem.partner == n_models).all():
+            return (b @ q[k, :, s]).max()
+        return read_pairs(problem._replace(pairs=problem.pairs[k:]), b)[s]
+
     def w(b, s, k, root=False):
-        if root:
-            return max(backed(b, s, a, k) for a in range(n_actions))
-        return (b @ q[k, :, s]).max()
+        return max(backed(b, s, a, k) for a in range(n_actions)) if root else leaf(b, s, k)
 
     def backed(b, s, a, k):
         return b @ r[:, s, a] + discount * sum(w(joint, t, k + 1) for joint, t in outcomes(b, s, a))
@@ -77,19 +84,21 @@ def oracle_rewards(belief, s, a):
     return [np.ones_like(means)]
 
 
+@pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize("signal", SIGNALS)
-def test_a_plain_twin_finds_the_same_cost_in_every_scenario(signal):
+def test_a_plain_twin_finds_the_same_cost_in_every_scenario(signal, pairs):
     belief, _ = random_belief(np.random.default_rng(4), signal, n_models=4)
-    made = certifier(belief, horizon=6)
+    made = certifier(belief, horizon=6, pairs=pairs)
     made.tolerance = -1.0  # no early leaves
     address = np.array([1, 2, 3], dtype=np.uint64)
     costs = made.sample(address, 0, 64, **FREE)
     for i in range(64):
-        assert costs.above[i] == pytest.approx(plain_costs(belief, 0.9, 6, i, address), abs=1e-9)
+        assert costs.above[i] == pytest.approx(plain_costs(made, 0.9, 6, i, address), abs=1e-9)
 
 
 def test_exact_bounds_are_never_wrong_and_intervals_no_more_often_than_stated():
-    """640 random problems with an exact answer, every kind of reward signal, large and tiny graphs, capped searches.
+    """640 random problems with an exact answer, every kind of reward signal, large and tiny graphs, capped searches,
+    leaves by pairs and by QMDP.
 
     False alarm rate of the binomial test: 1e-4 when intervals fail exactly as often as stated.
     """
@@ -99,12 +108,12 @@ def test_exact_bounds_are_never_wrong_and_intervals_no_more_often_than_stated():
         signal = SIGNALS[i % 4]
         belief, (P, r, w, p0) = random_belief(rng, signal, n_models=2 + i % 3)
         exact = oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 4, signal)
-        nodes, cap = (1, 12)[i % 2], (3, 1000)[i // 2 % 2]
-        made = certifier(belief, horizon=4, core_nodes=nodes, max_nodes=cap)
+        nodes, cap, pairs = (1, 12)[i % 2], (3, 1000)[i // 2 % 2], i // 4 % 2 == 0
+        made = certifier(belief, horizon=4, core_nodes=nodes, max_nodes=cap, pairs=pairs)
         assert made.lower - ROUNDING <= exact <= made.upper + ROUNDING
         found = relaxation(
-            belief, discount=0.9, horizon=4, nodes=nodes, max_nodes=cap, scenarios=128, confidence=1 - share, rng=rng,
-            threads=1,
+            belief, discount=0.9, horizon=4, nodes=nodes, max_nodes=cap, scenarios=128, pairs=pairs,
+            confidence=1 - share, rng=rng, threads=1,
         )  # fmt: skip
         count += 1
         wrong += not found.lower.value - ROUNDING <= exact <= found.upper.value + ROUNDING

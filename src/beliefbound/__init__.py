@@ -44,6 +44,7 @@ _HOME = {
     "e_max": "bounds.simple",
     "policy_gap": "bounds.simple",
     "qmdp": "bounds.simple",
+    "pair_bound": "bounds.pairs",
     "belief_distance": "bounds.distance",
     "truncation_stages": "planning.lemmas",
     "lemma2_models": "planning.lemmas",
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from beliefbound.bounds.information import value_of_information as value_of_information
     from beliefbound.bounds.lookahead import lookahead_lower as lookahead_lower
     from beliefbound.bounds.lookahead import lookahead_upper as lookahead_upper
+    from beliefbound.bounds.pairs import pair_bound as pair_bound
     from beliefbound.bounds.relaxation import relaxation as relaxation
     from beliefbound.bounds.simple import e_max as e_max
     from beliefbound.bounds.simple import lower_bound as lower_bound

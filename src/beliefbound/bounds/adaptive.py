@@ -3,7 +3,7 @@
 It plays what `kernels.relaxation.follow` simulates, action by action:
 
 1. *Look ahead.* At a belief it maximises `(1 − mix) · lower + mix · upper` one step ahead: over the graph's values
-   where the graph reaches, over the pool of policies and QMDP beyond. It explores: an outcome that tells models apart
+   where the graph reaches, over the leaf values beyond. It explores: an outcome that tells models apart
    raises both terms.
 2. *Settle.* At a leaf of the scenario, or once it has lost more than `stop`, it maximises the lower value alone, as
    long as beliefs lie in the graph: at each of them that earns at least the graph's lower value, for certain.

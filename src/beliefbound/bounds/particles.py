@@ -26,6 +26,7 @@ import scipy.stats as stats
 from beliefbound.beliefs import Belief, DirichletBelief
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.dirichlet import planned, prior_of, tail_correction
+from beliefbound.bounds.log import Log
 from beliefbound.bounds.replanning import Desk, ParticlePolicy
 from beliefbound.bounds.simple import lower_bound, start_of, upper_bound
 from beliefbound.kernels import renewal
@@ -51,9 +52,9 @@ def bracket_sampled(
     horizon: int | None,
     rng: np.random.Generator,
     threads: int | None,
-    log: Any,
+    log: Log,
 ) -> None:
-    """Fill `log` (see `bounds.bracket.Log`) with bounds on the value of a belief that is not finite."""
+    """Fill `log` with bounds on the value of a belief that is not finite."""
     error = 1.0 - log.confidence
     cheap = 1.0 - error / 20.0
     design = belief.sample(64, rng)
@@ -122,7 +123,7 @@ class Sampler:
         chains = self._chains.setdefault(n, [Chain(self, n) for _ in range(self.threads)])
         done += self._parallel(lambda i, worker: chains[worker].run(i), len(done), count)
 
-    def lower(self, seconds: float, alpha: float, log: Any) -> None:
+    def lower(self, seconds: float, alpha: float, log: Log) -> None:
         """Trajectories for about `seconds`, then the lower bound they give."""
         until = time.perf_counter() + seconds
         count = max(2, self.threads)
@@ -150,7 +151,7 @@ class Sampler:
             )
         )
 
-    def upper(self, n: int, seconds: float, alpha: float, log: Any) -> None:
+    def upper(self, n: int, seconds: float, alpha: float, log: Log) -> None:
         """Chains of sets of `n` particles for about `seconds`, then the upper bound they give."""
         until = time.perf_counter() + seconds
         self._expect(min(2.0, 0.15 * seconds))

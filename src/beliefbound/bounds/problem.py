@@ -13,6 +13,7 @@ backwards induction, one table a stage. Without: sweeps `V' = TV` from any `V`, 
 likeliest models.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -34,6 +35,9 @@ from beliefbound.validation import FloatArray, IntArray
 
 FOREVER = 1 << 60
 MAX_BYTES = 2 << 30
+LEAF = 2e-5  # a scenario ends where what is left to gain is this share of the value at the root
+_TABLE_BYTES = 1 << 28
+_MAX_STAGE = 1000
 _OWN_POLICIES = 16
 _SWEEPS = 2000
 _CADP_WORK = 10_000_000
@@ -60,12 +64,29 @@ def problem_of(
         reward=np.array(models.rewards),
         available=np.array(models.available),
         q=optimal_from_above(models, discount, horizon, stages),
+        partner=np.empty((0, models.n_models), dtype=np.int64),
+        cell=np.empty((0, models.n_models), dtype=np.int64),
+        pairs=np.empty((1, 0, 0, 1, 1, 1)),
         v=_pool_values(policies, models, discount, horizon, stages),
         keys=np.array([seed_stream(words[i : i + 1])[0] for i in range(len(words))], dtype=np.uint64),
         discount=float(discount),
         horizon=FOREVER if horizon is None else horizon,
         mix=float(mix),
     )
+
+
+def search_depth(belief: FiniteBelief, discount: float, horizon: int | None, n_policies: int = 0) -> int:
+    """Stages beyond which next to nothing is left to gain, as far as tables of leaf values fit."""
+    low, high = belief.models.reward_range
+    if low == high:
+        return 1
+    depth = _MAX_STAGE
+    if discount < 1.0:
+        depth = math.ceil(math.log(0.1 * LEAF) / math.log(max(discount, 1e-6)))
+    if horizon is not None:
+        kept = _TABLE_BYTES // (8 * belief.models.rewards.size * (1 + n_policies // belief.n_actions))
+        depth = min(depth, horizon, max(8, kept))
+    return max(1, min(depth, _MAX_STAGE))
 
 
 def outcome_rows(belief: FiniteBelief) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:

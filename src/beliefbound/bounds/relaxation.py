@@ -18,7 +18,6 @@ Scenarios are addresses (`kernels.random`) and are run in blocks of fixed size, 
 numbers do not depend on the number of threads.
 """
 
-import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -28,8 +27,9 @@ import numpy.typing as npt
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.betting import mean_at_least, mean_at_most
-from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.problem import policy_pool, problem_of
+from beliefbound.bounds.bound import Bound, Side
+from beliefbound.bounds.pairs import told_apart, with_pairs
+from beliefbound.bounds.problem import LEAF, policy_pool, problem_of, search_depth
 from beliefbound.bounds.simple import effective_horizon, start_of
 from beliefbound.kernels import graph as kernel
 from beliefbound.kernels.nodes import Graph, Problem, new_graph
@@ -41,9 +41,6 @@ from beliefbound.validation import FloatArray, IntArray, check_count, check_disc
 Address = npt.NDArray[np.uint64]
 BLOCK = 64
 _GRAPH_BYTES = 1 << 30
-_TABLE_BYTES = 1 << 28
-_LEAF = 2e-5  # a scenario ends where what is left to gain is this share of the value at the root
-_MAX_STAGE = 1000
 
 
 def extended(address: Address, *words: int) -> Address:
@@ -52,11 +49,12 @@ def extended(address: Address, *words: int) -> Address:
 
 
 class Costs(NamedTuple):
-    """Costs of scenarios, measured downwards from the root's upper value: `above[i] ≤ below[i]`."""
+    """Costs of scenarios, measured downwards from the root's upper value, in the order in which they were run."""
 
-    above: FloatArray
-    below: FloatArray
-    nodes: IntArray
+    above: FloatArray  # of the relaxation, where it was run
+    below: FloatArray  # of the policy
+    between: FloatArray  # the policy's minus the relaxation's, where both were run; never negative
+    nodes: IntArray  # expanded by the relaxation
 
 
 class Certifier:
@@ -73,6 +71,7 @@ class Certifier:
         core_nodes: int = 200_000,
         max_nodes: int = 2000,
         mix: float = 0.6,
+        pairs: bool = True,
         entries: int | None = None,
     ) -> None:
         self.belief, self.horizon = belief, horizon
@@ -84,8 +83,8 @@ class Certifier:
         self.policies = list(policies)
         low, high = belief.models.reward_range
         self.span = (high - low) * effective_horizon(self.discount, horizon)
-        self.depth = self._depth()
-        self.problem: Problem = problem_of(
+        self.depth = search_depth(belief, self.discount, horizon, len(self.policies))
+        told = problem_of(
             belief,
             discount=self.discount,
             horizon=horizon,
@@ -93,6 +92,7 @@ class Certifier:
             policies=self.policies,
             mix=mix,
         )
+        self.problem: Problem = with_pairs(told, belief.weights, self.start) if pairs else told_apart(told)
         rows = int((self.problem.first[:, -1] - self.problem.first[:, 0]).max())
         each = 28 * rows + 16 * belief.n_actions + 120 + 12 * belief.n_models
         self.core_nodes = int(min(core_nodes, max(64, _GRAPH_BYTES // each)))
@@ -104,19 +104,7 @@ class Certifier:
         self.weights = self.start[self.states]
         self.roots = np.array([kernel.add_root(self.problem, self.graph, belief.weights, s) for s in self.states])
         self._copies: list[Graph] = []
-        self.tolerance = _LEAF * max(abs(self.upper), abs(self.lower), 1e-12)
-
-    def _depth(self) -> int:
-        if self.span == 0.0:
-            return 1
-        depth = _MAX_STAGE
-        if self.discount < 1.0:
-            depth = math.ceil(math.log(0.1 * _LEAF) / math.log(max(self.discount, 1e-6)))
-        if self.horizon is not None:
-            shape = self.belief.models.rewards.size
-            kept = max(8, _TABLE_BYTES // (8 * shape * (1 + len(self.policies) // self.belief.n_actions)))
-            depth = min(depth, self.horizon, int(kept))
-        return max(1, min(depth, _MAX_STAGE))
+        self.tolerance = LEAF * max(abs(self.upper), abs(self.lower), 1e-12)
 
     @property
     def n_nodes(self) -> int:
@@ -154,9 +142,17 @@ class Certifier:
         return float(max(0.0, gaps.min(axis=-1).max()))
 
     def sample(
-        self, address: Address, first: int, count: int, *, clip: float, stop: float, threads: int | None = None
+        self,
+        address: Address,
+        first: int,
+        count: int,
+        *,
+        clip: float,
+        stop: float,
+        threads: int | None = None,
+        relax: bool = True,
     ) -> Costs:
-        """Scenarios `first … first + count`; `first` and `count` are multiples of the block size."""
+        """Scenarios `first … first + count`, which are multiples of the block size; the policy alone if not `relax`."""
         costs, nodes = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
         workers = min(threads or available_threads(), max(1, count // BLOCK))
         while len(self._copies) < workers - 1:
@@ -174,7 +170,7 @@ class Certifier:
                     first + block,
                     self.depth,
                     self.tolerance,
-                    self.max_nodes,
+                    self.max_nodes if relax else 0,
                     clip,
                     stop,
                     costs[block : block + BLOCK],
@@ -186,7 +182,8 @@ class Certifier:
         else:
             with ThreadPoolExecutor(workers) as pool:
                 list(pool.map(work, range(workers)))
-        return Costs(costs[:, 0], costs[:, 1], nodes)
+        both = costs[: count if relax else 0]
+        return Costs(both[:, 0], costs[:, 1], both[:, 1] - both[:, 0], nodes[: len(both)])
 
     def copy(self) -> Graph:
         """The settled graph, apart from this one."""
@@ -219,36 +216,19 @@ def read_costs(certifier: Certifier, costs: Costs, pilot: Costs, *, alpha: float
     top = certifier.upper
     ceiling = stop + 2.0 * certifier.widest() + 2.0 * certifier.tolerance
     each = alpha / 3.0
-    n = len(costs.above)
     low = mean_at_most(costs.below, low=0.0, high=ceiling, alpha=each, pilot=pilot.below)
     high = mean_at_least(costs.above, low=0.0, high=clip, alpha=each, pilot=pilot.above)
-    differences = costs.below - costs.above
-    regret = mean_at_most(differences, low=0.0, high=ceiling, alpha=each, pilot=pilot.below - pilot.above)
-    shape = f"{n} scenarios on a graph of {certifier.n_nodes} beliefs; betting interval"
-    common = {"exact": False, "confidence": 1.0 - each, "n_samples": n}
-    mean_low, mean_high = float(costs.below.mean()), float(costs.above.mean())
+    regret = mean_at_most(costs.between, low=0.0, high=ceiling, alpha=each, pilot=pilot.between)
+
+    def bound(value: float, side: Side, name: str, estimate: float, n: int) -> Bound:
+        method = f"{name}, {n} scenarios on a graph of {certifier.n_nodes} beliefs; betting interval"
+        return Bound(value, side, method, exact=False, confidence=1.0 - each, estimate=estimate, n_samples=n)
+
+    n, n_above = len(costs.below), len(costs.above)
     return Relaxed(
-        Bound(
-            top - low,
-            "lower",
-            f"adaptive policy, {shape}",
-            estimate=top - mean_low,
-            **common,  # type: ignore[arg-type]
-        ),
-        Bound(
-            top - high,
-            "upper",
-            f"information relaxation, {shape}",
-            estimate=top - mean_high,
-            **common,  # type: ignore[arg-type]
-        ),
-        Bound(
-            regret,
-            "upper",
-            f"gap of the adaptive policy, {shape}",
-            estimate=mean_low - mean_high,
-            **common,  # type: ignore[arg-type]
-        ),
+        bound(top - low, "lower", "adaptive policy", top - float(costs.below.mean()), n),
+        bound(top - high, "upper", "information relaxation", top - float(costs.above.mean()), n_above),
+        bound(regret, "upper", "gap of the adaptive policy", float(costs.between.mean()), n_above),
     )
 
 
@@ -268,6 +248,7 @@ def relaxation(
     nodes: int = 1000,
     max_nodes: int = 2000,
     scenarios: int = 4096,
+    pairs: bool = True,
     confidence: float = 0.95,
     rng: np.random.Generator,
     threads: int | None = None,
@@ -275,7 +256,8 @@ def relaxation(
     """Information-relaxation upper bound and adaptive-policy lower bound of a finite belief, on common scenarios.
 
     Args:
-      nodes: beliefs in the graph whose values serve as penalty and control variate; 1 leaves QMDP one step ahead.
+      nodes: beliefs in the graph whose values serve as penalty and control variate; 1 is a look-ahead of one step.
+      pairs: leaf values of the graph from above by pairs of models (`pair_bound`); else QMDP.
       max_nodes: cap on beliefs expanded in one scenario; a capped scenario is still valid.
       scenarios: number of scenarios, rounded up to a multiple of 64; as many blocks again of 64 as a pilot.
       confidence: with which all three bounds hold together.
@@ -293,6 +275,7 @@ def relaxation(
         initial=initial,
         core_nodes=check_count(nodes, "nodes"),
         max_nodes=max_nodes,
+        pairs=pairs,
     )
     certifier.grow(nodes)
     certifier.settle()

@@ -6,7 +6,7 @@ what the agent sees of the reward. Outcome rows `k` of the pair `(s,a)` are `fir
 `like[m,k]` is their likelihood under model `m` and `arrive[k]` their next state. With unnormalised `b^k_m = b_m
 like[m,k]`,
 
-    upper(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k upper(b^k, arrive_k)      leaves: QMDP,   max_a Σ_m b_m Q*_m(s,a)
+    upper(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k upper(b^k, arrive_k)      leaves: pairs,  `kernels.pairs`
     lower(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k lower(b^k, arrive_k)      leaves: α-pool, max_π Σ_m b_m V^π_m(s)
 
 and both hold at every node however much of the graph has been built: `lower ≤ V* ≤ upper`. `grow` builds it where the
@@ -20,12 +20,14 @@ share a key with probability 2⁻⁶⁴ a pair; states and stages are compared a
 import numpy as np
 from numba import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
-_INLINE = {**_OPTIONS, "forceinline": True}
+from beliefbound.kernels.options import FAST, FAST_INLINE
+from beliefbound.kernels.pairs import position
+from beliefbound.kernels.sweep import best_action
+
 _SIBLINGS = 0.3  # of the largest contribution at a node: what is worth building at once
 
 
-@njit(**_INLINE)
+@njit(**FAST_INLINE)
 def find(graph, key, state, stage):
     """`(node or −1, slot of the table)`."""
     mask = np.uint64(graph.table.size - 1)
@@ -39,9 +41,9 @@ def find(graph, key, state, stage):
         slot = (slot + np.uint64(1)) & mask
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def add_root(problem, graph, weights, state):
-    """The node of a start state under `weights[m]`. Its leaf values enter as its own upper and lower value."""
+    """The node of a start state under `weights[m]`."""
     node = graph.size[0]
     graph.size[0] = node + 1
     n = graph.size[1]
@@ -55,20 +57,13 @@ def add_root(problem, graph, weights, state):
     graph.state[node] = state
     graph.stage[node] = 0
     graph.key[node] = np.uint64(state + 1) * np.uint64(0x9E3779B97F4A7C15)
-    upper = -np.inf
-    for a in range(problem.available.shape[1]):
-        if problem.available[state, a]:
-            total = 0.0
-            for j in range(graph.begin[node], n):
-                total += graph.weight[j] * problem.q[0, graph.model[j], state, a]
-            upper = max(upper, total)
     lower = -np.inf
     for i in range(problem.v.shape[3]):
         total = 0.0
         for j in range(graph.begin[node], n):
             total += graph.weight[j] * problem.v[0, graph.model[j], state, i]
         lower = max(lower, total)
-    graph.upper[node] = upper
+    graph.upper[node] = np.inf
     graph.lower[node] = lower
     _, slot = find(graph, graph.key[node], state, 0)
     graph.table[slot] = node
@@ -76,7 +71,7 @@ def add_root(problem, graph, weights, state):
     return node
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def make_child(problem, graph, parent, row):
     """The node after outcome `row` of `parent`, found or built; −1 when the graph is full."""
     known = graph.child[parent, row]
@@ -127,7 +122,7 @@ def make_child(problem, graph, parent, row):
     return node
 
 
-@njit(**_INLINE)
+@njit(**FAST_INLINE)
 def note_link(graph, parent, row, node):
     """Remember the child; in a frozen parent only as long as `restore` can undo it."""
     if graph.size[2] > 0 and parent < graph.size[2]:
@@ -138,7 +133,7 @@ def note_link(graph, parent, row, node):
     graph.child[parent, row] = node
 
 
-@njit(**_INLINE)
+@njit(**FAST_INLINE)
 def expand(problem, graph, node):
     """Expected rewards, outcome probabilities and the children's leaf values of a new node."""
     s = graph.state[node]
@@ -147,7 +142,6 @@ def expand(problem, graph, node):
     base = problem.first[s, 0]
     n_rows = problem.first[s, n_actions] - base
     stage = graph.stage[node] + 1
-    q = problem.q[min(stage, problem.q.shape[0] - 1)]
     v = problem.v[min(stage, problem.v.shape[0] - 1)]
     block = base * problem.reward.shape[0]
     sums = graph.sums
@@ -156,17 +150,18 @@ def expand(problem, graph, node):
     for j in range(graph.begin[node], graph.begin[node + 1]):
         m = graph.model[j]
         w = graph.weight[j]
+        graph.parts[m, -1] = w
         for a in range(n_actions):
             graph.reward[node, a] += w * problem.reward[m, s, a]
         for i in range(n_rows):
             p = w * problem.like[block + m * n_rows + i]
             if p > 0.0:
                 t = problem.arrive[base + i]
+                graph.parts[m, i] = p
                 sums[i, 0] += p
-                for a in range(n_actions):
-                    sums[i, 1 + a] += p * q[m, t, a]
                 for a in range(n_pool):
                     sums[i, 1 + n_actions + a] += p * v[m, t, a]
+    least_of_pairings(problem, graph, node, stage, n_rows)
     for i in range(n_rows):
         p = sums[i, 0]
         graph.prob[node, i] = p
@@ -175,15 +170,10 @@ def expand(problem, graph, node):
             graph.above[node, i] = 0.0
             graph.below[node, i] = 0.0
             continue
-        t = problem.arrive[base + i]
-        high = -np.inf
-        for a in range(n_actions):
-            if problem.available[t, a]:
-                high = max(high, sums[i, 1 + a])
         low = -np.inf
         for a in range(n_pool):
             low = max(low, sums[i, 1 + n_actions + a])
-        graph.above[node, i] = high / p
+        graph.above[node, i] /= p
         graph.below[node, i] = low / p
     graph.stamp[node] = -1
     if graph.size[2] == 0:
@@ -195,7 +185,42 @@ def expand(problem, graph, node):
         measure(problem, graph, node)
 
 
-@njit(**_INLINE)
+@njit(**FAST_INLINE)
+def least_of_pairings(problem, graph, node, stage, n_rows):
+    """Set `above[row]` to the unnormalised upper value of the child at `stage`: for each pairing, the best action by
+    the sum over pairs; of the pairings, the least."""
+    base = problem.first[graph.state[node], 0]
+    n_actions = problem.available.shape[1]
+    sums, parts = graph.sums, graph.parts
+    begin, end = graph.begin[node], graph.begin[node + 1]
+    graph.above[node, :n_rows] = np.inf
+    for pairing in range(problem.partner.shape[0]):
+        pairs = problem.pairs[min(stage, problem.pairs.shape[0] - 1), pairing]
+        last = pairs.shape[2] - 1
+        sums[:n_rows, 1 : 1 + n_actions] = 0.0
+        for j in range(begin, end):
+            m = graph.model[j]
+            one, two = m, problem.partner[pairing, m]
+            if two < one:
+                if parts[two, -1] > 0.0:  # the pair has been met
+                    continue
+                one, two = two, one
+            cell = pairs[problem.cell[pairing, m]]
+            for i in range(n_rows):
+                both = parts[one, i] + parts[two, i]
+                if both > 0.0:
+                    g, place = position(parts[one, i], parts[two, i], last)
+                    q = cell[problem.arrive[base + i]]
+                    for a in range(n_actions):
+                        sums[i, 1 + a] += both * (q[g, a] + place * (q[g + 1, a] - q[g, a]))
+        for i in range(n_rows):
+            _, best = best_action(sums[i : i + 1, 1:], problem.available[problem.arrive[base + i] :], 0)
+            graph.above[node, i] = min(graph.above[node, i], best)
+    for j in range(begin, end):
+        parts[graph.model[j]] = 0.0
+
+
+@njit(**FAST_INLINE)
 def total_of(problem, graph, node, a, values):
     """`r + γ Σ_rows p values` of one action."""
     s = graph.state[node]
@@ -206,7 +231,7 @@ def total_of(problem, graph, node, a, values):
     return graph.reward[node, a] + problem.discount * total
 
 
-@njit(**_INLINE)
+@njit(**FAST_INLINE)
 def backup(problem, graph, node):
     """Tighten a node by its children, and find the action of largest upper value (ties: lowest)."""
     s = graph.state[node]
@@ -228,7 +253,7 @@ def backup(problem, graph, node):
     graph.greedy[node] = chosen
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def promise(problem, graph, node):
     """`(row, share)`: the outcome of the greedy action through which most of the node's gap comes, and how much."""
     s, a = graph.state[node], graph.greedy[node]
@@ -244,7 +269,7 @@ def promise(problem, graph, node):
     return row, most
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def add_children(problem, graph, node, least):
     """Build the children of the greedy action whose share of the node's gap is `least` or more; false when full."""
     s, a = graph.state[node], graph.greedy[node]
@@ -256,7 +281,7 @@ def add_children(problem, graph, node, least):
     return True
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
     """Add `max_nodes` nodes or a few more, those whose gap counts most at the root; `start[i]` weighs `roots[i]`.
 
@@ -294,7 +319,7 @@ def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
     return True
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def link(problem, graph, node):
     """Point every outcome at its node where that exists; a frozen child's upper value replaces the leaf's."""
     s = graph.state[node]
@@ -310,7 +335,7 @@ def link(problem, graph, node):
                     graph.below[node, i] = max(graph.below[node, i], graph.lower[child])
 
 
-@njit(**_INLINE)
+@njit(**FAST_INLINE)
 def measure(problem, graph, node):
     """`loss[a] = upper − (r + γ Σ p above)` of a node whose `upper` is settled, its lower value, and the policy's
     action.
@@ -335,10 +360,10 @@ def measure(problem, graph, node):
     graph.action[node] = chosen
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def settle(problem, graph):
     """Make all values consistent, deepest stage first, and freeze them: `upper` is from here on one fixed function of
-    the node (QMDP outside the graph), with `upper ≥ r + γ E upper` everywhere."""
+    the node (its leaf value outside the graph), with `upper ≥ r + γ E upper` everywhere."""
     n = graph.size[0]
     order = np.argsort(-graph.stage[:n], kind="mergesort")
     for x in order:
@@ -359,7 +384,7 @@ def settle(problem, graph):
     graph.size[6] = graph.stage[:n].max()
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def restore(graph):
     """Forget every node built since `settle`."""
     for i in range(graph.size[4] - 1, -1, -1):

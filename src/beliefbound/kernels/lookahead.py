@@ -12,10 +12,10 @@ the reward),
 import numpy as np
 from numba import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
+from beliefbound.kernels.options import EXACT, FAST
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def leaf(problem, weights, s, stage, above):
     """`U_0` or `L_0` of unnormalised weights."""
     best = -np.inf
@@ -37,7 +37,7 @@ def leaf(problem, weights, s, stage, above):
     return best
 
 
-@njit(**_OPTIONS)
+@njit(**FAST)
 def look(problem, weights, s, stage, depth, above):
     """`U_depth` or `L_depth` at `weights[0]`, the remaining rows being scratch; also which action attains it."""
     if depth == 0 or stage >= problem.horizon:
@@ -68,7 +68,7 @@ def look(problem, weights, s, stage, depth, above):
     return best, chosen
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**EXACT)
 def values_from_above(p, r, available, discount, epsilon, max_sweeps, out):
     """`out[m,s] ≥ V*_m(s)` with `out ≥ T_m out`, each model by itself: sweeps until the span of change is small, then
     MacQueen's correction `γ/(1−γ) max(TV − V)`, which has both properties after any number of sweeps."""

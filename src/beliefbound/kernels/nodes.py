@@ -19,6 +19,9 @@ class Problem(NamedTuple):
     reward: np.ndarray  # [m,s,a]
     available: np.ndarray  # [s,a]
     q: np.ndarray  # [stage,m,s,a]: from above, each model solved on its own
+    partner: np.ndarray  # int64 [pairing,m]: the other model of the pair; the number of models where there is none
+    cell: np.ndarray  # int64 [pairing,m]: the pair a model is in
+    pairs: np.ndarray  # [stage,pairing,cell,s,g,a]: from above, each pair solved on its own (`kernels.pairs`)
     v: np.ndarray  # [stage,m,s,policy]: from below, exact values of policies
     keys: np.ndarray  # uint64 [k]
     discount: float
@@ -53,6 +56,7 @@ class Graph(NamedTuple):
     slots: np.ndarray  # int64 [n]: table slots filled since `settle`
     links: np.ndarray  # int64 [n]: child links made since `settle` in frozen nodes
     sums: np.ndarray  # scratch [row, 1 + A + pool]
+    parts: np.ndarray  # scratch [m+1,row+1], zero between uses: what each model adds to a row's chance; its weight
 
 
 def new_graph(problem: Problem, nodes: int, entries: int) -> Graph:
@@ -84,4 +88,5 @@ def new_graph(problem: Problem, nodes: int, entries: int) -> Graph:
         slots=np.empty(nodes, dtype=np.int64),
         links=np.empty(nodes, dtype=np.int64),
         sums=np.empty((rows, 1 + n_actions + problem.v.shape[-1])),
+        parts=np.zeros((problem.reward.shape[0] + 1, rows + 1)),
     )

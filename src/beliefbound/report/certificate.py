@@ -13,7 +13,8 @@ import polars as pl
 from beliefbound.beliefs.finite import RewardSignal
 from beliefbound.beliefs.folder import ModelFolder, read_models
 from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.bracket import Bracket, TracePoint, bracket
+from beliefbound.bounds.bracket import Bracket, bracket
+from beliefbound.bounds.log import TracePoint
 from beliefbound.evaluation import evaluate
 from beliefbound.io.atomic import write_aside, write_text
 from beliefbound.planning.cadp import cadp
