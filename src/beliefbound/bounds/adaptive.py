@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from beliefbound.bounds.problem import outcome_rows
-from beliefbound.bounds.relaxation import Certifier
+from beliefbound.bounds.relaxation import Certifier, settle
 from beliefbound.errors import ObservationError
 from beliefbound.kernels import graph as kernel
 from beliefbound.kernels.relaxation import goes_on
@@ -73,7 +73,7 @@ class AdaptivePolicy:
         """
         certifier, graph = self._certifier, self._graph
         if graph.size[2] == 0:
-            kernel.settle(certifier.problem, graph)
+            settle(certifier.problem, graph)
         s = int(check_ids(state, certifier.belief.n_states, "state", ObservationError))
         if certifier.horizon is not None and len(history) >= certifier.horizon:
             raise ObservationError(f"the history has {len(history)} steps; the horizon of {certifier.horizon} is over")

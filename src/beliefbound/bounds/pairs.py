@@ -16,7 +16,7 @@ from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.problem import problem_of, search_depth
 from beliefbound.bounds.simple import start_of
 from beliefbound.kernels.nodes import Problem
-from beliefbound.kernels.pairs import losses_of_pairs, solve_pair
+from beliefbound.kernels.pairs import solve_pair
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount
 
 _SIZES = ((4, 33), (4, 17), (2, 17), (1, 17), (1, 9), (1, 5), (1, 3))  # pairings, grid points
@@ -73,11 +73,14 @@ def with_pairs(problem: Problem, weights: FloatArray, start: FloatArray) -> Prob
         return told_apart(problem)
     epsilon = _EPSILON * float(np.abs(problem.q).max())
     candidates = _candidates(n_models, _WORK // (_COARSE * each))
-    losses = np.empty(len(candidates))
-    losses_of_pairs(problem, candidates, weights, start, _COARSE, _SWEEPS, epsilon, losses)
-    gain = np.zeros((n_models, n_models))
-    gain[candidates[:, 0], candidates[:, 1]] = gain[candidates[:, 1], candidates[:, 0]] = losses
     n_states, n_actions = problem.available.shape
+    none, grid = np.empty((0, n_states, _COARSE, n_actions)), np.linspace(0.0, 1.0, _COARSE)
+    gain = np.zeros((n_models, n_models))
+    for i, j in candidates[(weights[candidates] > 0.0).all(axis=1)]:
+        values = start @ solve_pair(problem, i, j, _COARSE, _SWEEPS, epsilon, none)
+        both = weights[i] + weights[j]
+        told = weights[i] * values[0] + weights[j] * values[-1]
+        gain[i, j] = gain[j, i] = told - both * np.interp(weights[j] / both, grid, values)
     partner = np.full((n_pairings, n_models), n_models)
     cell = np.empty_like(partner)
     pairs = np.empty((n_stages, n_pairings, (n_models + 1) // 2, n_states, n_grid, n_actions))

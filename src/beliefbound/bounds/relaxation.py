@@ -102,9 +102,25 @@ class Certifier:
         self.graph: Graph = new_graph(self.problem, self._capacity, entries)
         self.states = np.flatnonzero(self.start)
         self.weights = self.start[self.states]
-        self.roots = np.array([kernel.add_root(self.problem, self.graph, belief.weights, s) for s in self.states])
+        self.roots = np.array([self._add_root(int(s)) for s in self.states])
         self._copies: list[Graph] = []
         self.tolerance = LEAF * max(abs(self.upper), abs(self.lower), 1e-12)
+
+    def _add_root(self, s: int) -> int:
+        """The node of a start state."""
+        problem, graph, weights = self.problem, self.graph, self.belief.weights
+        node, entry = int(graph.size[0]), int(graph.size[1])
+        held = np.flatnonzero(weights)
+        graph.model[entry : entry + len(held)] = held
+        graph.weight[entry : entry + len(held)] = weights[held]
+        graph.size[:2] = node + 1, entry + len(held)
+        graph.begin[node + 1] = graph.size[1]
+        graph.state[node], graph.stage[node] = s, 0
+        graph.key[node] = (s + 1) * 0x9E3779B97F4A7C15 % 2**64
+        graph.upper[node] = np.inf
+        graph.lower[node] = (weights @ problem.v[0, :, s]).max(initial=-np.inf)
+        kernel.expand(problem, graph, node)
+        return node
 
     @property
     def n_nodes(self) -> int:
@@ -127,7 +143,7 @@ class Certifier:
 
     def settle(self) -> None:
         """Freeze the graph's values; searching may go on after `reopen`."""
-        kernel.settle(self.problem, self.graph)
+        settle(self.problem, self.graph)
         self._copies = []
 
     def reopen(self) -> None:
@@ -200,6 +216,11 @@ class Certifier:
             elif name not in ("slots", "links", "sums"):
                 mine[:n] = theirs[:n]
         return copy
+
+
+def settle(problem: Problem, graph: Graph) -> None:
+    """Make the values of a graph consistent, and freeze them."""
+    kernel.settle(problem, graph, np.argsort(-graph.stage[: graph.size[0]], kind="stable"))
 
 
 class Relaxed(NamedTuple):

@@ -22,12 +22,11 @@ from numba import njit
 
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.pairs import position
-from beliefbound.kernels.sweep import best_action
 
 _SIBLINGS = 0.3  # of the largest contribution at a node: what is worth building at once
 
 
-@njit(**FAST_INLINE)
+@njit(inline="always", **FAST)
 def find(graph, key, state, stage):
     """`(node or −1, slot of the table)`."""
     mask = np.uint64(graph.table.size - 1)
@@ -39,36 +38,6 @@ def find(graph, key, state, stage):
         if graph.key[node] == key and graph.state[node] == state and graph.stage[node] == stage:
             return np.int64(node), np.int64(slot)
         slot = (slot + np.uint64(1)) & mask
-
-
-@njit(**FAST)
-def add_root(problem, graph, weights, state):
-    """The node of a start state under `weights[m]`."""
-    node = graph.size[0]
-    graph.size[0] = node + 1
-    n = graph.size[1]
-    for m in range(weights.size):
-        if weights[m] > 0.0:
-            graph.model[n] = m
-            graph.weight[n] = weights[m]
-            n += 1
-    graph.size[1] = n
-    graph.begin[node + 1] = n
-    graph.state[node] = state
-    graph.stage[node] = 0
-    graph.key[node] = np.uint64(state + 1) * np.uint64(0x9E3779B97F4A7C15)
-    lower = -np.inf
-    for i in range(problem.v.shape[3]):
-        total = 0.0
-        for j in range(graph.begin[node], n):
-            total += graph.weight[j] * problem.v[0, graph.model[j], state, i]
-        lower = max(lower, total)
-    graph.upper[node] = np.inf
-    graph.lower[node] = lower
-    _, slot = find(graph, graph.key[node], state, 0)
-    graph.table[slot] = node
-    expand(problem, graph, node)
-    return node
 
 
 @njit(**FAST)
@@ -122,7 +91,7 @@ def make_child(problem, graph, parent, row):
     return node
 
 
-@njit(**FAST_INLINE)
+@njit(inline="always", **FAST)
 def note_link(graph, parent, row, node):
     """Remember the child; in a frozen parent only as long as `restore` can undo it."""
     if graph.size[2] > 0 and parent < graph.size[2]:
@@ -145,8 +114,11 @@ def expand(problem, graph, node):
     v = problem.v[min(stage, problem.v.shape[0] - 1)]
     block = base * problem.reward.shape[0]
     sums = graph.sums
-    sums[:n_rows] = 0.0
-    graph.reward[node] = 0.0
+    for i in range(n_rows):
+        for a in range(1 + n_actions + n_pool):
+            sums[i, a] = 0.0
+    for a in range(n_actions):
+        graph.reward[node, a] = 0.0
     for j in range(graph.begin[node], graph.begin[node + 1]):
         m = graph.model[j]
         w = graph.weight[j]
@@ -193,11 +165,14 @@ def least_of_pairings(problem, graph, node, stage, n_rows):
     n_actions = problem.available.shape[1]
     sums, parts = graph.sums, graph.parts
     begin, end = graph.begin[node], graph.begin[node + 1]
-    graph.above[node, :n_rows] = np.inf
+    for i in range(n_rows):
+        graph.above[node, i] = np.inf
     for pairing in range(problem.partner.shape[0]):
         pairs = problem.pairs[min(stage, problem.pairs.shape[0] - 1), pairing]
         last = pairs.shape[2] - 1
-        sums[:n_rows, 1 : 1 + n_actions] = 0.0
+        for i in range(n_rows):
+            for a in range(n_actions):
+                sums[i, 1 + a] = 0.0
         for j in range(begin, end):
             m = graph.model[j]
             one, two = m, problem.partner[pairing, m]
@@ -214,13 +189,17 @@ def least_of_pairings(problem, graph, node, stage, n_rows):
                     for a in range(n_actions):
                         sums[i, 1 + a] += both * (q[g, a] + place * (q[g + 1, a] - q[g, a]))
         for i in range(n_rows):
-            _, best = best_action(sums[i : i + 1, 1:], problem.available[problem.arrive[base + i] :], 0)
+            t, best = problem.arrive[base + i], -np.inf
+            for a in range(n_actions):
+                if problem.available[t, a]:
+                    best = max(best, sums[i, 1 + a])
             graph.above[node, i] = min(graph.above[node, i], best)
     for j in range(begin, end):
-        parts[graph.model[j]] = 0.0
+        for i in range(parts.shape[1]):
+            parts[graph.model[j], i] = 0.0
 
 
-@njit(**FAST_INLINE)
+@njit(inline="always", **FAST)
 def total_of(problem, graph, node, a, values):
     """`r + γ Σ_rows p values` of one action."""
     s = graph.state[node]
@@ -269,7 +248,7 @@ def promise(problem, graph, node):
     return row, most
 
 
-@njit(**FAST)
+@njit(inline="always", **FAST)
 def add_children(problem, graph, node, least):
     """Build the children of the greedy action whose share of the node's gap is `least` or more; false when full."""
     s, a = graph.state[node], graph.greedy[node]
@@ -361,15 +340,14 @@ def measure(problem, graph, node):
 
 
 @njit(**FAST)
-def settle(problem, graph):
-    """Make all values consistent, deepest stage first, and freeze them: `upper` is from here on one fixed function of
-    the node (its leaf value outside the graph), with `upper ≥ r + γ E upper` everywhere."""
-    n = graph.size[0]
-    order = np.argsort(-graph.stage[:n], kind="mergesort")
-    for x in order:
-        link(problem, graph, x)
-        backup(problem, graph, x)
-    for x in order:
+def settle(problem, graph, order):
+    """Make all values consistent and freeze them: `upper` is from here on one fixed function of the node (its leaf
+    value outside the graph), with `upper ≥ r + γ E upper` everywhere. `order` has the deepest stage first."""
+    n = order.size
+    for i in range(n):
+        link(problem, graph, order[i])
+        backup(problem, graph, order[i])
+    for x in range(n):
         s = graph.state[x]
         for i in range(problem.first[s, -1] - problem.first[s, 0]):
             child = graph.child[x, i]
@@ -381,7 +359,7 @@ def settle(problem, graph):
     graph.size[3] = graph.size[1]
     graph.size[4] = 0
     graph.size[5] = 0
-    graph.size[6] = graph.stage[:n].max()
+    graph.size[6] = graph.stage[order[0]]
 
 
 @njit(**FAST)
@@ -389,9 +367,9 @@ def restore(graph):
     """Forget every node built since `settle`."""
     for i in range(graph.size[4] - 1, -1, -1):
         graph.table[graph.slots[i]] = -1
-    flat = graph.child.reshape(graph.child.size)
+    width = graph.child.shape[1]
     for i in range(graph.size[5]):
-        flat[graph.links[i]] = -1
+        graph.child[graph.links[i] // width, graph.links[i] % width] = -1
     graph.size[0] = graph.size[2]
     graph.size[1] = graph.size[3]
     graph.size[4] = 0

@@ -64,7 +64,6 @@ def sweep_pair(problem, i, j, outcomes, values, q):
     for s in range(n_states):
         for a in range(problem.available.shape[1]):
             if not problem.available[s, a]:
-                q[s, :, a] = 0.0
                 continue
             one, two = problem.reward[i, s, a], problem.reward[j, s, a]
             for g in range(n_grid):
@@ -109,21 +108,8 @@ def solve_pair(problem, i, j, n_grid, max_sweeps, epsilon, table):
         if k < n_stages - 1:
             sweep_pair(problem, i, j, outcomes, values, q)
         if k < table.shape[0]:
-            table[k] = q
+            for s in range(n_states):
+                for g in range(n_grid):
+                    for a in range(n_actions):
+                        table[k, s, g, a] = q[s, g, a]
     return values
-
-
-@njit(**FAST)
-def losses_of_pairs(problem, cells, weights, start, n_grid, max_sweeps, epsilon, out):
-    """How far each pair's bound at `start` is below QMDP's, weighted: what telling the model is worth to the pair."""
-    none = np.empty((0, problem.available.shape[0], n_grid, problem.available.shape[1]))
-    for c in range(cells.shape[0]):
-        i, j = cells[c]
-        values = solve_pair(problem, i, j, n_grid, max_sweeps, epsilon, none)
-        out[c] = 0.0
-        if weights[i] > 0.0 and weights[j] > 0.0:
-            g, x = position(weights[i], weights[j], n_grid - 1)
-            for s in range(start.size):
-                told = weights[i] * values[s, 0] + weights[j] * values[s, n_grid - 1]
-                pair = values[s, g] + x * (values[s, g + 1] - values[s, g])
-                out[c] += start[s] * (told - (weights[i] + weights[j]) * pair)

@@ -22,11 +22,11 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.graph import make_child, restore
-from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.random import inverse_cdf, seed_stream, uniform
 
 
-@njit(**EXACT_INLINE)
+@njit(inline="always", **EXACT)
 def push(keys, items, size, key, item):
     """Add an item to a binary heap, least key first; on equal keys the newer one first."""
     i = size
@@ -42,7 +42,7 @@ def push(keys, items, size, key, item):
     return size + 1
 
 
-@njit(**EXACT_INLINE)
+@njit(inline="always", **EXACT)
 def pop(keys, items, size):
     """Remove the least element: `(new size, key, item)`."""
     key, item = keys[0], items[0]
@@ -65,7 +65,7 @@ def pop(keys, items, size):
     return size, key, item
 
 
-@njit(**EXACT_INLINE)
+@njit(inline="always", **EXACT)
 def outcome(problem, graph, node, a, u):
     """The outcome row of an action at quantile `u` of the predictive distribution."""
     s = graph.state[node]
@@ -74,21 +74,21 @@ def outcome(problem, graph, node, a, u):
     return i + inverse_cdf(graph.prob[node, i:j], u)
 
 
-@njit(**EXACT_INLINE)
+@njit(inline="always", **EXACT)
 def is_leaf(graph, node, powers, tolerance):
     """Whether a scenario ends at this node; `powers[k] = γ^k` up to the depth."""
     stage = graph.stage[node]
     return stage >= powers.size - 1 or powers[stage] * (graph.upper[node] - graph.lower[node]) <= tolerance
 
 
-@njit(**EXACT)
+@njit(inline="always", **EXACT)
 def goes_on(graph, node, cost, powers, tolerance, stop):
     """Whether the policy still acts by `graph.action` at this node, having lost `cost`; if not, it settles for the
     node's lower value."""
     return cost <= stop and not is_leaf(graph, node, powers, tolerance)
 
 
-@njit(**EXACT_INLINE)
+@njit(inline="always", **EXACT)
 def cheapest(problem, graph, root, u, powers, tolerance, max_nodes, clip, stamp, keys, items):
     """Least cost over all action sequences, or a lower bound on it after `max_nodes` nodes: `(cost, nodes)`."""
     if is_leaf(graph, root, powers, tolerance):
@@ -118,7 +118,7 @@ def cheapest(problem, graph, root, u, powers, tolerance, max_nodes, clip, stamp,
             return cost, n_expanded
 
 
-@njit(**EXACT_INLINE)
+@njit(inline="always", **EXACT)
 def follow(problem, graph, root, u, powers, tolerance, stop):
     """`(cost, node)` of the policy in the same scenario, including the leaf's gap. Past a cost of `stop` it settles for
     what is proven at the node reached, so no cost exceeds `stop` plus one loss and one gap. The node is −1 when the
@@ -163,10 +163,11 @@ def run_block(problem, graph, start, roots, address, first, depth, tolerance, ma
     for i in range(costs.shape[0]):
         scenario_uniforms(address, first + i, u)
         root = roots[inverse_cdf(start, u[0])]
-        costs[i, 1], reached = follow(problem, graph, root, u[1:], powers, tolerance, stop)
-        if reached < 0:  # full of earlier scenarios, on which the policy must not depend
-            restore(graph)
-            costs[i, 1], _ = follow(problem, graph, root, u[1:], powers, tolerance, stop)
+        for _ in range(2):
+            costs[i, 1], reached = follow(problem, graph, root, u[1:], powers, tolerance, stop)
+            if reached >= 0:
+                break
+            restore(graph)  # it was full of earlier scenarios, on which the policy must not depend
         if max_nodes > 0:
             cost, n_nodes[i] = cheapest(
                 problem, graph, root, u[1:], powers, tolerance, max_nodes, clip, first + i, keys, items
