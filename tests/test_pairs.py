@@ -11,7 +11,7 @@ from test_lookahead import ROUNDING, SIGNALS, random_belief
 import oracles
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds import pairs
-from beliefbound.bounds.pairs import matching, pair_bound, read_pairs, told_apart, with_pairs
+from beliefbound.bounds.pairs import matching, pair_bound, read_pairs, with_pairs
 from beliefbound.bounds.problem import problem_of
 from beliefbound.bounds.simple import qmdp, start_of
 from beliefbound.errors import ParameterError
@@ -128,8 +128,6 @@ def test_a_model_alone_and_a_problem_beyond_the_limits_are_qmdp(monkeypatch):
     loose = pair_bound(belief, discount=0.9, horizon=8)
     assert loose.value == pytest.approx(p0 @ qmdp(belief, discount=0.9, horizon=8))
     assert tight.value < loose.value
-    problem = problem_of(belief, discount=0.9, horizon=8, stages=8, policies=())
-    assert np.array_equal(told_apart(problem).pairs[:, 0, :, :, 0], problem.q)
 
 
 def test_a_coarser_grid_is_looser_and_more_pairings_are_tighter(monkeypatch):

@@ -34,7 +34,7 @@ def plain_costs(certifier, discount, horizon, scenario, address):
     """
     belief, problem = certifier.belief, certifier.problem
     P, r = belief.models.dense(), belief.rewards
-    n_models, n_states, n_actions = r.shape
+    n_states, n_actions = r.shape[1:]
     q = np.zeros((horizon + 1, *r.shape))
     for k in range(horizon - 1, -1, -1):
         q[k] = r + discount * np.einsum("msat,mt->msa", P, q[k + 1].max(-1))
@@ -47,7 +47,7 @@ def plain_costs(certifier, discount, horizon, scenario, address):
                     yield joint, t
 
     def leaf(b, s, k):
-        if (problem.partner == n_models).all():
+        if len(problem.partner) == 0:
             return (b @ q[k, :, s]).max()
         return read_pairs(problem._replace(pairs=problem.pairs[k:]), b)[s]
 

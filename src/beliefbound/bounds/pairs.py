@@ -57,20 +57,19 @@ def pair_bound(
 
 def bound_of(problem: Problem, weights: FloatArray, start: FloatArray) -> Bound:
     """The bound of a problem whose pairs are solved."""
-    n, n_models = problem.partner.shape
-    method = f"told which of two models, least of {n} pairing{'s' if n > 1 else ''}"
-    if (problem.partner == n_models).all():
-        method = "QMDP"
+    n = len(problem.partner)
+    method = f"told which of two models, least of {n} pairing{'s' if n > 1 else ''}" if n else "QMDP"
     return Bound(float(start @ read_pairs(problem, weights)), "upper", method)
 
 
 def with_pairs(problem: Problem, weights: FloatArray, start: FloatArray) -> Problem:
-    """The problem with models paired for `weights[m]` and `start[s]`, and the pairs solved."""
+    """The problem with models paired for `weights[m]` and `start[s]`, and the pairs solved; as it is, with QMDP for
+    upper values, where that is beyond the limits."""
     n_models, n_stages = len(weights), len(problem.q)
     each = len(problem.arrive) * (n_stages if n_stages > 1 else _SWEEPS)
     n_pairings, n_grid = _size(problem, (n_models + 1) // 2 * each)
     if n_pairings == 0:
-        return told_apart(problem)
+        return problem
     epsilon = _EPSILON * float(np.abs(problem.q).max())
     candidates = _candidates(n_models, _WORK // (_COARSE * each))
     n_states, n_actions = problem.available.shape
@@ -92,14 +91,6 @@ def with_pairs(problem: Problem, weights: FloatArray, start: FloatArray) -> Prob
                 gain[pair[0], pair[1]] = gain[pair[1], pair[0]] = 0.0
             solve_pair(problem, pair[0], pair[-1], n_grid, _SWEEPS, epsilon, pairs[:, k, c])
     return problem._replace(partner=partner, cell=cell, pairs=pairs)
-
-
-def told_apart(problem: Problem) -> Problem:
-    """The problem with each model in a pair by itself: QMDP."""
-    n_models = problem.q.shape[1]
-    alone = np.arange(n_models)[None]
-    twice = np.repeat(problem.q[:, None, :, :, None], 2, axis=4)
-    return problem._replace(partner=np.full_like(alone, n_models), cell=alone, pairs=twice)
 
 
 def matching(gain: FloatArray) -> list[list[int]]:
@@ -145,6 +136,11 @@ def _candidates(n_models: int, room: int) -> IntArray:
 
 def read_pairs(problem: Problem, weights: FloatArray) -> FloatArray:
     """`W(b,s)` at stage 0, `[s]`."""
+    if len(problem.partner) == 0:
+        told: FloatArray = np.where(problem.available, np.tensordot(weights, problem.q[0], axes=1), -np.inf).max(
+            axis=-1
+        )
+        return told
     n_models, last = len(weights), problem.pairs.shape[4] - 1
     b = np.append(weights, 0.0)
     least = np.full(len(problem.available), np.inf)

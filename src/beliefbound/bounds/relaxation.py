@@ -28,7 +28,7 @@ import numpy.typing as npt
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.bound import Bound, Side
-from beliefbound.bounds.pairs import told_apart, with_pairs
+from beliefbound.bounds.pairs import with_pairs
 from beliefbound.bounds.problem import LEAF, policy_pool, problem_of, search_depth
 from beliefbound.bounds.simple import effective_horizon, start_of
 from beliefbound.kernels import graph as kernel
@@ -84,7 +84,7 @@ class Certifier:
         low, high = belief.models.reward_range
         self.span = (high - low) * effective_horizon(self.discount, horizon)
         self.depth = search_depth(belief, self.discount, horizon, len(self.policies))
-        told = problem_of(
+        self.problem: Problem = problem_of(
             belief,
             discount=self.discount,
             horizon=horizon,
@@ -92,7 +92,8 @@ class Certifier:
             policies=self.policies,
             mix=mix,
         )
-        self.problem: Problem = with_pairs(told, belief.weights, self.start) if pairs else told_apart(told)
+        if pairs:
+            self.problem = with_pairs(self.problem, belief.weights, self.start)
         rows = int((self.problem.first[:, -1] - self.problem.first[:, 0]).max())
         each = 28 * rows + 16 * belief.n_actions + 120 + 12 * belief.n_models
         self.core_nodes = int(min(core_nodes, max(64, _GRAPH_BYTES // each)))

@@ -102,6 +102,16 @@ def note_link(graph, parent, row, node):
     graph.child[parent, row] = node
 
 
+@njit(inline="always", **FAST)
+def best_sum(problem, sums, i, t):
+    """The largest `sums[i,1 + a]` of the actions available in `t`."""
+    best = -np.inf
+    for a in range(problem.available.shape[1]):
+        if problem.available[t, a]:
+            best = max(best, sums[i, 1 + a])
+    return best
+
+
 @njit(**FAST_INLINE)
 def expand(problem, graph, node):
     """Expected rewards, outcome probabilities and the children's leaf values of a new node."""
@@ -111,6 +121,7 @@ def expand(problem, graph, node):
     base = problem.first[s, 0]
     n_rows = problem.first[s, n_actions] - base
     stage = graph.stage[node] + 1
+    q = problem.q[min(stage, problem.q.shape[0] - 1)]
     v = problem.v[min(stage, problem.v.shape[0] - 1)]
     block = base * problem.reward.shape[0]
     sums = graph.sums
@@ -122,18 +133,17 @@ def expand(problem, graph, node):
     for j in range(graph.begin[node], graph.begin[node + 1]):
         m = graph.model[j]
         w = graph.weight[j]
-        graph.parts[m, -1] = w
         for a in range(n_actions):
             graph.reward[node, a] += w * problem.reward[m, s, a]
         for i in range(n_rows):
             p = w * problem.like[block + m * n_rows + i]
             if p > 0.0:
                 t = problem.arrive[base + i]
-                graph.parts[m, i] = p
                 sums[i, 0] += p
+                for a in range(n_actions):
+                    sums[i, 1 + a] += p * q[m, t, a]
                 for a in range(n_pool):
                     sums[i, 1 + n_actions + a] += p * v[m, t, a]
-    least_of_pairings(problem, graph, node, stage, n_rows)
     for i in range(n_rows):
         p = sums[i, 0]
         graph.prob[node, i] = p
@@ -145,8 +155,10 @@ def expand(problem, graph, node):
         low = -np.inf
         for a in range(n_pool):
             low = max(low, sums[i, 1 + n_actions + a])
-        graph.above[node, i] /= p
+        graph.above[node, i] = best_sum(problem, sums, i, problem.arrive[base + i]) / p
         graph.below[node, i] = low / p
+    if problem.partner.shape[0] > 0:
+        least_of_pairings(problem, graph, node)
     graph.stamp[node] = -1
     if graph.size[2] == 0:
         backup(problem, graph, node)
@@ -157,18 +169,23 @@ def expand(problem, graph, node):
         measure(problem, graph, node)
 
 
-@njit(**FAST_INLINE)
-def least_of_pairings(problem, graph, node, stage, n_rows):
-    """Set `above[row]` to the unnormalised upper value of the child at `stage`: for each pairing, the best action by
-    the sum over pairs; of the pairings, the least."""
-    base = problem.first[graph.state[node], 0]
+@njit(**FAST)
+def least_of_pairings(problem, graph, node):
+    """Lower the children's upper values to those by pairs: for each pairing, the best action by the sum over pairs."""
+    s = graph.state[node]
+    base = problem.first[s, 0]
+    n_rows = problem.first[s, -1] - base
     n_actions = problem.available.shape[1]
+    block = base * problem.reward.shape[0]
     sums, parts = graph.sums, graph.parts
     begin, end = graph.begin[node], graph.begin[node + 1]
-    for i in range(n_rows):
-        graph.above[node, i] = np.inf
+    for j in range(begin, end):
+        m = graph.model[j]
+        parts[m, -1] = graph.weight[j]
+        for i in range(n_rows):
+            parts[m, i] = graph.weight[j] * problem.like[block + m * n_rows + i]
     for pairing in range(problem.partner.shape[0]):
-        pairs = problem.pairs[min(stage, problem.pairs.shape[0] - 1), pairing]
+        pairs = problem.pairs[min(graph.stage[node] + 1, problem.pairs.shape[0] - 1), pairing]
         last = pairs.shape[2] - 1
         for i in range(n_rows):
             for a in range(n_actions):
@@ -189,11 +206,9 @@ def least_of_pairings(problem, graph, node, stage, n_rows):
                     for a in range(n_actions):
                         sums[i, 1 + a] += both * (q[g, a] + place * (q[g + 1, a] - q[g, a]))
         for i in range(n_rows):
-            t, best = problem.arrive[base + i], -np.inf
-            for a in range(n_actions):
-                if problem.available[t, a]:
-                    best = max(best, sums[i, 1 + a])
-            graph.above[node, i] = min(graph.above[node, i], best)
+            if sums[i, 0] > 0.0:
+                high = best_sum(problem, sums, i, problem.arrive[base + i])
+                graph.above[node, i] = min(graph.above[node, i], high / sums[i, 0])
     for j in range(begin, end):
         for i in range(parts.shape[1]):
             parts[graph.model[j], i] = 0.0

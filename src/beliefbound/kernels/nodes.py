@@ -19,7 +19,7 @@ class Problem(NamedTuple):
     reward: np.ndarray  # [m,s,a]
     available: np.ndarray  # [s,a]
     q: np.ndarray  # [stage,m,s,a]: from above, each model solved on its own
-    partner: np.ndarray  # int64 [pairing,m]: the other model of the pair; the number of models where there is none
+    partner: np.ndarray  # int64 [pairing,m]: the other model of the pair, or the number of models; no pairings: QMDP
     cell: np.ndarray  # int64 [pairing,m]: the pair a model is in
     pairs: np.ndarray  # [stage,pairing,cell,s,g,a]: from above, each pair solved on its own (`kernels.pairs`)
     v: np.ndarray  # [stage,m,s,policy]: from below, exact values of policies

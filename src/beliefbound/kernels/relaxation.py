@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.graph import make_child, restore
-from beliefbound.kernels.options import EXACT
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.random import inverse_cdf, seed_stream, uniform
 
 
@@ -118,7 +118,7 @@ def cheapest(problem, graph, root, u, powers, tolerance, max_nodes, clip, stamp,
             return cost, n_expanded
 
 
-@njit(inline="always", **EXACT)
+@njit(**EXACT_INLINE)
 def follow(problem, graph, root, u, powers, tolerance, stop):
     """`(cost, node)` of the policy in the same scenario, including the leaf's gap. Past a cost of `stop` it settles for
     what is proven at the node reached, so no cost exceeds `stop` plus one loss and one gap. The node is −1 when the
