@@ -20,6 +20,7 @@ share a key with probability 2⁻⁶⁴ a pair; states and stages are compared a
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.pairs import position
 
@@ -197,14 +198,15 @@ def least_of_pairings(problem, graph, node):
                 if parts[two, -1] > 0.0:  # the pair has been met
                     continue
                 one, two = two, one
-            cell = pairs[problem.cell[pairing, m]]
+            c = problem.cell[pairing, m]
             for i in range(n_rows):
                 both = parts[one, i] + parts[two, i]
                 if both > 0.0:
                     g, place = position(parts[one, i], parts[two, i], last)
-                    q = cell[problem.arrive[base + i]]
+                    t = problem.arrive[base + i]
                     for a in range(n_actions):
-                        sums[i, 1 + a] += both * (q[g, a] + place * (q[g + 1, a] - q[g, a]))
+                        low = pairs[c, t, g, a]
+                        sums[i, 1 + a] += both * (low + place * (pairs[c, t, g + 1, a] - low))
         for i in range(n_rows):
             if sums[i, 0] > 0.0:
                 high = best_sum(problem, sums, i, problem.arrive[base + i])
@@ -284,6 +286,7 @@ def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
     siblings that count nearly as much are built with it, and the way back updates values and contributions. Returns
     false when nothing is left to gain or the graph is full.
     """
+    problem, graph = borrowed(problem), borrowed(graph)
     path = np.empty(max_stage + 2, dtype=np.int64)
     limit = graph.size[0] + max_nodes
     while graph.size[0] < limit:

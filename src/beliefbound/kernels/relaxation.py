@@ -21,6 +21,7 @@ graph until the block of scenarios ends; then it is restored, so that a block's 
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.graph import make_child, restore
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.random import inverse_cdf, seed_stream, uniform
@@ -156,6 +157,7 @@ def run_block(problem, graph, start, roots, address, first, depth, tolerance, ma
 
     `start[i]` weighs `roots[i]`. The graph is as it was when the block ends.
     """
+    problem, graph = borrowed(problem), borrowed(graph)
     u = np.empty(depth + 1)
     powers = np.power(problem.discount, np.arange(depth + 1))
     room = (max_nodes + 1) * problem.available.shape[1] + 2
