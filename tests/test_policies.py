@@ -7,7 +7,6 @@ from test_lookahead import ROUNDING, SIGNALS, random_belief
 
 import oracles
 from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
-from beliefbound.bounds import replanning
 from beliefbound.bounds.adaptive import AdaptivePolicy
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.relaxation import Certifier
@@ -145,16 +144,15 @@ def dirichlet_value_of_act(policy, belief, horizon, discount):
 
 
 @pytest.mark.parametrize("kind", ["beta", "known"])
-def test_what_is_simulated_under_a_dirichlet_belief_is_what_acts(kind, monkeypatch):
+def test_what_is_simulated_under_a_dirichlet_belief_is_what_acts(kind):
     """Few particles, so that the policy is far from optimal: the enumerated value of `act` against the simulated mean,
     four standard errors (false alarm 6e-5 a case)."""
-    monkeypatch.setattr(replanning, "_PARTICLES", ((0.8, 20), (0.0, 10)))
     if kind == "beta":
         belief, horizon = two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]])), 5
     else:
         belief = DirichletBelief(2, 2, concentration=0.5, rewards=KnownRewards([[0.4, 0.0], [0.0, 1.0]]), initial=0)
         horizon = 4
-    policy = ParticlePolicy(belief, np.eye(belief.n_states)[0], 0.9, horizon, 5)
+    policy = ParticlePolicy(belief, np.eye(belief.n_states)[0], 0.9, horizon, 5, ((0.8, 20), (0.0, 10)))
     expected = dirichlet_value_of_act(policy, belief, horizon, 0.9)
     desk = policy.desk()
     values = [policy.simulate(np.random.default_rng((6, i)), desk) for i in range(1500)]
@@ -162,7 +160,7 @@ def test_what_is_simulated_under_a_dirichlet_belief_is_what_acts(kind, monkeypat
 
 
 def test_a_particle_policy_is_a_function_of_the_history():
-    policy = ParticlePolicy(chain_belief(0, 0), np.eye(5)[0], 0.9, None, 3)
+    policy = ParticlePolicy(chain_belief(0, 0), np.eye(5)[0], 0.9, None, 3, ((0.5, 2048), (0.15, 512), (0.0, 128)))
     rng, s, history = np.random.default_rng(1), 0, []
     for _ in range(30):
         a = policy.act(history, s)
@@ -170,14 +168,14 @@ def test_a_particle_policy_is_a_function_of_the_history():
         t = int(rng.integers(5))
         history.append((s, a, None, t))
         s = t
-    again = ParticlePolicy(chain_belief(0, 0), np.eye(5)[0], 0.9, None, 3)
+    again = ParticlePolicy(chain_belief(0, 0), np.eye(5)[0], 0.9, None, 3, ((0.5, 2048), (0.15, 512), (0.0, 128)))
     assert [again.act(history[:i], history[i][0]) for i in range(30)] == [step[1] for step in history]
     with pytest.raises(ObservationError, match="ended in state"):
         policy.act([(0, 0, None, 1), (0, 0, None, 1)], 1)
 
 
 def test_rewards_that_are_not_bernoulli_are_refused():
-    policy = ParticlePolicy(two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]])), np.ones(1), 0.9, 4, 5)
+    policy = ParticlePolicy(two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]])), np.ones(1), 0.9, 4, 5, ((0.0, 64),))
     with pytest.raises(ObservationError, match="outside the belief's support"):
         policy.act([(0, 0, 0.3, 0)], 0)
     with pytest.raises(ObservationError, match="no reward"):

@@ -140,7 +140,7 @@ def test_a_search_without_room_is_looser_and_still_valid(monkeypatch):
     exact = oracles.dirichlet_value(belief, 0, 0.9, horizon)
     estimates = []
     for size in (1 << 28, 1):
-        monkeypatch.setattr(particles, "_BYTES", size)
+        monkeypatch.setattr(particles, "BYTES", size)
         monkeypatch.setattr(particles, "_LEAST", 0.9)
         sampler = Sampler(belief, np.eye(2)[0], 0.9, horizon, np.random.default_rng(5), 1)
         sampler._expect(0.2)

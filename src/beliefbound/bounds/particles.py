@@ -26,8 +26,9 @@ import scipy.stats as stats
 from beliefbound.beliefs import Belief, DirichletBelief
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.dirichlet import planned, prior_of, tail_correction
+from beliefbound.bounds.effort import BYTES, SCENARIOS, effort
 from beliefbound.bounds.log import Log
-from beliefbound.bounds.replanning import Desk, ParticlePolicy
+from beliefbound.bounds.replanning import Desk, ParticlePolicy, policy_depth
 from beliefbound.bounds.simple import lower_bound, start_of, upper_bound
 from beliefbound.kernels import renewal
 from beliefbound.kernels.posterior import Prior, Rows, clear, new_rows, optimal, particles_at
@@ -36,13 +37,9 @@ from beliefbound.planning.mmbi import mmbi
 from beliefbound.threads import available_threads
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_probability
 
-_PARTICLES = 512  # of a set
 _LEAST = 0.2  # share of them that still count when they are renewed
 _STAGES = 8  # with a horizon: stages a set may serve
-_SCENARIOS = 4  # of a chain of sets
-_NODES = 4000  # histories a scenario may expand
 _TAIL = 0.05  # scenarios end where this share of the value is left
-_BYTES = 1 << 28  # for histories, for sets and for rows of one thread
 
 
 def bracket_sampled(
@@ -66,7 +63,7 @@ def bracket_sampled(
     )
     if log.done or not isinstance(belief, DirichletBelief) or belief.rewards.signal == "continuous":
         return
-    sampler = Sampler(belief, start, discount, horizon, rng, threads)
+    sampler = Sampler(belief, start, discount, horizon, rng, threads, log.limit)
     # Of the error, a tenth went to the cheap bounds, a tenth goes to a first round and the rest to the last.
     rounds = [(0.9 * error, 1.0)] if log.limit <= 15.0 else [(0.1 * error, 0.1), (0.8 * error, 1.0)]
     for alpha, share in rounds:
@@ -74,7 +71,7 @@ def bracket_sampled(
         sampler.lower(0.5 * (log.left - until), alpha / 2.0, log)
         if log.done:
             return
-        sampler.upper(_PARTICLES, 0.95 * (log.left - until), alpha / 2.0, log)
+        sampler.upper(sampler.effort.particles, 0.95 * (log.left - until), alpha / 2.0, log)
         if log.done:
             return
 
@@ -90,10 +87,15 @@ class Sampler:
         horizon: int | None,
         rng: np.random.Generator,
         threads: int | None,
+        seconds: float = 60.0,
     ) -> None:
         self.belief, self.start, self.discount, self.horizon = belief, start, discount, horizon
         self.seed = int(rng.integers(0, 2**63))
         self.threads = threads or available_threads()
+        ahead = planned(discount, horizon)
+        self.stages = 1 if ahead is None else 1 + min(_STAGES, ahead)  # of a set
+        prior = prior_of(belief, discount, ahead, np.empty(0, dtype=np.uint64))
+        self.effort = effort(prior, seconds, self.stages, policy_depth(discount, horizon))
         self.values: list[float] = []
         self.sets: dict[int, list[tuple[float, float]]] = {}
         self.expectation: list[tuple[float, float, int]] = []
@@ -104,7 +106,7 @@ class Sampler:
 
     @cached_property
     def policy(self) -> ParticlePolicy:
-        return ParticlePolicy(self.belief, self.start, self.discount, self.horizon, self.seed)
+        return ParticlePolicy(self.belief, self.start, self.discount, self.horizon, self.seed, self.effort.levels)
 
     @cached_property
     def _desks(self) -> list[Desk]:
@@ -176,7 +178,7 @@ class Sampler:
         return Bound(
             estimate + float(stats.t(len(adjusted) - 1).ppf(1.0 - alpha)) * error,
             "upper",
-            f"information relaxation on {len(adjusted)} chains of sets of {n} particles, {_SCENARIOS} scenarios each; "
+            f"information relaxation on {len(adjusted)} chains of sets of {n} particles, {SCENARIOS} scenarios each; "
             f"Student t over chains (asymptotic)",
             exact=False,
             confidence=1.0 - alpha,
@@ -187,7 +189,8 @@ class Sampler:
     def _expect(self, seconds: float) -> None:
         """`E V*_μ` at the start, from many models."""
         until = time.perf_counter() + seconds
-        chains = self._chains.setdefault(_PARTICLES, [Chain(self, _PARTICLES) for _ in range(self.threads)])
+        n = self.effort.particles
+        chains = self._chains.setdefault(n, [Chain(self, n) for _ in range(self.threads)])
         while True:
             self.expectation += self._parallel(
                 lambda i, worker: chains[worker].solve_many(i, 20), len(self.expectation), self.threads
@@ -233,15 +236,15 @@ class Chain:
     def rows(self) -> Rows:
         prior = self.prior()
         each = 8 * (prior.alpha.shape[1] + 1) * self.n
-        return new_rows(prior, max(8 * len(prior.alpha), _BYTES // each), self.n)
+        return new_rows(prior, max(8 * len(prior.alpha), BYTES // each), self.n)
 
     @cached_property
     def search(self) -> Search:
         prior = self.prior()
-        stages = 1 if self.horizon is None else 1 + min(_STAGES, self.horizon)
-        nodes = max(100, min(_SCENARIOS * _NODES, _BYTES // (8 * self.n + 48 * self.sampler.belief.n_states)))
-        sets = max(20, min(nodes, _BYTES // (8 * stages * len(prior.alpha) * self.n)))
-        return new_search(prior, nodes, sets, stages, self.n, _NODES)
+        stages, most = self.sampler.stages, self.sampler.effort.nodes
+        nodes = max(100, min(SCENARIOS * most, BYTES // (8 * self.n + 48 * prior.alpha.shape[1])))
+        sets = max(20, min(nodes, BYTES // (8 * stages * len(prior.alpha) * self.n)))
+        return new_search(prior, nodes, sets, stages, self.n, most)
 
     @cached_property
     def policy(self) -> IntArray:
@@ -281,18 +284,18 @@ class Chain:
         renewal.begin(prior, search, self.rows.draws, self.states)
         top = float(self.weights @ search.node["upper"][: len(self.states)])
         solved = float(self.weights @ self.best(search.q[0, 0])[self.states].mean(axis=1))
-        costs = [self._scenario(prior, i, rng) for i in range(_SCENARIOS)]
+        costs = [self._scenario(prior, i, rng) for i in range(SCENARIOS)]
         return top - float(np.mean(costs)) - self.beyond, solved
 
     def _scenario(self, prior: Prior, stamp: int, rng: np.random.Generator) -> float:
         """The least cost in one scenario, or a lower bound on it; particles are fetched as the search needs them."""
-        search, least = self.search, math.log(_LEAST * self.n)
+        search, least, max_nodes = self.search, math.log(_LEAST * self.n), self.sampler.effort.nodes
         x = int(rng.choice(len(self.states), p=self.weights))
         u = rng.random(self.depth)
         while True:
             room = self.rows.size[0] + len(prior.alpha) <= len(self.rows.draws)
             most = len(search.set) if room else search.size[1]
-            cost, need = renewal.cheapest(prior, search, self.rows.draws, x, u, _NODES, most, least, stamp)
+            cost, need = renewal.cheapest(prior, search, self.rows.draws, x, u, max_nodes, most, least, stamp)
             if need == renewal.DONE:
                 return float(cost)
             x, newest = int(search.size[4]), int(search.size[1]) - 1

@@ -38,13 +38,18 @@ from beliefbound.validation import FloatArray, IntArray, check_ids
 
 _SHORT = 0.1  # a horizon after which more than this share of the value follows is planned for as it is
 _TAIL = 5e-3
-_PARTICLES = ((0.5, 2048), (0.15, 512), (0.0, 128))  # as long as this share of the value is left, so many
 _POOL = 6  # policies to fall back on: the expected MDP's, then particles' own
 _LEAF_MODELS = 64
 _TOLERANCE = 3e-4  # of the range of values
 _MIX = 0.6
 _ROWS_BYTES = 1 << 26
 _KEPT = 50_000  # pieces of early advice that are remembered
+
+
+def policy_depth(discount: float, horizon: int | None) -> int:
+    """Steps that the policy looks ahead in: after them little is left."""
+    depth = 1000 if discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(max(discount, 1e-6)))
+    return depth if horizon is None else min(depth, horizon)
 
 
 class Advice(NamedTuple):
@@ -79,12 +84,19 @@ class ParticlePolicy:
     """
 
     def __init__(
-        self, belief: DirichletBelief, start: FloatArray, discount: float, horizon: int | None, seed: int
+        self,
+        belief: DirichletBelief,
+        start: FloatArray,
+        discount: float,
+        horizon: int | None,
+        seed: int,
+        levels: Sequence[tuple[float, int]],
     ) -> None:
+        """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles."""
         self.belief, self.start, self.discount, self.horizon = belief, start, discount, horizon
+        self.levels = tuple(levels)
         self._prior = prior_of(belief, discount, horizon, np.array([seed], dtype=np.uint64))
-        depth = 1000 if discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(max(discount, 1e-6)))
-        self.depth = depth if horizon is None else min(depth, horizon)
+        self.depth = policy_depth(discount, horizon)
         self._tolerance = _TOLERANCE * span(belief, discount, horizon)
         self._pairs, self._n_states = self._prior.alpha.shape
         self._columns = self._n_states * (2 if self._prior.bernoulli else 1)
@@ -93,12 +105,12 @@ class ParticlePolicy:
         self._own = self.desk()
 
     def __repr__(self) -> str:
-        return f"ParticlePolicy({self.belief!r}, {_PARTICLES[0][1]} particles)"
+        return f"ParticlePolicy({self.belief!r}, {self.levels[0][1]} particles)"
 
     def desk(self) -> Desk:
         """Room to work in, for one thread."""
         wide, particles = self._n_states + 1, []
-        for _, n in _PARTICLES:
+        for _, n in self.levels:
             rows = new_rows(self._prior, max(4 * self._pairs, _ROWS_BYTES // (8 * wide * n)), n)
             particles.append(Particles(rows, np.empty(self._pairs, dtype=np.int64), np.full(n, 1.0 / n), np.empty(n)))
         mean, leaf = np.empty((self._pairs, wide, 1)), np.empty((self._pairs, wide, _LEAF_MODELS))
@@ -169,7 +181,7 @@ class ParticlePolicy:
             return None
         left = self._left(stage)
         left = -1 if self._forever(left) else left
-        level = next(i for i, (share, _) in enumerate(_PARTICLES) if self.discount**stage >= share)
+        level = next(i for i, (share, _) in enumerate(self.levels) if self.discount**stage >= share)
         key = (state, left, level, counts.tobytes())
         advice = self._kept.get(key)
         if advice is None:

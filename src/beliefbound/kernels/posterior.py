@@ -15,12 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.dirichlet import beta_lanes, draw_rows
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.random import seed_stream
 
 _MOST_POLICIES = 1000
 _TOGETHER = 128  # models solved side by side
+_SWEEPS = 2
 _GAIN = 1e-11  # of the values: what policy iteration takes for an improvement
 
 
@@ -269,13 +271,23 @@ def optimal(prior, draws, slots, left, policy, q):
     Exact up to rounding: policy iteration for ever, else backwards induction.
     """
     n_states, n = policy.shape
-    p, system, v, here, own = room(slots.size, n_states, n)
-    size = p.shape[2]
+    solve(prior, draws, slots, left, policy, q, room(slots.size, n_states, n))
+
+
+@njit(**FAST)
+def solve(prior, draws, slots, left, policy, q, scratch):
+    """`optimal` in the room given."""
+    p, system, v, here, own = borrowed(scratch)
+    draws, slots, policy, q = borrowed((draws, slots, policy, q))
+    n, size = policy.shape[1], p.shape[2]
     for batch in range((n + size - 1) // size):
         first = min(batch * size, n - size)
         gather(draws, slots, first, p)
         if prior.horizon < 0:
-            own[:] = policy[:, first : first + size]
+            if batch == 0:
+                own[:] = policy[:, first : first + size]
+            else:
+                start_alike(prior.discount, p, v, here, own)
             for _ in range(_MOST_POLICIES):
                 value_of(prior.discount, p, own, v, system)
                 back_up(prior.discount, p, v, here)
@@ -291,6 +303,19 @@ def optimal(prior, draws, slots, left, policy, q):
             best_of(here, v)
             if left - decisions < q.shape[0]:
                 q[left - decisions, :, first : first + size] = here
+
+
+@njit(**FAST)
+def start_alike(discount, p, v, q, policy):
+    """A policy to start from: greedy after a few sweeps from the mean of the values `v[s,m]` of other models."""
+    for s in range(v.shape[0]):
+        v[s] = v[s].sum() / v.shape[1]
+    for _ in range(_SWEEPS):
+        back_up(discount, p, v, q)
+        best_of(q, v)
+    back_up(discount, p, v, q)
+    v[:] = -1e300
+    improved(q, v, policy)
 
 
 @njit(**FAST)
