@@ -49,7 +49,7 @@ def plain_costs(certifier, discount, horizon, scenario, address):
     def leaf(b, s, k):
         if len(problem.partner) == 0:
             return (b @ q[k, :, s]).max()
-        return read_pairs(problem._replace(pairs=problem.pairs[k:]), b)[s]
+        return read_pairs(problem._replace(pairs=problem.pairs[:, :, k:]), b)[s]
 
     def w(b, s, k, root=False):
         return max(backed(b, s, a, k) for a in range(n_actions)) if root else leaf(b, s, k)

@@ -37,8 +37,8 @@ def pair_bound(
 ) -> Bound:
     """The value of an agent that is told which pair of models holds the true one, and learns the rest.
 
-    Exact and, but for rounding, never above QMDP; on Chain it takes half or more of the way from there to the
-    Bayes-optimal value. Beyond the limits of this module it *is* QMDP. Refuses continuous reward signals.
+    Exact and, but for rounding, never above QMDP; on Chain it takes more than half of the way from there to
+    the Bayes-optimal value. Beyond the limits of this module it *is* QMDP. Refuses continuous reward signals.
 
     >>> stay, rewards = [[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[0.0, 3.0]]]
     >>> belief = FiniteBelief(stay, rewards, reward_signal="unobserved")
@@ -82,14 +82,14 @@ def with_pairs(problem: Problem, weights: FloatArray, start: FloatArray) -> Prob
         gain[i, j] = gain[j, i] = told - both * np.interp(weights[j] / both, grid, values)
     partner = np.full((n_pairings, n_models), n_models)
     cell = np.empty_like(partner)
-    pairs = np.empty((n_stages, n_pairings, (n_models + 1) // 2, n_states, n_grid, n_actions))
+    pairs = np.empty((n_pairings, (n_models + 1) // 2, n_stages, n_states, n_grid, n_actions))
     for k in range(n_pairings):
         for c, pair in enumerate(matching(gain)):
             cell[k, pair] = c
             if len(pair) == 2:
                 partner[k, pair] = pair[::-1]
                 gain[pair[0], pair[1]] = gain[pair[1], pair[0]] = 0.0
-            solve_pair(problem, pair[0], pair[-1], n_grid, _SWEEPS, epsilon, pairs[:, k, c])
+            solve_pair(problem, pair[0], pair[-1], n_grid, _SWEEPS, epsilon, pairs[k, c])
     return problem._replace(partner=partner, cell=cell, pairs=pairs)
 
 
@@ -151,7 +151,7 @@ def read_pairs(problem: Problem, weights: FloatArray) -> FloatArray:
             if both > 0.0:
                 x = b[partner[m]] / both * last
                 g = min(int(x), last - 1)
-                table = problem.pairs[0, pairing, problem.cell[pairing, m]]
+                table = problem.pairs[pairing, problem.cell[pairing, m], 0]
                 q += both * (table[:, g] + (x - g) * (table[:, g + 1] - table[:, g]))
         least = np.minimum(least, q.max(axis=-1))
     return least

@@ -66,7 +66,7 @@ def problem_of(
         q=optimal_from_above(models, discount, horizon, stages),
         partner=np.empty((0, models.n_models), dtype=np.int64),
         cell=np.empty((0, models.n_models), dtype=np.int64),
-        pairs=np.empty((1, 0, 0, 1, 1, 1)),
+        pairs=np.empty((0, 0, 1, 1, 1, 1)),
         v=_pool_values(policies, models, discount, horizon, stages),
         keys=np.array([seed_stream(words[i : i + 1])[0] for i in range(len(words))], dtype=np.uint64),
         discount=float(discount),

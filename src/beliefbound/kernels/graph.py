@@ -186,8 +186,8 @@ def least_of_pairings(problem, graph, node):
         for i in range(n_rows):
             parts[m, i] = graph.weight[j] * problem.like[block + m * n_rows + i]
     for pairing in range(problem.partner.shape[0]):
-        pairs = problem.pairs[min(graph.stage[node] + 1, problem.pairs.shape[0] - 1), pairing]
-        last = pairs.shape[2] - 1
+        pairs = problem.pairs[pairing]
+        stage, last = min(graph.stage[node] + 1, pairs.shape[1] - 1), pairs.shape[3] - 1
         for i in range(n_rows):
             for a in range(n_actions):
                 sums[i, 1 + a] = 0.0
@@ -205,8 +205,8 @@ def least_of_pairings(problem, graph, node):
                     g, place = position(parts[one, i], parts[two, i], last)
                     t = problem.arrive[base + i]
                     for a in range(n_actions):
-                        low = pairs[c, t, g, a]
-                        sums[i, 1 + a] += both * (low + place * (pairs[c, t, g + 1, a] - low))
+                        low = pairs[c, stage, t, g, a]
+                        sums[i, 1 + a] += both * (low + place * (pairs[c, stage, t, g + 1, a] - low))
         for i in range(n_rows):
             if sums[i, 0] > 0.0:
                 high = best_sum(problem, sums, i, problem.arrive[base + i])

@@ -21,7 +21,7 @@ class Problem(NamedTuple):
     q: np.ndarray  # [stage,m,s,a]: from above, each model solved on its own
     partner: np.ndarray  # int64 [pairing,m]: the other model of the pair, or the number of models; no pairings: QMDP
     cell: np.ndarray  # int64 [pairing,m]: the pair a model is in
-    pairs: np.ndarray  # [stage,pairing,cell,s,g,a]: from above, each pair solved on its own (`kernels.pairs`)
+    pairs: np.ndarray  # [pairing,cell,stage,s,g,a]: from above, each pair solved on its own (`kernels.pairs`)
     v: np.ndarray  # [stage,m,s,policy]: from below, exact values of policies
     keys: np.ndarray  # uint64 [k]
     discount: float

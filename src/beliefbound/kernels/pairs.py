@@ -16,8 +16,8 @@ solved on a grid `p = g/(G−1)` and read between grid points on straight lines.
 
 That is what `kernels.relaxation` asks of leaf values. With `G = 2` all this is QMDP to the letter.
 
-The pairs of a problem are `cells[c] = (first model, second model)`, the same model twice where one is left over; the
-models of a node are stored pair by pair. `table[stage,c,s,g,a]` holds `Q`.
+Of the two models of a pair the first is the one of smaller index; a model left over is paired with itself, and its
+second weight is 0. `table[stage,s,g,a]` of a pair holds `Q`.
 """
 
 import numpy as np
