@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_bracket import chain_belief
 from test_lookahead import ROUNDING, SIGNALS, random_belief
 
 import oracles
@@ -13,6 +14,7 @@ from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds import pairs
 from beliefbound.bounds.pairs import matching, pair_bound, read_pairs, with_pairs
 from beliefbound.bounds.problem import problem_of
+from beliefbound.bounds.relaxation import Certifier
 from beliefbound.bounds.simple import qmdp, start_of
 from beliefbound.errors import ParameterError
 
@@ -182,3 +184,21 @@ def test_continuous_rewards_and_bad_horizons_are_refused():
     continuous = FiniteBelief(P, r, reward_signal="continuous")
     with pytest.raises(ParameterError, match="continuous"):
         pair_bound(continuous, discount=0.9)
+
+
+def test_pairs_narrow_the_gap_of_a_graph_where_models_are_alike():
+    """Sixteen Chain models after a hundred steps, five draws, graphs of 2000 beliefs: the gap of the search shrinks on
+    each, and so does that of the scenarios, in the mean to about 70% and 43%."""
+    shares, address = [], np.array([1], dtype=np.uint64)
+    for seed in range(5):
+        belief = chain_belief(100, seed).sample(16, np.random.default_rng(seed))
+        gaps = []
+        for paired in (False, True):
+            made = Certifier(belief, discount=0.95, horizon=150, core_nodes=2000, pairs=paired)
+            made.grow(2000)
+            made.settle()
+            costs = made.sample(address, 0, 512, clip=np.inf, stop=np.inf, threads=1)
+            gaps.append((made.upper - made.lower, costs.between.mean()))
+        assert (np.array(gaps[1]) < np.array(gaps[0])).all()
+        shares.append(np.array(gaps[1]) / np.array(gaps[0]))
+    assert (np.mean(shares, axis=0) < (0.8, 0.55)).all(), shares
