@@ -29,8 +29,8 @@ class Bracket:
     Attributes:
       lower, upper: the best bounds found; each says how it was proven.
       policy: attains `lower`: a memoryless policy, or an adaptive one with `.act(history, state)`.
-      regret: bound on how far `policy` is from Bayes-optimal; at most `gap`, and often less, because policy and
-        relaxation are measured on the same scenarios.
+      regret: bound on how far `policy` is from Bayes-optimal; at most `gap`, and less where policy and relaxation,
+        measured on the same scenarios, are closer than the two ends.
       confidence: probability with which everything here holds; 1 when all of it is exact.
       trace: `(seconds, lower, upper)` as the bracket closed.
       bounds: every bound computed on the way.
