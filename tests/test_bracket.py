@@ -9,6 +9,7 @@ from test_lookahead import ROUNDING, SIGNALS, random_belief
 
 import oracles
 from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
+from beliefbound.bounds import problem
 from beliefbound.bounds.adaptive import AdaptivePolicy
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.particles import Sampler, particle_bias
@@ -46,6 +47,17 @@ def test_the_chain_beliefs_are_bracketed_within_one_percent(steps, n_models):
     assert found.gap == pytest.approx(found.upper.value - found.lower.value)
     assert found.regret.value <= found.gap + ROUNDING
     assert all(point.lower.value <= found.upper.value for point in found.trace)
+
+
+def test_models_too_large_for_a_graph_still_get_the_papers_bounds(monkeypatch):
+    belief, (P, r, w, p0) = random_belief(np.random.default_rng(3), "bernoulli")
+    exact = oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 4, "bernoulli")
+    monkeypatch.setattr(problem, "MAX_BYTES", 0)
+    with pytest.warns(UserWarning, match="no search and no sampling.*use fewer models"):
+        found = bracket(belief, discount=0.9, horizon=4, target_gap=0.0, time_limit=5, rng=np.random.default_rng(1))
+    assert found.lower.value <= exact <= found.upper.value
+    assert found.confidence == 1.0
+    assert found.upper.method == "QMDP"
 
 
 def test_every_bound_of_the_trace_encloses_the_exact_value_and_they_tighten():

@@ -26,6 +26,9 @@ app = typer.Typer(
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; made if missing, continued if begun.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads; default: every core. Never changes a result.")]
+TimedThreads = Annotated[
+    int | None, typer.Option(min=1, help="Threads; default: every core. More of them get more done in the time given.")
+]
 Repair = Annotated[bool, typer.Option("--repair", help="Play the runs of corrupt parts again.")]
 
 
@@ -110,7 +113,9 @@ def bound(
     models: Annotated[Path, typer.Argument(help="A model folder: training.csv, initial.csv, parameters.csv, …")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-bounds.")] = None,
     horizon: Annotated[int | None, typer.Option(min=1, help="Number of decisions; default: infinite.")] = None,
-    gap: Annotated[float | None, typer.Option(min=0.0, help="Stop at this share of the value; default 0.01.")] = None,
+    gap: Annotated[
+        float | None, typer.Option(min=0.0, help="Stop at this share of the value; default 0.01, or 0 with a time.")
+    ] = None,
     time: Annotated[float | None, typer.Option(min=0.1, help="Stop after so many seconds; default 60.")] = None,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all bounds together.")] = 0.95,
     reward_signal: Annotated[
@@ -118,7 +123,7 @@ def bound(
         typer.Option(help="What the agent sees of rewards: known, deterministic, bernoulli, unobserved, continuous."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0)] = 1,
-    threads: Threads = None,
+    threads: TimedThreads = None,
 ) -> None:
     """Bracket the Bayes-optimal value of a set of models, and find a policy for all of them.
 

@@ -14,6 +14,7 @@ from beliefbound.beliefs import Belief
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.log import Log, TracePoint, relative
+from beliefbound.bounds.particles import bracket_sampled
 from beliefbound.bounds.search import bracket_finite
 from beliefbound.bounds.simple import start_of
 from beliefbound.errors import ParameterError
@@ -144,8 +145,6 @@ def bracket(
     if isinstance(belief, FiniteBelief):
         bracket_finite(belief, start, discount, horizon, rng, threads, log)
     else:
-        from beliefbound.bounds.particles import bracket_sampled  # its kernels take a while to load
-
         bracket_sampled(belief, start, discount, horizon, rng, threads, log)
     return _result(log)
 

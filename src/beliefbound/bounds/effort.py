@@ -2,8 +2,9 @@
 
 Nearly all the time goes into solving models, and what that takes is known from the shape of the problem. So the sizes
 are a function of the arguments, not of the clock: the same call gives the same particles on a slow machine, only
-fewer simulations. They are set so that each side of the bracket gets a good number of independent simulations: an
-interval from a handful is wide, however good each one is. Any size is valid; larger ones are tighter.
+fewer simulations. They aim at enough independent simulations for each side of the bracket: an interval from a handful
+is wide, however good each one is. The counts below are Chain's; a problem whose posteriors spread more (many states,
+rewards to learn) draws several times as many sets, and gets fewer simulations than aimed at. Any size is valid.
 """
 
 from typing import NamedTuple
@@ -20,8 +21,11 @@ _SHARE = 0.45  # of the time, for each side
 _LEVELS = ((0.5, 2048), (0.15, 512), (0.0, 128))
 _LEAST = 32
 _TRAJECTORIES, _CHAINS = 100, 16  # what there should be time for on one core
-_SETS = 1000  # a chain draws, or thereabouts
-_ROWS = 200  # of each pair that a chain meets, or thereabouts
+_SETS = 1000  # that a chain draws
+_SPARE = 4  # times as many fit in memory
+_HISTORIES = 4  # expanded for each set drawn
+_ROWS = 200  # of each pair that a chain meets
+_POOL = 1.5  # what the values of the policy's pool take, beside the solution of the models
 _NODES = 4000
 
 
@@ -59,8 +63,7 @@ def effort(prior: Prior, seconds: float, stages: int, depth: int) -> Effort:
     for share, _ in _LEVELS:
         steps.append(int(((left >= share) & (left < above)).sum()))
         above = share
-    # Values of the pool cost half as much again as the models' own, and more where the pool is the larger part.
-    each = 2.5 * sum(n * count for (_, n), count in zip(_LEVELS, steps, strict=True))
+    each = (1.0 + _POOL) * sum(n * count for (_, n), count in zip(_LEVELS, steps, strict=True))
     scale = 1.0
     while scale * each * _TRAJECTORIES > budget and scale * _LEVELS[0][1] > _LEAST:
         scale /= 2.0
@@ -69,9 +72,9 @@ def effort(prior: Prior, seconds: float, stages: int, depth: int) -> Effort:
     n = 512
     while n > _LEAST and (
         _CHAINS * _SETS * n > budget
-        or 8 * stages * pairs * n * 4 * _SETS > BYTES
+        or 8 * stages * pairs * n * _SPARE * _SETS > BYTES
         or 8 * (n_states + 1) * n * pairs * _ROWS > BYTES
     ):
         n //= 2
-    nodes = int(np.clip(4.0 * budget / (_CHAINS * SCENARIOS * n), 100, _NODES))
+    nodes = int(np.clip(_HISTORIES * budget / (_CHAINS * SCENARIOS * n), 100, _NODES))
     return Effort(levels, n, nodes)

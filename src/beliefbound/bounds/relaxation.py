@@ -33,6 +33,7 @@ from beliefbound.bounds.problem import LEAF, policy_pool, problem_of, search_dep
 from beliefbound.bounds.simple import effective_horizon, start_of
 from beliefbound.kernels import graph as kernel
 from beliefbound.kernels.nodes import Graph, Problem, new_graph
+from beliefbound.kernels.random import GOLDEN
 from beliefbound.kernels.relaxation import run_block
 from beliefbound.policy import Policy
 from beliefbound.threads import available_threads
@@ -108,7 +109,7 @@ class Certifier:
         self.tolerance = LEAF * max(abs(self.upper), abs(self.lower), 1e-12)
 
     def _add_root(self, s: int) -> int:
-        """The node of a start state."""
+        """The node of a start state. It is at stage 0, where no outcome leads, so the table need not hold it."""
         problem, graph, weights = self.problem, self.graph, self.belief.weights
         node, entry = int(graph.size[0]), int(graph.size[1])
         held = np.flatnonzero(weights)
@@ -117,7 +118,7 @@ class Certifier:
         graph.size[:2] = node + 1, entry + len(held)
         graph.begin[node + 1] = graph.size[1]
         graph.state[node], graph.stage[node] = s, 0
-        graph.key[node] = (s + 1) * 0x9E3779B97F4A7C15 % 2**64
+        graph.key[node] = (s + 1) * int(GOLDEN) % 2**64
         graph.upper[node] = np.inf
         graph.lower[node] = (weights @ problem.v[0, :, s]).max(initial=-np.inf)
         kernel.expand(problem, graph, node)
@@ -214,7 +215,7 @@ class Certifier:
                 mine[:entries] = theirs[:entries]
             elif name == "begin":
                 mine[: n + 1] = theirs[: n + 1]
-            elif name not in ("slots", "links", "sums"):
+            elif name not in ("slots", "links", "sums", "parts"):
                 mine[:n] = theirs[:n]
         return copy
 

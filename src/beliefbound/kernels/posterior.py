@@ -22,7 +22,7 @@ from beliefbound.kernels.random import seed_stream
 
 _MOST_POLICIES = 1000
 _TOGETHER = 128  # models solved side by side
-_SWEEPS = 2
+_SWEEPS = 2  # from the mean of other models' values, for a policy to start from
 _GAIN = 1e-11  # of the values: what policy iteration takes for an improvement
 
 
@@ -257,7 +257,7 @@ def improved(q, v, policy):
 
 @njit(**FAST)
 def room(pairs, n_states, n):
-    """Arrays `p`, `system`, `v`, `q` and a policy for a few of `n` models at a time: all of it fits the first cache."""
+    """Arrays `p`, `system`, `v`, `q` and a policy for so many of `n` models as are solved side by side."""
     size = min(n, _TOGETHER)
     p, system = np.empty((pairs, n_states + 1, size)), np.empty((n_states, n_states + 1, size))
     return p, system, np.empty((n_states, size)), np.empty((pairs, size)), np.empty((n_states, size), dtype=np.int64)
@@ -276,7 +276,7 @@ def optimal(prior, draws, slots, left, policy, q):
 
 @njit(**FAST)
 def solve(prior, draws, slots, left, policy, q, scratch):
-    """`optimal` in the room given."""
+    """`optimal` in the room given. A function of its own because it borrows the room, which the caller has to hold."""
     p, system, v, here, own = borrowed(scratch)
     draws, slots, policy, q = borrowed((draws, slots, policy, q))
     n, size = policy.shape[1], p.shape[2]
