@@ -20,7 +20,7 @@ from beliefbound.kernels.random import draw_gamma, gamma_constants, load, save, 
 from benchmarks.timing import race
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from agent_twins import ExploitTwin, McbrlTwin
+from support.agent_twins import ExploitTwin, McbrlTwin
 
 STEPS = 1000
 MODELS = (1, 8, 16)

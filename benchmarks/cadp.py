@@ -9,7 +9,7 @@ chosen rows; at the small size a stage takes under 0.2 µs, and MMBI's, unlike C
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.kernels import sweep
+from beliefbound.kernels.planning import sweep
 from beliefbound.planning.cadp import Ascent
 from beliefbound.planning.mmbi import induct
 from benchmarks.timing import race, show

@@ -6,7 +6,8 @@ from functools import partial
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels import dirichlet, random
+from beliefbound.kernels import draws as dirichlet
+from beliefbound.kernels import random
 
 SIZE = 8192
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from beliefbound.beliefs import DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.bounds.bracket import bracket
-from beliefbound.bounds.relaxation import BLOCK, Certifier
+from beliefbound.bounds.finite.relaxation import BLOCK, Certifier
 from beliefbound.kernels.random import seed_stream, uniform
 from beliefbound.planning.mmbi import mmbi
 from benchmarks.timing import race, show

@@ -39,12 +39,12 @@ _HOME = {
     "write_models": "beliefs.folder",
     "ModelFolder": "beliefs.folder",
     "Bound": "bounds.bound",
-    "lower_bound": "bounds.simple",
-    "upper_bound": "bounds.simple",
-    "e_max": "bounds.simple",
-    "policy_gap": "bounds.simple",
-    "qmdp": "bounds.simple",
-    "pair_bound": "bounds.pairs",
+    "lower_bound": "bounds.basic",
+    "upper_bound": "bounds.basic",
+    "e_max": "bounds.basic",
+    "policy_gap": "bounds.basic",
+    "qmdp": "bounds.basic",
+    "pair_bound": "bounds.finite.pairs",
     "belief_distance": "bounds.distance",
     "truncation_stages": "planning.lemmas",
     "lemma2_models": "planning.lemmas",
@@ -54,10 +54,10 @@ _HOME = {
     "cost_estimate": "bounds.theory",
     "bracket": "bounds.bracket",
     "Bracket": "bounds.bracket",
-    "value_of_information": "bounds.information",
-    "relaxation": "bounds.relaxation",
-    "lookahead_lower": "bounds.lookahead",
-    "lookahead_upper": "bounds.lookahead",
+    "value_of_information": "bounds.information.value",
+    "relaxation": "bounds.finite.relaxation",
+    "lookahead_lower": "bounds.finite.lookahead",
+    "lookahead_upper": "bounds.finite.lookahead",
     "make_env": "envs.registry",
     "make_agent": "agents.registry",
     "play": "agents.play",
@@ -83,20 +83,20 @@ if TYPE_CHECKING:
     from beliefbound.beliefs.rewards import BetaRewards as BetaRewards
     from beliefbound.beliefs.rewards import KnownRewards as KnownRewards
     from beliefbound.beliefs.rewards import NormalRewards as NormalRewards
+    from beliefbound.bounds.basic import e_max as e_max
+    from beliefbound.bounds.basic import lower_bound as lower_bound
+    from beliefbound.bounds.basic import policy_gap as policy_gap
+    from beliefbound.bounds.basic import qmdp as qmdp
+    from beliefbound.bounds.basic import upper_bound as upper_bound
     from beliefbound.bounds.bound import Bound as Bound
     from beliefbound.bounds.bracket import Bracket as Bracket
     from beliefbound.bounds.bracket import bracket as bracket
     from beliefbound.bounds.distance import belief_distance as belief_distance
-    from beliefbound.bounds.information import value_of_information as value_of_information
-    from beliefbound.bounds.lookahead import lookahead_lower as lookahead_lower
-    from beliefbound.bounds.lookahead import lookahead_upper as lookahead_upper
-    from beliefbound.bounds.pairs import pair_bound as pair_bound
-    from beliefbound.bounds.relaxation import relaxation as relaxation
-    from beliefbound.bounds.simple import e_max as e_max
-    from beliefbound.bounds.simple import lower_bound as lower_bound
-    from beliefbound.bounds.simple import policy_gap as policy_gap
-    from beliefbound.bounds.simple import qmdp as qmdp
-    from beliefbound.bounds.simple import upper_bound as upper_bound
+    from beliefbound.bounds.finite.lookahead import lookahead_lower as lookahead_lower
+    from beliefbound.bounds.finite.lookahead import lookahead_upper as lookahead_upper
+    from beliefbound.bounds.finite.pairs import pair_bound as pair_bound
+    from beliefbound.bounds.finite.relaxation import relaxation as relaxation
+    from beliefbound.bounds.information.value import value_of_information as value_of_information
     from beliefbound.bounds.theory import cost_estimate as cost_estimate
     from beliefbound.bounds.theory import theorem1_gap as theorem1_gap
     from beliefbound.bounds.theory import uniform_deviation as uniform_deviation

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from beliefbound.errors import ParameterError, PolicyError
-from beliefbound.kernels import sweep
+from beliefbound.kernels.planning import sweep
 from beliefbound.mdp import MDP
 from beliefbound.models import Dense, HasModels, ModelSet
 from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from beliefbound.errors import BeliefboundError, ModelError
-from beliefbound.kernels import sweep
-from beliefbound.kernels.simd import copied
+from beliefbound.kernels.planning import sweep
+from beliefbound.kernels.planning.simd import copied
 from beliefbound.validation import (
     BoolArray,
     FloatArray,

@@ -27,7 +27,7 @@ from beliefbound.agents.agent import Machine, Setting
 from beliefbound.agents.spec import Choice, Family, Number, Value
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.agents import mcbrl as kernel
-from beliefbound.kernels.simd import zeros
+from beliefbound.kernels.planning.simd import zeros
 
 INFINITE = float("inf")
 MAX_BYTES = 1 << 32

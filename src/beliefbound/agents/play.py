@@ -18,8 +18,8 @@ from beliefbound.envs.environment import Environment
 from beliefbound.errors import ParameterError
 from beliefbound.kernels import play as kernel
 from beliefbound.kernels.outcomes import begin, step
+from beliefbound.kernels.planning.simd import copied
 from beliefbound.kernels.random import uniform
-from beliefbound.kernels.simd import copied
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount
 
 Accounting = Literal["standard", "paper"]

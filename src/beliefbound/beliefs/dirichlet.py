@@ -13,7 +13,7 @@ import scipy.stats as stats
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.rewards import BetaRewards, RewardBelief
 from beliefbound.errors import BeliefError, ObservationError
-from beliefbound.kernels.dirichlet import dirichlet_models
+from beliefbound.kernels.draws import dirichlet_models
 from beliefbound.kernels.random import stream_from
 from beliefbound.mdp import MDP
 from beliefbound.models import Dense, ModelSet

@@ -7,7 +7,7 @@ import scipy.special as special
 import scipy.stats as stats
 
 from beliefbound.errors import BeliefError, ObservationError
-from beliefbound.kernels.dirichlet import beta_models, normal_models
+from beliefbound.kernels.draws import beta_models, normal_models
 from beliefbound.validation import FloatArray, Frozen, IntArray, as_floats, check_finite, check_probability, frozen
 
 StreamArray = np.ndarray[Any, np.dtype[np.uint64]]

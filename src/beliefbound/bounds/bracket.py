@@ -1,6 +1,6 @@
 """`bracket`: the Bayes-optimal value between two bounds, as tight as the time allows.
 
-Finite beliefs: `bounds.search`. Other beliefs: `bounds.particles`.
+Finite beliefs: `bounds.finite.search`. Other beliefs: `bounds.dirichlet.sampler`.
 """
 
 import time
@@ -12,11 +12,11 @@ import numpy as np
 
 from beliefbound.beliefs import Belief
 from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.bounds.basic import start_of
 from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.dirichlet.sampler import bracket_sampled
+from beliefbound.bounds.finite.search import bracket_finite
 from beliefbound.bounds.log import Log, TracePoint, relative
-from beliefbound.bounds.particles import bracket_sampled
-from beliefbound.bounds.search import bracket_finite
-from beliefbound.bounds.simple import start_of
 from beliefbound.errors import ParameterError
 from beliefbound.validation import FloatArray, check_count, check_discount, check_positive, check_probability
 

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.special as special
 
 from beliefbound.beliefs import Belief, BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
-from beliefbound.bounds.intervals import margin
-from beliefbound.bounds.simple import require
+from beliefbound.bounds.basic import require
+from beliefbound.bounds.statistics.intervals import margin
 from beliefbound.errors import BeliefError
 from beliefbound.validation import FloatArray, check_count
 

@@ -20,8 +20,8 @@ import numpy as np
 import polars as pl
 
 from beliefbound.beliefs import DirichletBelief
+from beliefbound.bounds.basic import e_max
 from beliefbound.bounds.bracket import bracket
-from beliefbound.bounds.simple import e_max
 from beliefbound.io.atomic import write_aside
 from beliefbound.planning.expected import expected_mdp_policy
 from beliefbound.planning.lemmas import truncation_stages

@@ -26,8 +26,8 @@ import numpy as np
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError, PolicyError
 from beliefbound.evaluation import check_fits
-from beliefbound.kernels import occupancy
-from beliefbound.kernels.simd import copied, zeros
+from beliefbound.kernels.planning import occupancy
+from beliefbound.kernels.planning.simd import copied, zeros
 from beliefbound.models import Dense
 from beliefbound.planning.mmbi import induct, use_lanes
 from beliefbound.planning.plan import LOWER_BOUND, Plan, uniform_if_none

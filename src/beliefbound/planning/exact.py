@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
-from beliefbound.kernels import relax
+from beliefbound.kernels.planning import branch_and_bound as relax
 from beliefbound.planning.cadp import Ascent, cadp
 from beliefbound.planning.plan import start_of
 from beliefbound.policy import MemorylessPolicy

@@ -19,7 +19,7 @@ import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
-from beliefbound.kernels import sweep
+from beliefbound.kernels.planning import sweep
 from beliefbound.models import LANES_BYTES, ModelSet
 from beliefbound.planning.lemmas import truncation_stages
 from beliefbound.planning.plan import LOWER_BOUND, Plan, plan_for, uniform_if_none

@@ -18,7 +18,7 @@ import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.evaluation import solve_each
-from beliefbound.kernels import sweep
+from beliefbound.kernels.planning import sweep
 from beliefbound.mdp import MDP
 from beliefbound.models import HasModels, ModelSet
 from beliefbound.planning.mmbi import induct

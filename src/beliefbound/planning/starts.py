@@ -8,7 +8,7 @@ at least one. So small problems try every model and a large one tries few.
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.kernels import occupancy
+from beliefbound.kernels.planning import occupancy
 from beliefbound.models import Csr, ModelSet
 from beliefbound.planning.mmbi import induct
 from beliefbound.validation import FloatArray, IntArray

@@ -1,9 +1,9 @@
 """Stationary memoryless policies by exact single swaps.
 
 `ρ(π) = Σ_m w_m p0·(I − γ P_m^π)^{-1} r_m^π` is not linear in one state's choice, but the exact effect of changing one
-is a rank-one formula (`kernels.swaps`), so every one of the `S·(A−1)` swaps is priced for twice the cost of a sweep.
-The best is taken until none improves `ρ` beyond rounding. `(I − γ P_m^π)^{-1}` is updated by rank one and refactored
-every `_REFACTOR` swaps and again before the search may stop, so the last word is on fresh factors.
+is a rank-one formula (`kernels.planning.swaps`), so every one of the `S·(A−1)` swaps is priced for twice the cost of a
+sweep. The best is taken until none improves `ρ` beyond rounding. `(I − γ P_m^π)^{-1}` is updated by rank one and
+refactored every `_REFACTOR` swaps and again before the search may stop, so the last word is on fresh factors.
 
 Guarantee: `ρ` never falls, the result is a local optimum under single swaps (the best stationary policy may be
 better), and its value is computed by a linear solve: a lower bound on the Bayes-optimal value of the belief. Memory
@@ -16,7 +16,7 @@ import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
-from beliefbound.kernels import swaps as kernel
+from beliefbound.kernels.planning import swaps as kernel
 from beliefbound.models import Dense
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.planning.optimal import optimal_values

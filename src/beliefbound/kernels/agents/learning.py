@@ -7,7 +7,7 @@ Functions of an agent's `State`, which names its arrays alike: `alpha[s,a,t]` ar
 from numba import njit
 
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.sweep import settle_lanes
+from beliefbound.kernels.planning.sweep import settle_lanes
 
 
 @njit(**EXACT_INLINE)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from numba import njit
 
 from beliefbound.kernels.agents.learning import expected_reward, forget, learn, settle, visits
-from beliefbound.kernels.dirichlet import beta_lanes, dirichlet_lanes
+from beliefbound.kernels.draws import beta_lanes, dirichlet_lanes
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.play import play_runs
 from beliefbound.kernels.random import load, save

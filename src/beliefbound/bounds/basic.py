@@ -1,0 +1,228 @@
+"""The paper's bounds: below by the value of a policy, above by models solved on their own.
+
+Lower. The expected value of *any* policy under the belief is at most the Bayes-optimal one. On a finite belief it is
+computed exactly. On any other belief it is the mean over *fresh* models, drawn after the policy was fixed, with a
+one-sided interval.
+
+Upper. Knowing the model cannot hurt: `V*_ξ(s) ≤ E_ξ V*_μ(s)` (`E max`). Learning it after the first action still
+cannot: `V*_ξ(s) ≤ max_a E_ξ Q*_μ(s,a) ≤ E max` (QMDP). Both hold whatever rewards reveal.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from beliefbound.beliefs import Belief, DirichletBelief
+from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.statistics.intervals import Interval, margin
+from beliefbound.errors import ParameterError
+from beliefbound.evaluation import evaluate
+from beliefbound.models import HasModels
+from beliefbound.planning.optimal import optimal_values
+from beliefbound.planning.plan import uniform_if_none
+from beliefbound.policy import MemorylessPolicy, Policy
+from beliefbound.validation import (
+    FloatArray,
+    check_count,
+    check_discount,
+    check_initial,
+    check_probability,
+)
+
+
+def lower_bound(
+    policy: Policy,
+    belief: Belief,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+    confidence: float = 0.95,
+    n_models: int = 1000,
+    interval: Interval | None = None,
+    rng: np.random.Generator | None = None,
+) -> Bound:
+    """The expected value of `policy` under `belief`: a lower bound on the Bayes-optimal value.
+
+    Args:
+      initial: start distribution or state; default: the belief's, else uniform over states.
+      confidence, n_models, interval, rng: for beliefs that are not finite, how many fresh models are drawn and which
+        interval is used: `bernstein` (default where rewards have a known range; proven) or `t` (default otherwise).
+
+    >>> from beliefbound import StationaryPolicy
+    >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
+    >>> lower_bound(StationaryPolicy([0]), belief, discount=0.5)
+    Bound(lower 3, exact, value of the policy)
+    """
+    start = start_of(belief, initial)
+    if isinstance(belief, FiniteBelief):
+        values = evaluate(policy, belief, discount=discount, horizon=horizon)
+        return Bound(float(belief.weights @ values @ start), "lower", "value of the policy", policy=policy)
+    sample = belief.sample(check_count(n_models, "n_models", least=2), require(rng))
+    samples = evaluate(policy, sample, discount=discount, horizon=horizon) @ start
+    stages = policy.horizon if isinstance(policy, MemorylessPolicy) else horizon
+    width = value_width(belief, discount, stages)
+    interval = interval or ("t" if width is None else "bernstein")
+    gap = margin(samples, confidence=confidence, width=width, interval=interval)
+    mean = float(samples.mean())
+    method = f"value of the policy on fresh models, {describe(interval)} interval"
+    return Bound(
+        mean - gap,
+        "lower",
+        method,
+        exact=False,
+        confidence=confidence,
+        estimate=mean,
+        n_samples=n_models,
+        policy=policy,
+    )
+
+
+def upper_bound(
+    belief: Belief,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+    method: Literal["qmdp", "emax"] = "qmdp",
+    confidence: float = 0.95,
+    n_models: int = 1000,
+    interval: Interval | None = None,
+    rng: np.random.Generator | None = None,
+) -> Bound:
+    """QMDP or `E max`, from a start distribution. Exact for a finite belief, else with a one-sided interval.
+
+    >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
+    >>> upper_bound(belief, discount=0.5, method="emax")
+    Bound(upper 3, exact, E max)
+    """
+    if method not in ("qmdp", "emax"):
+        raise ParameterError(f"method is {method!r}; choose 'qmdp' or 'emax'")
+    start = start_of(belief, initial)
+    name = "QMDP" if method == "qmdp" else "E max"
+    if isinstance(belief, FiniteBelief):
+        values = (qmdp if method == "qmdp" else e_max)(belief, discount=discount, horizon=horizon)
+        return Bound(float(start @ values), "upper", name)
+    sample = belief.sample(check_count(n_models, "n_models", least=2), require(rng))
+    solved = optimal_values(sample, discount=discount, horizon=horizon)
+    width = value_width(belief, discount, horizon)
+    interval = interval or ("t" if width is None else "bernstein")
+    full = f"{name} on sampled models, {describe(interval)} interval"
+    if method == "emax":
+        samples = solved.values @ start
+        gap, mean = margin(samples, confidence=confidence, width=width, interval=interval), float(samples.mean())
+    else:
+        # max_a of a mean: an interval for every (start state, action) at once, by splitting the error among them.
+        states = np.flatnonzero(start)
+        each = 1.0 - (1.0 - check_probability(confidence, "confidence")) / (len(states) * belief.n_actions)
+        means = solved.q.mean(axis=0)
+        high = np.array(
+            [
+                max(
+                    means[s, a] + margin(solved.q[:, s, a], confidence=each, width=width, interval=interval)
+                    for a in range(belief.n_actions)
+                )
+                for s in states
+            ]
+        )
+        mean = float(start[states] @ means[states].max(axis=-1))
+        gap = float(start[states] @ high) - mean
+    return Bound(mean + gap, "upper", full, exact=False, confidence=confidence, estimate=mean, n_samples=n_models)
+
+
+def policy_gap(
+    policy: Policy,
+    belief: FiniteBelief,
+    upper: Bound,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+) -> Bound:
+    """How far `policy` can be from Bayes-optimal: `upper` minus its exact value. Theorem 1, sharp.
+
+    Where Theorem 1 bounds the gap of MMBI by how far beliefs may move, this measures it, for any policy; it is as tight
+    as `upper`, which may come from `bracket`, `upper_bound` or a look-ahead for the same start and horizon.
+
+    >>> from beliefbound import StationaryPolicy
+    >>> stay, rewards = [[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[0.0, 3.0]]]
+    >>> belief = FiniteBelief(stay, rewards, reward_signal="unobserved")
+    >>> upper = upper_bound(belief, discount=0.5)
+    >>> policy_gap(StationaryPolicy([1]), belief, upper, discount=0.5).value
+    0.5
+    """
+    if upper.side != "upper":
+        raise ParameterError(f"the gap needs an upper bound; got {upper!r}")
+    value = lower_bound(policy, belief, discount=discount, horizon=horizon, initial=initial).value
+    return Bound(
+        max(0.0, upper.value - value),
+        "upper",
+        f"{upper.method}, minus the policy's exact value",
+        exact=upper.exact,
+        confidence=upper.confidence,
+        n_samples=upper.n_samples,
+        policy=policy,
+    )
+
+
+def e_max(belief: FiniteBelief, *, discount: float, horizon: int | None = None) -> FloatArray:
+    """`E_ξ max_π V^π_μ(s)`, `[s]`: the paper's upper bound, exact for a finite belief.
+
+    >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
+    >>> e_max(belief, discount=0.5).tolist()
+    [3.0]
+    """
+    values: FloatArray = belief.weights @ optimal_values(belief, discount=discount, horizon=horizon).values
+    return values
+
+
+def qmdp(belief: FiniteBelief, *, discount: float, horizon: int | None = None) -> FloatArray:
+    """`max_a E_ξ Q*_μ(s,a)`, `[s]`: never above `E max`, at no extra cost; exact for a finite belief.
+
+    >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
+    >>> qmdp(belief, discount=0.5).tolist()
+    [3.0]
+    """
+    q = optimal_values(belief, discount=discount, horizon=horizon).q
+    mixed: FloatArray = np.tensordot(belief.weights, np.where(np.isfinite(q), q, 0.0), axes=1)
+    mixed[~belief.models.available] = -np.inf
+    best: FloatArray = mixed.max(axis=-1)
+    return best
+
+
+def start_of(belief: Belief, initial: FloatArray | int | None) -> FloatArray:
+    """A start distribution: `initial`, else the belief's own, else uniform over states."""
+    given = check_initial(initial, belief.n_states, ParameterError)
+    return uniform_if_none(belief.initial if given is None else given, belief.n_states)
+
+
+def value_width(belief: Belief | HasModels, discount: float, horizon: int | None) -> float | None:
+    """Width of the range a policy's value can lie in under any model of the belief; `None` when unbounded."""
+    discount = check_discount(discount, horizon)
+    range_ = belief.rewards.range if isinstance(belief, DirichletBelief) else None
+    if isinstance(belief, FiniteBelief):
+        range_ = belief.models.reward_range
+    if range_ is None:
+        return None
+    return (range_[1] - range_[0]) * effective_horizon(discount, horizon)
+
+
+def effective_horizon(discount: float, horizon: int | None) -> float:
+    """`Σ_{k<T} γ^k`, which is `1/(1−γ)` without a horizon."""
+    if discount == 1.0:
+        assert horizon is not None
+        return float(horizon)
+    return (1.0 - (0.0 if horizon is None else discount**horizon)) / (1.0 - discount)
+
+
+def require(rng: np.random.Generator | None) -> np.random.Generator:
+    """The generator, or an error that asks for one: randomness is an argument."""
+    if rng is None:
+        raise ParameterError("this belief is bounded by sampling; pass rng=numpy.random.default_rng(seed)")
+    return rng
+
+
+def describe(interval: Interval) -> str:
+    """How an interval is named in a bound's method."""
+    return {"bernstein": "empirical Bernstein", "hoeffding": "Hoeffding", "t": "Student t (asymptotic)"}[interval]

@@ -1,0 +1,1 @@
+"""Bounds for product-Dirichlet beliefs, by simulation under the belief and renewed particles."""

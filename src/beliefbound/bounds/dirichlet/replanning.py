@@ -1,0 +1,256 @@
+"""A policy for a Dirichlet belief that looks ahead on particles of the posterior, new ones after every observation.
+
+`ParticlePolicy` looks one step ahead at the particles of the posterior it has reached (`kernels.particles.rows`),
+between what a few stationary policies earn from there and what would be earned if the model were then known. Once such
+a policy is as good as knowing the model, to within a tolerance, or at a depth where little is left, it follows the
+optimal policy of the expected MDP for ever.
+
+The particles at a posterior are a function of the policy's own seed and the counts that lead there. So the policy
+is one fixed function of the history: what `act` plays is what `simulate` values.
+
+`simulate` follows it under the belief itself, where predictive probabilities are in closed form
+(`kernels.particles.hyperstate`); the look-ahead is also the control variate. At the end, fresh models of the posterior
+value the last policy. The mean is the policy's value under the belief, hence at most `V*`, however poor the particles
+are.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from beliefbound.beliefs import BetaRewards, DirichletBelief
+from beliefbound.bounds.dirichlet.arrays import prior_of, span
+from beliefbound.errors import ObservationError
+from beliefbound.kernels.particles.hyperstate import look, step
+from beliefbound.kernels.particles.rows import (
+    Rows,
+    clear,
+    draw_row,
+    expected_rows,
+    new_rows,
+    optimal,
+    particles_at,
+    values_of,
+)
+from beliefbound.kernels.random import stream_from
+from beliefbound.validation import FloatArray, IntArray, check_ids
+
+_SHORT = 0.1  # a horizon after which more than this share of the value follows is planned for as it is
+_TAIL = 5e-3
+_POOL = 6  # policies to fall back on: the expected MDP's, then particles' own
+_LEAF_MODELS = 64
+_TOLERANCE = 3e-4  # of the range of values
+_MIX = 0.6
+_ROWS_BYTES = 1 << 26
+_KEPT = 50_000  # pieces of early advice that are remembered
+
+
+def policy_depth(discount: float, horizon: int | None) -> int:
+    """Steps that the policy looks ahead in: after them little is left."""
+    depth = 1000 if discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(max(discount, 1e-6)))
+    return depth if horizon is None else min(depth, horizon)
+
+
+class Advice(NamedTuple):
+    """What to do at a hyperstate, what knowing the model could still be worth, and the control variate `[a,column]`."""
+
+    action: int
+    gap: float
+    guide: FloatArray
+
+
+class Particles(NamedTuple):
+    """Room for particles of one number."""
+
+    rows: Rows
+    slots: IntArray
+    weights: FloatArray
+    likely: FloatArray
+
+
+class Desk(NamedTuple):
+    """What one thread works with."""
+
+    particles: tuple[Particles, ...]
+    mean: FloatArray
+    leaf: FloatArray
+
+
+class ParticlePolicy:
+    """Acts under a Dirichlet belief: `action = policy.act(history, state)`. Made by `bracket`.
+
+    A function of the history and of its own fixed seed.
+    """
+
+    def __init__(
+        self,
+        belief: DirichletBelief,
+        start: FloatArray,
+        discount: float,
+        horizon: int | None,
+        seed: int,
+        levels: Sequence[tuple[float, int]],
+    ) -> None:
+        """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles."""
+        self.belief, self.start, self.discount, self.horizon = belief, start, discount, horizon
+        self.levels = tuple(levels)
+        self._prior = prior_of(belief, discount, horizon, np.array([seed], dtype=np.uint64))
+        self.depth = policy_depth(discount, horizon)
+        self._tolerance = _TOLERANCE * span(belief, discount, horizon)
+        self._pairs, self._n_states = self._prior.alpha.shape
+        self._columns = self._n_states * (2 if self._prior.bernoulli else 1)
+        self._all = np.arange(self._pairs)
+        self._kept: dict[tuple[int, int, int, bytes], Advice] = {}
+        self._own = self.desk()
+
+    def __repr__(self) -> str:
+        return f"ParticlePolicy({self.belief!r}, {self.levels[0][1]} particles)"
+
+    def desk(self) -> Desk:
+        """Room to work in, for one thread."""
+        wide, particles = self._n_states + 1, []
+        for _, n in self.levels:
+            rows = new_rows(self._prior, max(4 * self._pairs, _ROWS_BYTES // (8 * wide * n)), n)
+            particles.append(Particles(rows, np.empty(self._pairs, dtype=np.int64), np.full(n, 1.0 / n), np.empty(n)))
+        mean, leaf = np.empty((self._pairs, wide, 1)), np.empty((self._pairs, wide, _LEAF_MODELS))
+        return Desk(tuple(particles), mean, leaf)
+
+    def simulate(self, rng: np.random.Generator, desk: Desk) -> float:
+        """One trajectory under the belief: an unbiased estimate of this policy's value from the start."""
+        u = rng.random(self.depth + 1)
+        state = int(np.searchsorted(np.cumsum(self.start), u[-1], side="right"))
+        state = min(state, int(np.flatnonzero(self.start)[-1]))
+        counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
+        total, factor = 0.0, 1.0
+        for stage in range(self.depth + 1):
+            advice = self._advice(desk, counts, state, stage)
+            if advice is None:
+                break
+            column, value = step(self._prior, counts, state, advice.action, advice.guide, u[stage])
+            total += factor * value
+            factor *= self.discount
+            state = column % self._n_states
+        return total + factor * self._leaf_value(desk, counts, state, self._left(stage), rng)
+
+    def act(self, history: Sequence[tuple[int, int, float | None, int]], state: Any) -> int:
+        """The action in `state` after `history`, a sequence of `(state, action, reward, next_state)` that ends there.
+
+        Raises:
+          ObservationError: the history does not fit together, does not start where the certificate does, fills the
+            horizon, or cannot have happened under the belief.
+        """
+        now = int(check_ids(state, self.belief.n_states, "state", ObservationError))
+        if self.horizon is not None and len(history) >= self.horizon:
+            raise ObservationError(f"the history has {len(history)} steps; the horizon of {self.horizon} is over")
+        at = int(history[0][0]) if history else now
+        if not self.start[at] > 0.0:
+            raise ObservationError(f"the history starts in state {at}, which is not a start state of the certificate")
+        counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
+        last: IntArray | None = None
+        for stage, (before, action, reward, after) in enumerate(history):
+            if int(before) != at:
+                raise ObservationError(
+                    f"step {stage} starts in state {before}, but step {stage - 1} ended in state {at}"
+                )
+            if last is None and self._advice(self._own, counts, at, stage) is None:
+                last = self._last_policy(self._own, counts, self._left(stage))
+            pair, column = self._outcome(stage, at, int(action), reward, int(after))
+            counts[pair, column] += 1
+            at = int(after)
+        if at != now:
+            raise ObservationError(f"the history ends in state {at}, not in state {now}")
+        if last is None:
+            advice = self._advice(self._own, counts, at, len(history))
+            if advice is not None:
+                return advice.action
+            last = self._last_policy(self._own, counts, self._left(len(history)))
+        return int(last[now])
+
+    def _left(self, stage: int) -> int:
+        """Decisions that remain; −1 for ever."""
+        return -1 if self.horizon is None else self.horizon - stage
+
+    def _forever(self, left: int) -> bool:
+        """Whether so much is left that the horizon does not matter for what to do."""
+        return left < 0 or self.discount**left <= _SHORT
+
+    def _advice(self, desk: Desk, counts: IntArray, state: int, stage: int) -> Advice | None:
+        """What to do; nothing where the policy stops to learn."""
+        if stage >= self.depth:
+            return None
+        left = self._left(stage)
+        left = -1 if self._forever(left) else left
+        level = next(i for i, (share, _) in enumerate(self.levels) if self.discount**stage >= share)
+        key = (state, left, level, counts.tobytes())
+        advice = self._kept.get(key)
+        if advice is None:
+            advice = self._look(desk, counts, state, left, level)
+            if level == 0 and len(self._kept) < _KEPT:
+                self._kept[key] = advice
+        return None if self.discount**stage * advice.gap <= self._tolerance else advice
+
+    def _look(self, desk: Desk, counts: IntArray, state: int, left: int, level: int) -> Advice:
+        prior = self._prior._replace(horizon=left)
+        rows, slots, weights, likely = desk.particles[level]
+        if rows.size[0] + self._pairs > len(rows.draws):
+            clear(rows)
+        particles_at(prior, rows, 0, counts, slots)
+        draws, n = rows.draws, len(weights)
+        q = np.empty((1 if left < 0 else 2, self._pairs, n))
+        expected = self._last_policy(desk, counts, left)
+        own = np.repeat(expected[:, None], n, axis=1)
+        optimal(prior, draws, slots, left, own, q)
+        if left >= 0:
+            own = q[0].reshape(self._n_states, prior.n_actions, n)[:, :, :_POOL].argmax(axis=1)
+        pool = np.ascontiguousarray(np.column_stack([expected, own[:, : _POOL - 1]]).T)
+        values = np.empty((_POOL, self._n_states, n))
+        for actions, value in zip(pool, values, strict=True):
+            values_of(prior, draws, slots, max(0, left - 1), actions, value)
+        guide = np.empty((prior.n_actions, self._columns))
+        action, gap = look(prior, draws, slots, q, pool, values, state, _MIX, weights, likely, guide)
+        return Advice(int(action), float(gap), guide)
+
+    def _last_policy(self, desk: Desk, counts: IntArray, left: int) -> IntArray:
+        """The expected MDP's optimal policy; with a horizon that matters, its first step."""
+        prior = self._prior._replace(horizon=-1 if self._forever(left) else left)
+        expected_rows(prior, counts, desk.mean)
+        policy = np.zeros((self._n_states, 1), dtype=np.int64)
+        q = np.empty((1, self._pairs, 1))
+        optimal(prior, desk.mean, self._all, prior.horizon, policy, q)
+        if prior.horizon < 0:
+            return policy[:, 0]
+        first: IntArray = q[0, :, 0].reshape(self._n_states, prior.n_actions).argmax(axis=1)
+        return first
+
+    def _leaf_value(self, desk: Desk, counts: IntArray, state: int, left: int, rng: np.random.Generator) -> float:
+        """An estimate of what the last policy earns, from fresh models of the posterior."""
+        if left == 0:
+            return 0.0
+        actions = self._last_policy(desk, counts, left)
+        stream = stream_from(rng)
+        for pair in range(self._pairs):
+            draw_row(self._prior, pair, counts[pair], stream, desk.leaf[pair])
+        values = np.empty((self._n_states, _LEAF_MODELS))
+        values_of(self._prior, desk.leaf, self._all, left, actions, values)
+        return float(values[state].mean())
+
+    def _outcome(self, stage: int, s: int, a: int, reward: float | None, t: int) -> tuple[int, int]:
+        """`(pair, column)` of a step of a history."""
+        pair = s * self._prior.n_actions + a
+        impossible = ObservationError(
+            f"step {stage}: state {s}, action {a}, reward {reward}, next state {t} is outside the belief's support"
+        )
+        if not (0 <= s < self._n_states and 0 <= a < self._prior.n_actions and 0 <= t < self._n_states):
+            raise impossible
+        if self._prior.alpha[pair, t] <= 0.0:
+            raise impossible
+        if not isinstance(self.belief.rewards, BetaRewards):
+            return pair, t
+        if reward is None:
+            raise ObservationError(f"step {stage} has no reward, but the belief learns from rewards")
+        for first, seen in ((0, self._prior.high), (self._n_states, self._prior.low)):
+            if np.isclose(reward, seen, rtol=1e-9, atol=1e-12):
+                return pair, first + t
+        raise impossible

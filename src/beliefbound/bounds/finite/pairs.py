@@ -1,0 +1,157 @@
+"""Upper values by pairs of models (`kernels.graph.pairs`): which models to pair, and the bound itself.
+
+Any pairing gives a bound, and so does the least of several. A good one pairs models that call for different actions
+and are hard to tell apart: the agent that is told only the pair then loses most. What each pair loses (each of a
+sample, where there are too many) is computed on a coarse grid; the first pairing makes the total large, the next one
+does so without the pairs of the first, and so on. Effort is bounded: large problems get coarser grids and fewer
+pairings, and in the end QMDP, which tells each model by itself.
+"""
+
+from itertools import combinations
+
+import numpy as np
+
+from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.bounds.basic import start_of
+from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.finite.problem import problem_of, search_depth
+from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.kernels.graph.pairs import solve_pair
+from beliefbound.validation import FloatArray, IntArray, check_count, check_discount
+
+_SIZES = ((4, 33), (4, 17), (2, 17), (1, 17), (1, 9), (1, 5), (1, 3))  # pairings, grid points
+_COARSE = 5
+_SWEEPS = 400
+_EPSILON = 1e-6  # of the largest value
+_WORK = 50_000_000  # outcomes met at grid points, for choosing and for solving
+_BYTES = 1 << 27
+_MOST_MODELS = 512
+
+
+def pair_bound(
+    belief: FiniteBelief,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+) -> Bound:
+    """The value of an agent that is told which pair of models holds the true one, and learns the rest.
+
+    Exact and, but for rounding, never above QMDP; on Chain it takes more than half of the way from there to
+    the Bayes-optimal value. Beyond the limits of this module it *is* QMDP. Refuses continuous reward signals.
+
+    >>> stay, rewards = [[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[0.0, 3.0]]]
+    >>> belief = FiniteBelief(stay, rewards, reward_signal="unobserved")
+    >>> pair_bound(belief, discount=0.5)  # two models that nothing tells apart: QMDP says 3.5
+    Bound(upper 3, exact, told which of two models, least of 1 pairing)
+    """
+    discount = check_discount(discount, horizon)
+    if horizon is not None:
+        check_count(horizon, "horizon")
+    start = start_of(belief, initial)
+    stages = search_depth(belief, discount, horizon)
+    problem = problem_of(belief, discount=discount, horizon=horizon, stages=stages, policies=())
+    problem = with_pairs(problem, belief.weights, start)
+    return bound_of(problem, belief.weights, start)
+
+
+def bound_of(problem: Problem, weights: FloatArray, start: FloatArray) -> Bound:
+    """The bound of a problem whose pairs are solved."""
+    n = len(problem.partner)
+    method = f"told which of two models, least of {n} pairing{'s' if n > 1 else ''}" if n else "QMDP"
+    return Bound(float(start @ read_pairs(problem, weights)), "upper", method)
+
+
+def with_pairs(problem: Problem, weights: FloatArray, start: FloatArray) -> Problem:
+    """The problem with models paired for `weights[m]` and `start[s]`, and the pairs solved; as it is, with QMDP for
+    upper values, where that is beyond the limits."""
+    n_models, n_stages = len(weights), len(problem.q)
+    each = len(problem.arrive) * (n_stages if n_stages > 1 else _SWEEPS)
+    n_pairings, n_grid = _size(problem, (n_models + 1) // 2 * each)
+    if n_pairings == 0:
+        return problem
+    epsilon = _EPSILON * float(np.abs(problem.q).max())
+    candidates = _candidates(n_models, _WORK // (_COARSE * each))
+    n_states, n_actions = problem.available.shape
+    none, grid = np.empty((0, n_states, _COARSE, n_actions)), np.linspace(0.0, 1.0, _COARSE)
+    gain = np.zeros((n_models, n_models))
+    for i, j in candidates[(weights[candidates] > 0.0).all(axis=1)]:
+        values = start @ solve_pair(problem, i, j, _COARSE, _SWEEPS, epsilon, none)
+        both = weights[i] + weights[j]
+        told = weights[i] * values[0] + weights[j] * values[-1]
+        gain[i, j] = gain[j, i] = told - both * np.interp(weights[j] / both, grid, values)
+    partner = np.full((n_pairings, n_models), n_models)
+    cell = np.empty_like(partner)
+    pairs = np.empty((n_pairings, (n_models + 1) // 2, n_stages, n_states, n_grid, n_actions))
+    for k in range(n_pairings):
+        for c, pair in enumerate(matching(gain)):
+            cell[k, pair] = c
+            if len(pair) == 2:
+                partner[k, pair] = pair[::-1]
+                gain[pair[0], pair[1]] = gain[pair[1], pair[0]] = 0.0
+            solve_pair(problem, pair[0], pair[-1], n_grid, _SWEEPS, epsilon, pairs[k, c])
+    return problem._replace(partner=partner, cell=cell, pairs=pairs)
+
+
+def matching(gain: FloatArray) -> list[list[int]]:
+    """Pairs `i < j` of large total gain `[m,m]`, and one model by itself if their number is odd: the largest gain
+    first, then exchanges between two pairs while they help."""
+    left, order = set(range(len(gain))), []
+    for k in np.argsort(-gain, axis=None, kind="stable"):
+        i, j = divmod(int(k), len(gain))
+        if i < j and {i, j} <= left:
+            left -= {i, j}
+            order.append([i, j])
+    better = True
+    while better:
+        better = False
+        for one, two in combinations(order, 2):
+            (i, j), (k, m) = one, two
+            now = gain[i, j] + gain[k, m] + 1e-12 * abs(gain[i, j])
+            straight, crossed = gain[i, k] + gain[j, m], gain[i, m] + gain[j, k]
+            if max(straight, crossed) > now:
+                one[:], two[:] = ((i, k), (j, m)) if straight >= crossed else ((i, m), (j, k))
+                better = True
+    return [sorted(pair) for pair in order] + [[m] for m in left]
+
+
+def _size(problem: Problem, work: int) -> tuple[int, int]:
+    """Pairings and grid points that the limits allow, given the work for one pairing and one point; `(0, 0)` if none
+    do."""
+    n_models = problem.q.shape[1]
+    if 1 < n_models <= _MOST_MODELS:
+        for n_pairings, n_grid in _SIZES:
+            if n_pairings * n_grid * work <= _WORK and n_pairings * n_grid * problem.q.nbytes <= 2 * _BYTES:
+                return min(n_pairings, n_models - 1), n_grid
+    return 0, 0
+
+
+def _candidates(n_models: int, room: int) -> IntArray:
+    """`[c,2]`: all pairs, or as many as there is room for, drawn once and for all."""
+    pairs = np.stack(np.triu_indices(n_models, 1), axis=1)
+    if len(pairs) > room:
+        pairs = np.random.default_rng(0).permutation(pairs)[:room]
+    return np.ascontiguousarray(pairs)
+
+
+def read_pairs(problem: Problem, weights: FloatArray) -> FloatArray:
+    """`W(b,s)` at stage 0, `[s]`."""
+    if len(problem.partner) == 0:
+        told: FloatArray = np.where(problem.available, np.tensordot(weights, problem.q[0], axes=1), -np.inf).max(
+            axis=-1
+        )
+        return told
+    n_models, last = len(weights), problem.pairs.shape[4] - 1
+    b = np.append(weights, 0.0)
+    least = np.full(len(problem.available), np.inf)
+    for pairing, partner in enumerate(problem.partner):
+        q = np.where(problem.available, 0.0, -np.inf)
+        for m in np.flatnonzero(np.arange(n_models) < partner):
+            both = b[m] + b[partner[m]]
+            if both > 0.0:
+                x = b[partner[m]] / both * last
+                g = min(int(x), last - 1)
+                table = problem.pairs[pairing, problem.cell[pairing, m], 0]
+                q += both * (table[:, g] + (x - g) * (table[:, g + 1] - table[:, g]))
+        least = np.minimum(least, q.max(axis=-1))
+    return least

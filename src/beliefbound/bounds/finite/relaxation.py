@@ -1,0 +1,310 @@
+"""Certificates on a belief graph: exact bounds by search, tighter ones by information relaxation.
+
+A `Certifier` holds the belief graph of `kernels.graph.search` for one finite belief.
+
+1. *Search* (`grow`). Nodes are added where the gap at the root comes from; `lower` and `upper` at the root are exact
+   bounds at any time.
+2. *Information relaxation* (`settle`, then `sample`). With the graph's upper values `W` as penalty and control variate,
+   a scenario `U` of uniforms gives two costs with `0 ≤ c⁺(U) ≤ c⁻(U)`: `W(root) − E c⁺ ≥ V*` and `W(root) − E c⁻ =
+   value of the graph's policy ≤ V*`. Their means are read off with the confidence bounds of
+   `bounds.statistics.betting`, which hold at all sample sizes at once. The interval is on the costs, not on the values:
+   what the graph has proven is not sampled again. `E (c⁻ − c⁺)` bounds how far the policy is from Bayes-optimal.
+
+Costs are bounded, as betting demands: `c⁺` is clipped (which only raises the upper bound), and a policy that has lost
+more than a stop settles for what is proven where it stands, so `c⁻` is at most the stop plus two gaps; a gap is at
+most `min_π max_{m,s} V*_m(s) − V^π_m(s)`.
+
+Scenarios are addresses (`kernels.random`) and are run in blocks of fixed size, each from the settled graph, so the
+numbers do not depend on the number of threads.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.bounds.basic import effective_horizon, start_of
+from beliefbound.bounds.bound import Bound, Side
+from beliefbound.bounds.finite.pairs import with_pairs
+from beliefbound.bounds.finite.problem import LEAF, policy_pool, problem_of, search_depth
+from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
+from beliefbound.kernels.graph import search as kernel
+from beliefbound.kernels.graph.information_relaxation import run_block
+from beliefbound.kernels.graph.nodes import Graph, Problem, new_graph
+from beliefbound.kernels.random import GOLDEN
+from beliefbound.policy import Policy
+from beliefbound.threads import available_threads
+from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_probability
+
+Address = npt.NDArray[np.uint64]
+BLOCK = 64
+_GRAPH_BYTES = 1 << 30
+
+
+def extended(address: Address, *words: int) -> Address:
+    """The address of a part of what lies at `address`."""
+    return np.concatenate([address, np.array(words, dtype=np.uint64)])
+
+
+class Costs(NamedTuple):
+    """Costs of scenarios, measured downwards from the root's upper value, in the order in which they were run."""
+
+    above: FloatArray  # of the relaxation, where it was run
+    below: FloatArray  # of the policy
+    between: FloatArray  # the policy's minus the relaxation's, where both were run; never negative
+    nodes: IntArray  # expanded by the relaxation
+
+
+class Certifier:
+    """The belief graph of one finite belief, and what can be proven on it. Internal to `bounds`."""
+
+    def __init__(
+        self,
+        belief: FiniteBelief,
+        *,
+        discount: float,
+        horizon: int | None,
+        initial: FloatArray | int | None = None,
+        policies: Sequence[Policy] | None = None,
+        core_nodes: int = 200_000,
+        max_nodes: int = 2000,
+        mix: float = 0.6,
+        pairs: bool = True,
+        entries: int | None = None,
+    ) -> None:
+        self.belief, self.horizon = belief, horizon
+        self.discount = check_discount(discount, horizon)
+        self.start = start_of(belief, initial)
+        self.max_nodes = check_count(max_nodes, "max_nodes")
+        if policies is None:
+            policies = policy_pool(belief, discount=discount, horizon=horizon, initial=self.start)
+        self.policies = list(policies)
+        low, high = belief.models.reward_range
+        self.span = (high - low) * effective_horizon(self.discount, horizon)
+        self.depth = search_depth(belief, self.discount, horizon, len(self.policies))
+        self.problem: Problem = problem_of(
+            belief,
+            discount=self.discount,
+            horizon=horizon,
+            stages=self.depth,
+            policies=self.policies,
+            mix=mix,
+        )
+        if pairs:
+            self.problem = with_pairs(self.problem, belief.weights, self.start)
+        rows = int((self.problem.first[:, -1] - self.problem.first[:, 0]).max())
+        each = 28 * rows + 16 * belief.n_actions + 120 + 12 * belief.n_models
+        self.core_nodes = int(min(core_nodes, max(64, _GRAPH_BYTES // each)))
+        extra = int(min(BLOCK * max_nodes, max(4 * max_nodes, _GRAPH_BYTES // each)))
+        self._capacity = self.core_nodes + extra + belief.n_states
+        entries = self._capacity * belief.n_models if entries is None else entries
+        self.graph: Graph = new_graph(self.problem, self._capacity, entries)
+        self.states = np.flatnonzero(self.start)
+        self.weights = self.start[self.states]
+        self.roots = np.array([self._add_root(int(s)) for s in self.states])
+        self._copies: list[Graph] = []
+        self.tolerance = LEAF * max(abs(self.upper), abs(self.lower), 1e-12)
+
+    def _add_root(self, s: int) -> int:
+        """The node of a start state. It is at stage 0, where no outcome leads, so the table need not hold it."""
+        problem, graph, weights = self.problem, self.graph, self.belief.weights
+        node, entry = int(graph.size[0]), int(graph.size[1])
+        held = np.flatnonzero(weights)
+        graph.model[entry : entry + len(held)] = held
+        graph.weight[entry : entry + len(held)] = weights[held]
+        graph.size[:2] = node + 1, entry + len(held)
+        graph.begin[node + 1] = graph.size[1]
+        graph.state[node], graph.stage[node] = s, 0
+        graph.key[node] = (s + 1) * int(GOLDEN) % 2**64
+        graph.upper[node] = np.inf
+        graph.lower[node] = (weights @ problem.v[0, :, s]).max(initial=-np.inf)
+        kernel.expand(problem, graph, node)
+        return node
+
+    @property
+    def n_nodes(self) -> int:
+        return int(self.graph.size[2] or self.graph.size[0])
+
+    @property
+    def lower(self) -> float:
+        return float(self.weights @ self.graph.lower[self.roots])
+
+    @property
+    def upper(self) -> float:
+        return float(self.weights @ self.graph.upper[self.roots])
+
+    def grow(self, nodes: int, tolerance: float = 0.0) -> bool:
+        """Search until the graph has `nodes` nodes or the gap is at most `tolerance`; false when it is full."""
+        room = min(nodes, self.core_nodes) - self.n_nodes
+        if room <= 0:
+            return self.n_nodes < self.core_nodes
+        return bool(kernel.grow(self.problem, self.graph, self.weights, self.roots, tolerance, self.depth - 1, room))
+
+    def settle(self) -> None:
+        """Freeze the graph's values; searching may go on after `reopen`."""
+        settle(self.problem, self.graph)
+        self._copies = []
+
+    def reopen(self) -> None:
+        """Let the graph grow again."""
+        self.graph.size[2:] = 0
+
+    def widest(self) -> float:
+        """The largest gap any belief can have: `min_π max_{m,s} V*_m(s) − V^π_m(s)`, over all stages."""
+        v, q = self.problem.v, self.problem.q
+        best = np.where(self.problem.available, q, -np.inf).max(axis=-1, keepdims=True)
+        gaps: FloatArray = (best - v).max(axis=(1, 2))
+        return float(max(0.0, gaps.min(axis=-1).max()))
+
+    def sample(
+        self,
+        address: Address,
+        first: int,
+        count: int,
+        *,
+        clip: float,
+        stop: float,
+        threads: int | None = None,
+        relax: bool = True,
+    ) -> Costs:
+        """Scenarios `first … first + count`, which are multiples of the block size; the policy alone if not `relax`."""
+        costs, nodes = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
+        workers = min(threads or available_threads(), max(1, count // BLOCK))
+        while len(self._copies) < workers - 1:
+            self._copies.append(self.copy())
+        graphs = [self.graph, *self._copies[: workers - 1]]
+
+        def work(worker: int) -> None:
+            for block in range(worker * BLOCK, count, workers * BLOCK):
+                run_block(
+                    self.problem,
+                    graphs[worker],
+                    self.weights,
+                    self.roots,
+                    address,
+                    first + block,
+                    self.depth,
+                    self.tolerance,
+                    self.max_nodes if relax else 0,
+                    clip,
+                    stop,
+                    costs[block : block + BLOCK],
+                    nodes[block : block + BLOCK],
+                )
+
+        if workers == 1:
+            work(0)
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                list(pool.map(work, range(workers)))
+        both = costs[: count if relax else 0]
+        return Costs(both[:, 0], costs[:, 1], both[:, 1] - both[:, 0], nodes[: len(both)])
+
+    def copy(self) -> Graph:
+        """The settled graph, apart from this one."""
+        source = self.graph
+        copy = new_graph(self.problem, self._capacity, len(source.weight))
+        n, entries = int(source.size[2]), int(source.size[3])
+        for name, mine, theirs in zip(Graph._fields, copy, source, strict=True):
+            if name in ("size", "table"):
+                mine[:] = theirs
+            elif name in ("model", "weight"):
+                mine[:entries] = theirs[:entries]
+            elif name == "begin":
+                mine[: n + 1] = theirs[: n + 1]
+            elif name not in ("slots", "links", "sums", "parts"):
+                mine[:n] = theirs[:n]
+        return copy
+
+
+def settle(problem: Problem, graph: Graph) -> None:
+    """Make the values of a graph consistent, and freeze them."""
+    kernel.settle(problem, graph, np.argsort(-graph.stage[: graph.size[0]], kind="stable"))
+
+
+class Relaxed(NamedTuple):
+    """`lower` and `upper` bound the Bayes-optimal value; `regret` bounds how far the adaptive policy is from it. Each
+    holds with the error split between them, so all three hold together with the confidence asked for."""
+
+    lower: Bound
+    upper: Bound
+    regret: Bound
+
+
+def read_costs(certifier: Certifier, costs: Costs, pilot: Costs, *, alpha: float, clip: float, stop: float) -> Relaxed:
+    """The three bounds from scenarios of a settled certifier; together they fail with probability at most `alpha`."""
+    top = certifier.upper
+    ceiling = stop + 2.0 * certifier.widest() + 2.0 * certifier.tolerance
+    each = alpha / 3.0
+    low = mean_at_most(costs.below, low=0.0, high=ceiling, alpha=each, pilot=pilot.below)
+    high = mean_at_least(costs.above, low=0.0, high=clip, alpha=each, pilot=pilot.above)
+    regret = mean_at_most(costs.between, low=0.0, high=ceiling, alpha=each, pilot=pilot.between)
+
+    def bound(value: float, side: Side, name: str, estimate: float, n: int) -> Bound:
+        method = f"{name}, {n} scenarios on a graph of {certifier.n_nodes} beliefs; betting interval"
+        return Bound(value, side, method, exact=False, confidence=1.0 - each, estimate=estimate, n_samples=n)
+
+    n, n_above = len(costs.below), len(costs.above)
+    return Relaxed(
+        bound(top - low, "lower", "adaptive policy", top - float(costs.below.mean()), n),
+        bound(top - high, "upper", "information relaxation", top - float(costs.above.mean()), n_above),
+        bound(regret, "upper", "gap of the adaptive policy", float(costs.between.mean()), n_above),
+    )
+
+
+def limits(certifier: Certifier, pilot: Costs) -> tuple[float, float]:
+    """`(clip, stop)` chosen on pilot scenarios: far enough out to be met almost never."""
+    reach = 4.0 * float(pilot.below.max(initial=0.0)) + certifier.tolerance
+    clip = max(2.0 * float(pilot.above.max(initial=0.0)), certifier.tolerance)
+    return clip, min(reach, certifier.span) or certifier.tolerance
+
+
+def relaxation(
+    belief: FiniteBelief,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+    nodes: int = 1000,
+    max_nodes: int = 2000,
+    scenarios: int = 4096,
+    pairs: bool = True,
+    confidence: float = 0.95,
+    rng: np.random.Generator,
+    threads: int | None = None,
+) -> Relaxed:
+    """Information-relaxation upper bound and adaptive-policy lower bound of a finite belief, on common scenarios.
+
+    Args:
+      nodes: beliefs in the graph whose values serve as penalty and control variate; 1 is a look-ahead of one step.
+      pairs: leaf values of the graph from above by pairs of models (`pair_bound`); else QMDP.
+      max_nodes: cap on beliefs expanded in one scenario; a capped scenario is still valid.
+      scenarios: number of scenarios, rounded up to a multiple of 64; as many blocks again of 64 as a pilot.
+      confidence: with which all three bounds hold together.
+
+    >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
+    >>> bounds = relaxation(belief, discount=0.5, scenarios=64, rng=np.random.default_rng(0))
+    >>> round(bounds.upper.value - bounds.lower.value, 2)
+    0.0
+    """
+    alpha = 1.0 - check_probability(confidence, "confidence")
+    certifier = Certifier(
+        belief,
+        discount=discount,
+        horizon=horizon,
+        initial=initial,
+        core_nodes=check_count(nodes, "nodes"),
+        max_nodes=max_nodes,
+        pairs=pairs,
+    )
+    certifier.grow(nodes)
+    certifier.settle()
+    address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
+    blocks = -(-check_count(scenarios, "scenarios") // BLOCK)
+    pilot = certifier.sample(extended(address, 0), 0, BLOCK, clip=np.inf, stop=np.inf, threads=threads)
+    clip, stop = limits(certifier, pilot)
+    costs = certifier.sample(extended(address, 1), 0, blocks * BLOCK, clip=clip, stop=stop, threads=threads)
+    return read_costs(certifier, costs, pilot, alpha=alpha, clip=clip, stop=stop)

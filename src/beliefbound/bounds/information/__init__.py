@@ -1,0 +1,1 @@
+"""What knowing more would be worth."""

@@ -1,0 +1,270 @@
+"""The value of information: what knowing more would be worth, and what to measure next.
+
+*Everything.* `E max − lower` bounds the expected value of perfect information: no knowledge, however complete, can
+add more to a plan worth `lower`.
+
+*One pair.* For a pool `Γ` of policies (MMBI, CADP, the expected MDP's, the models' own) let `V(b) = max_{π∈Γ} Σ_m b_m
+V^π_m`, the value of the best plan at belief `b`, and `π0` its plan now. Observing something about `(s,a)` turns `b`
+into `b'`, with `E b' = b`, so the expected rise is
+
+    E[V(b')] − V(b) = E[ max_{π∈Γ} Σ_m b'_m (V^π_m − V^{π0}_m) ] ≥ 0,
+
+the right side being the estimator: the part of `V(b')` that `π0` earns anyway has known mean and is taken out. If the
+pair becomes *known* the expectation is a finite sum over groups of models that agree on it: exact. If it is *tried k
+times* it is a mean over draws of a model and of `k` outcomes, the same models and uniforms for every pair, with a
+betting interval on the known range.
+
+The rise is that of a plan made once, after measuring; what an agent would learn anyway while acting is not counted.
+For a belief that is not finite, perfect information is valued on fresh models, with an interval for the belief itself,
+and single pairs as `bounds.information.measuring` says.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from beliefbound.beliefs import Belief, DirichletBelief
+from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.bounds.basic import e_max, require, start_of, upper_bound, value_width
+from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.finite.problem import outcome_rows, policy_pool, stage_values
+from beliefbound.bounds.information.measuring import dirichlet_gains
+from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
+from beliefbound.bounds.statistics.intervals import margin
+from beliefbound.errors import ParameterError
+from beliefbound.evaluation import evaluate
+from beliefbound.planning.optimal import optimal_values
+from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.validation import FloatArray, check_count, check_discount, check_probability
+
+_MODELS_OWN, _FEW_OWN = 64, 8  # models whose own optimal policies join the pool: finite beliefs, others
+
+
+class Information(NamedTuple):
+    """What measuring is worth, in units of value.
+
+    Attributes:
+      evpi: upper bound on the value of perfect information.
+      gain: `[s,a]`, expected rise of the best plan's value after measuring the pair.
+      low, high: `[s,a]`, interval for `gain`; equal to it where it is exact. Betting intervals for finite beliefs,
+        Student t (asymptotic) for Dirichlet beliefs.
+      confidence: with which all intervals hold together; 1 when exact.
+      value: of the best plan now.
+    """
+
+    evpi: Bound
+    gain: FloatArray
+    low: FloatArray
+    high: FloatArray
+    confidence: float
+    value: float
+
+    def best(self) -> tuple[int, int]:
+        """The pair whose measurement is worth most (ties: lowest)."""
+        s, a = np.unravel_index(int(self.gain.argmax()), self.gain.shape)
+        return int(s), int(a)
+
+
+def value_of_information(
+    belief: Belief,
+    *,
+    tries: int | None = None,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+    lower: Bound | None = None,
+    draws: int | None = None,
+    n_models: int = 500,
+    confidence: float = 0.95,
+    rng: np.random.Generator | None = None,
+) -> Information:
+    """How much each (state, action) is worth measuring before planning.
+
+    Args:
+      tries: how many more times the pair is tried; `None`: until it is known.
+      lower: a lower bound to set `E max` against, such as `bracket(...).lower`; default: the best plan's value.
+      confidence: of all intervals for pairs together, and of `evpi` for a belief that is not finite; there a `lower`
+        with an error of its own adds that error to half of this one.
+      draws: simulated measurements per pair; default: 2000 for `tries` on a finite belief, 200 for a Dirichlet belief.
+      n_models: models that a belief which is not finite is planned on; `evpi` uses four times as many.
+      rng: needed when `tries` is given or the belief is not finite.
+
+    Two models that differ in what action 1 of state 0 does, which only matters there:
+
+    >>> safe, risky = [1.0, 0.0], [0.0, 1.0]
+    >>> good, bad = [[safe, risky], [risky, risky]], [[safe, safe], [risky, risky]]
+    >>> belief = FiniteBelief([good, bad], [[0.0, -1.0], [1.0, 1.0]], initial=0)
+    >>> found = value_of_information(belief, discount=1.0, horizon=3)
+    >>> found.best(), round(float(found.gain[0, 1]), 3)
+    ((0, 1), 0.5)
+    """
+    discount = check_discount(discount, horizon)
+    check_probability(confidence, "confidence")
+    start = start_of(belief, initial)
+    finite = belief if isinstance(belief, FiniteBelief) else belief.sample(n_models, require(rng))
+    pool = policy_pool(finite, discount=discount, horizon=horizon, initial=start)
+    likely = np.argsort(-finite.weights, kind="stable")[: _MODELS_OWN if finite is belief else _FEW_OWN]
+    solved = optimal_values(finite.models.select(likely), discount=discount, horizon=horizon)
+    pool += [StationaryPolicy(x) for x in solved.actions]
+    pool = list(dict.fromkeys(pool))
+    values = np.stack([stage_values(p, finite.models, discount, horizon, 0)[0] @ start for p in pool])
+    now = int((values @ finite.weights).argmax())
+    value = float(values[now] @ finite.weights)
+    advantage = values - values[now]  # [policy, m]
+    if tries is not None:
+        tries = check_count(tries, "tries")
+    if isinstance(belief, FiniteBelief):
+        evpi = _exact_e_max(belief, start, discount, horizon, value, lower)
+        if tries is None:
+            gain = _known(belief, advantage)
+            return Information(evpi, gain, gain, gain, 1.0, value)
+        draws = check_count(2000 if draws is None else draws, "draws")
+        return _tried(belief, advantage, tries, draws, confidence, require(rng), evpi, value)
+    if not isinstance(belief, DirichletBelief):
+        raise ParameterError(f"the value of measuring a pair is known for finite and Dirichlet beliefs, not {belief!r}")
+    rng = require(rng)
+    evpi = _fresh_e_max(belief, start, discount, horizon, pool[now], lower, confidence, 4 * n_models, rng)
+    gains = dirichlet_gains(
+        belief,
+        pool,
+        now,
+        start,
+        discount=discount,
+        horizon=horizon,
+        tries=tries,
+        draws=check_count(200 if draws is None else draws, "draws", least=2),
+        confidence=confidence,
+        rng=rng,
+    )
+    return Information(evpi, *gains, confidence, value)
+
+
+def _exact_e_max(
+    belief: FiniteBelief, start: FloatArray, discount: float, horizon: int | None, value: float, lower: Bound | None
+) -> Bound:
+    """`E max − lower` of a finite belief: as sure as `lower` is."""
+    top = float(start @ e_max(belief, discount=discount, horizon=horizon))
+    if lower is None:
+        return Bound(top - value, "upper", "E max − best plan of the pool")
+    return Bound(
+        top - lower.value,
+        "upper",
+        f"E max − {lower.method}",
+        exact=lower.exact,
+        confidence=lower.confidence,
+        estimate=top - (lower.value if lower.estimate is None else lower.estimate),
+        n_samples=lower.n_samples,
+    )
+
+
+def _fresh_e_max(
+    belief: Belief,
+    start: FloatArray,
+    discount: float,
+    horizon: int | None,
+    plan: Policy,
+    lower: Bound | None,
+    confidence: float,
+    n: int,
+    rng: np.random.Generator,
+) -> Bound:
+    """`E max − lower` of any belief, on models drawn after `plan` was chosen.
+
+    Against the plan the samples are differences on the same models, `V*_m − V^π_m ≥ 0`. Against a given bound, `E max`
+    has half of the error asked for, and the bound's own error is added to it.
+    """
+    if lower is None:
+        sample = belief.sample(n, rng)
+        stages = None if isinstance(plan, MemorylessPolicy) else horizon
+        best = optimal_values(sample, discount=discount, horizon=horizon).values
+        samples = np.maximum(0.0, (best - evaluate(plan, sample, discount=discount, horizon=stages)) @ start)
+        width = value_width(belief, discount, horizon)
+        if width is None:
+            top = float(samples.mean()) + margin(samples, confidence=confidence, interval="t")
+        else:
+            top = mean_at_most(samples, low=0.0, high=width, alpha=1.0 - confidence)
+        kind = "Student t (asymptotic)" if width is None else "betting"
+        return Bound(
+            top,
+            "upper",
+            f"E max − best plan of the pool on {n} fresh models, {kind} interval",
+            exact=False,
+            confidence=confidence,
+            estimate=float(samples.mean()),
+            n_samples=n,
+        )
+    high = upper_bound(
+        belief,
+        discount=discount,
+        horizon=horizon,
+        initial=start,
+        method="emax",
+        confidence=0.5 + 0.5 * confidence,
+        n_models=n,
+        rng=rng,
+    )
+    return Bound(
+        high.value - lower.value,
+        "upper",
+        f"{high.method} − {lower.method}",
+        exact=False,
+        confidence=max(0.0, high.confidence + lower.confidence - 1.0),
+        estimate=(high.value if high.estimate is None else high.estimate)
+        - (lower.value if lower.estimate is None else lower.estimate),
+        n_samples=n,
+    )
+
+
+def _known(belief: FiniteBelief, advantage: FloatArray) -> FloatArray:
+    """Exact: models that agree on the pair stay together."""
+    models = belief.models
+    p, r = models.dense(), models.rewards
+    gain = np.zeros(models.available.shape)
+    for s, a in np.argwhere(models.available):
+        seen = p[:, s, a]
+        if belief.arrival_rewards is not None:
+            seen = np.column_stack([seen, np.where(seen > 0.0, belief.arrival_rewards[:, s, a], 0.0)])
+        elif belief.reward_signal != "unobserved":
+            seen = np.column_stack([seen, r[:, s, a]])
+        _, group = np.unique(seen, axis=0, return_inverse=True)
+        masses = np.zeros((group.max() + 1, belief.n_models))
+        masses[group.ravel(), np.arange(belief.n_models)] = belief.weights
+        gain[s, a] = (masses @ advantage.T).max(axis=1).sum()
+    return np.maximum(gain, 0.0)
+
+
+def _tried(
+    belief: FiniteBelief,
+    advantage: FloatArray,
+    tries: int,
+    draws: int,
+    confidence: float,
+    rng: np.random.Generator,
+    evpi: Bound,
+    value: float,
+) -> Information:
+    like, _, first, _ = outcome_rows(belief)
+    models = belief.models
+    shape = models.available.shape
+    true = rng.choice(belief.n_models, size=draws, p=belief.weights)
+    u = rng.random((draws, tries))
+    gain, low, high = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    pairs = np.argwhere(models.available)
+    alpha = (1.0 - confidence) / (2 * len(pairs))
+    ceiling = float(np.maximum(advantage, 0.0).max())
+    for s, a in pairs:
+        chances = like[:, first[s, a] : first[s, a + 1]]
+        cumulative = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)
+        outcomes = (u[:, :, None] >= cumulative[true][:, None, :-1]).sum(axis=-1)  # [draw, try]
+        counts = np.zeros((draws, chances.shape[1]))
+        np.add.at(counts, (np.arange(draws)[:, None], outcomes), 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.where(counts[:, None, :] > 0, counts[:, None, :] * np.log(chances)[None], 0.0).sum(axis=-1)
+            logs = logs + np.log(belief.weights)
+        posterior = np.exp(logs - logs.max(axis=1, keepdims=True))
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        x = np.clip((posterior @ advantage.T).max(axis=1), 0.0, ceiling)
+        gain[s, a] = x.mean()
+        low[s, a] = mean_at_least(x, low=0.0, high=ceiling, alpha=alpha)
+        high[s, a] = mean_at_most(x, low=0.0, high=ceiling, alpha=alpha)
+    return Information(evpi, gain, low, high, confidence, value)

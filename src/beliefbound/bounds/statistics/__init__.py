@@ -1,0 +1,1 @@
+"""Confidence bounds on means: betting, empirical Bernstein, Student."""

@@ -1,0 +1,92 @@
+"""The arrays of a belief graph (`kernels.graph.search`): the problem it is for, and its nodes.
+
+Layout is models first, likelihoods in one block a state: everything about one model at one state is a few cache lines,
+and models that are left are met in order, so nodes with few models left are cheap.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Problem(NamedTuple):
+    """A finite belief's models as outcome rows, and the leaf values. Stage axes have length 1 when nothing depends on
+    it."""
+
+    like: np.ndarray  # flat: the rows of state s are a block [m, rows of s], the blocks in order of s
+    arrive: np.ndarray  # [k]
+    first: np.ndarray  # [s,a+1]
+    reward: np.ndarray  # [m,s,a]
+    available: np.ndarray  # [s,a]
+    q: np.ndarray  # [stage,m,s,a]: from above, each model solved on its own
+    partner: np.ndarray  # int64 [pairing,m]: the other model of the pair, or the number of models; no pairings: QMDP
+    cell: np.ndarray  # int64 [pairing,m]: the pair a model is in
+    pairs: np.ndarray  # [pairing,cell,stage,s,g,a]: from above, each pair solved on its own (`kernels.graph.pairs`)
+    v: np.ndarray  # [stage,m,s,policy]: from below, exact values of policies
+    keys: np.ndarray  # uint64 [k]
+    discount: float
+    horizon: int  # decisions; a huge number when infinite
+    mix: float  # the policy maximises (1 − mix) · lower + mix · upper look-ahead
+
+
+class Graph(NamedTuple):
+    """Nodes in arrays of fixed capacity; `size` counts what is used."""
+
+    size: np.ndarray  # int64 [nodes, entries, nodes frozen, entries frozen, logged slots, logged links, deepest
+    # stage frozen]
+    state: np.ndarray  # int64 [n]
+    stage: np.ndarray  # int64 [n]
+    key: np.ndarray  # uint64 [n]
+    begin: np.ndarray  # int64 [n+1]: entries of node i are begin[i] .. begin[i+1]
+    model: np.ndarray  # int32 [entry]
+    weight: np.ndarray  # float64 [entry]
+    upper: np.ndarray  # [n]
+    lower: np.ndarray  # [n]
+    reward: np.ndarray  # [n,a]
+    prob: np.ndarray  # [n,row]
+    above: np.ndarray  # [n,row]: upper value of the child
+    below: np.ndarray  # [n,row]: lower value of the child
+    child: np.ndarray  # int32 [n,row], −1 where not built
+    loss: np.ndarray  # [n,a]: upper − (r + γ Σ p above) ≥ 0, set by `settle` and afterwards
+    action: np.ndarray  # int32 [n]: what the policy does
+    greedy: np.ndarray  # int32 [n]: action of largest upper value
+    share: np.ndarray  # [n]: largest contribution of one leaf to the node's gap
+    stamp: np.ndarray  # int64 [n]: last scenario that expanded it
+    table: np.ndarray  # int32 [2^j]: open addressing by key
+    slots: np.ndarray  # int64 [n]: table slots filled since `settle`
+    links: np.ndarray  # int64 [n]: child links made since `settle` in frozen nodes
+    sums: np.ndarray  # scratch [row, 1 + A + pool]
+    parts: np.ndarray  # scratch [m+1,row+1], zero between uses: what each model adds to a row's chance; its weight
+
+
+def new_graph(problem: Problem, nodes: int, entries: int) -> Graph:
+    """An empty graph with room for `nodes` nodes and `entries` weights."""
+    rows = int((problem.first[:, -1] - problem.first[:, 0]).max())
+    n_actions = problem.available.shape[1]
+    bits = max(4, int(np.ceil(np.log2(2 * nodes))))
+    return Graph(
+        size=np.zeros(7, dtype=np.int64),
+        state=np.empty(nodes, dtype=np.int64),
+        stage=np.empty(nodes, dtype=np.int64),
+        key=np.empty(nodes, dtype=np.uint64),
+        begin=np.zeros(nodes + 1, dtype=np.int64),
+        model=np.empty(entries, dtype=np.int32),
+        weight=np.empty(entries),
+        upper=np.empty(nodes),
+        lower=np.empty(nodes),
+        reward=np.empty((nodes, n_actions)),
+        prob=np.empty((nodes, rows)),
+        above=np.empty((nodes, rows)),
+        below=np.empty((nodes, rows)),
+        child=np.empty((nodes, rows), dtype=np.int32),
+        loss=np.empty((nodes, n_actions)),
+        action=np.empty(nodes, dtype=np.int32),
+        greedy=np.empty(nodes, dtype=np.int32),
+        share=np.empty(nodes),
+        stamp=np.empty(nodes, dtype=np.int64),
+        table=np.full(1 << bits, -1, dtype=np.int32),
+        slots=np.empty(nodes, dtype=np.int64),
+        links=np.empty(nodes, dtype=np.int64),
+        sums=np.empty((rows, 1 + n_actions + problem.v.shape[-1])),
+        parts=np.zeros((problem.reward.shape[0] + 1, rows + 1)),
+    )

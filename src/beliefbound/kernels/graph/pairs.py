@@ -1,0 +1,115 @@
+"""Values of an agent that is told which of two models it is in: upper values for the leaves of a belief graph.
+
+Tell the agent the *pair* that holds its model, and leave the rest for it to learn. It can do no worse than before, so
+for any way of pairing the models, with `p` the weight of the second model of a pair `c` and `b_c` that of both,
+
+    V*(b,s) ≤ Σ_c b_c W_c(p_c,s),      W_c(p,s) = max_a Q_c(p,s,a),
+    Q_c(p,s,a) = r_p(s,a) + γ Σ_k Pr_p(k | s,a) W_c(p^k, arrive_k).
+
+QMDP is the same bound with each model told by itself. `W_c` is a function of a state and of *one* number, so it is
+solved on a grid `p = g/(G−1)` and read between grid points on straight lines. What is read
+
+1. is above the true `W_c`: that is convex in `p`, and a convex function lies below its chords;
+2. falls under its own backups, `W ≥ max_a r + γ E W`, between grid points too. Read values are convex (grid values of a
+   convex function are), so is `Q_c(·,s,a)` computed from them, and thus it lies below *its* chords. With `Q` the
+   chords, `W(b,s) = max_a Σ_c b_c Q_c(p_c,s,a)` is at most `Σ_c b_c W_c(p_c,s)` and at least the backup of the latter.
+
+That is what `kernels.graph.information_relaxation` asks of leaf values. With `G = 2` all this is QMDP to the letter.
+
+Of the two models of a pair the first is the one of smaller index; a model left over is paired with itself, and its
+second weight is 0. `table[stage,s,g,a]` of a pair holds `Q`.
+"""
+
+import numpy as np
+from numba import njit
+
+from beliefbound.kernels.options import FAST, FAST_INLINE
+from beliefbound.kernels.planning.sweep import best_action
+
+
+@njit(**FAST_INLINE)
+def position(first, second, last):
+    """Grid interval and place within it of the pair of weights, one of them positive; the grid is `0..last`."""
+    x = second / (first + second) * last
+    g = min(np.int64(x), last - 1)
+    return g, x - g
+
+
+@njit(**FAST)
+def outcomes_of_pair(problem, i, j, last):
+    """`(chance, interval, place)`, each `[k,g]`: what outcome row `k` does to grid point `g` of models `i` and `j`."""
+    n_states, n_models = problem.available.shape[0], problem.reward.shape[0]
+    shape = (problem.arrive.size, last + 1)
+    chance, place = np.zeros(shape), np.zeros(shape)
+    interval = np.zeros(shape, dtype=np.int64)
+    for s in range(n_states):
+        base = problem.first[s, 0]
+        n_rows = problem.first[s, -1] - base
+        for k in range(base, base + n_rows):
+            one = problem.like[base * n_models + i * n_rows + k - base]
+            two = problem.like[base * n_models + j * n_rows + k - base]
+            for g in range(last + 1):
+                p = g / last
+                chance[k, g] = (1.0 - p) * one + p * two
+                if chance[k, g] > 0.0:
+                    interval[k, g], place[k, g] = position((1.0 - p) * one, p * two, last)
+    return chance, interval, place
+
+
+@njit(**FAST)
+def sweep_pair(problem, i, j, outcomes, values, q):
+    """`q[s,g,a]` from the values `[s,g]` of the next stage, which become those of this one; the largest change."""
+    chance, interval, place = outcomes
+    n_states, n_grid = values.shape
+    for s in range(n_states):
+        for a in range(problem.available.shape[1]):
+            if not problem.available[s, a]:
+                continue
+            one, two = problem.reward[i, s, a], problem.reward[j, s, a]
+            for g in range(n_grid):
+                total = 0.0
+                for k in range(problem.first[s, a], problem.first[s, a + 1]):
+                    t, h = problem.arrive[k], interval[k, g]
+                    total += chance[k, g] * (values[t, h] + place[k, g] * (values[t, h + 1] - values[t, h]))
+                q[s, g, a] = one + g / (n_grid - 1) * (two - one) + problem.discount * total
+    change = 0.0
+    for s in range(n_states):
+        for g in range(n_grid):
+            _, best = best_action(q[:, g], problem.available, s)
+            change = max(change, abs(best - values[s, g]))
+            values[s, g] = best
+    return change
+
+
+@njit(**FAST)
+def solve_pair(problem, i, j, n_grid, max_sweeps, epsilon, table):
+    """Fill `table[stage,s,g,a]` (none is kept where it has no stages) and return the values `[s,g]` at stage 0.
+
+    It begins with the values of the two models by themselves, told apart, at the last stage there is, and goes
+    backwards; without a horizon it sweeps until values change by `epsilon` or less, and is valid after any number.
+    """
+    n_states, n_actions = problem.available.shape
+    n_stages, last = problem.q.shape[0], n_grid - 1
+    values, q = np.zeros((n_states, n_grid)), np.zeros((n_states, n_grid, n_actions))
+    told = problem.q[n_stages - 1]
+    for s in range(n_states):
+        _, one = best_action(told[i], problem.available, s)
+        _, two = best_action(told[j], problem.available, s)
+        for g in range(n_grid):
+            values[s, g] = one + g / last * (two - one)
+            for a in range(n_actions):
+                q[s, g, a] = told[i, s, a] + g / last * (told[j, s, a] - told[i, s, a])
+    outcomes = outcomes_of_pair(problem, i, j, last)
+    if n_stages == 1:
+        for _ in range(max_sweeps):
+            if sweep_pair(problem, i, j, outcomes, values, q) <= epsilon:
+                break
+    for k in range(n_stages - 1, -1, -1):
+        if k < n_stages - 1:
+            sweep_pair(problem, i, j, outcomes, values, q)
+        if k < table.shape[0]:
+            for s in range(n_states):
+                for g in range(n_grid):
+                    for a in range(n_actions):
+                        table[k, s, g, a] = q[s, g, a]
+    return values

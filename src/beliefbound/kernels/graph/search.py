@@ -1,0 +1,396 @@
+"""The graph of beliefs that can be reached from a finite belief, with a lower and an upper value at every node.
+
+A node is a pair (state, posterior weights over models); it is determined by the *counts* of outcomes seen on the way,
+in whatever order, so histories with equal counts share one node. An outcome of a step is a next state together with
+what the agent sees of the reward. Outcome rows `k` of the pair `(s,a)` are `first[s,a] ≤ k < first[s,a+1]`,
+`like[m,k]` is their likelihood under model `m` and `arrive[k]` their next state. With unnormalised `b^k_m = b_m
+like[m,k]`,
+
+    upper(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k upper(b^k, arrive_k)      leaves: pairs,  `kernels.graph.pairs`
+    lower(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k lower(b^k, arrive_k)      leaves: α-pool, max_π Σ_m b_m V^π_m(s)
+
+and both hold at every node however much of the graph has been built: `lower ≤ V* ≤ upper`. `grow` builds it where the
+gap at the root comes from (the search of HSVI, Smith & Simmons 2004, on a belief MDP whose hidden part never changes).
+
+Nodes are found again by a 64-bit key, the start's plus the sum of random words per outcome seen. Two different nodes
+share a key with probability 2⁻⁶⁴ a pair; states and stages are compared as well. Cost of a node: `models left · rows ·
+(A + |pool|)` multiply-adds. A node keeps only the models that still have weight.
+"""
+
+import numpy as np
+from numba import njit
+
+from beliefbound.kernels.borrow import borrowed
+from beliefbound.kernels.graph.pairs import position
+from beliefbound.kernels.options import FAST, FAST_INLINE
+
+_SIBLINGS = 0.3  # of the largest contribution at a node: what is worth building at once
+
+
+@njit(inline="always", **FAST)
+def find(graph, key, state, stage):
+    """`(node or −1, slot of the table)`."""
+    mask = np.uint64(graph.table.size - 1)
+    slot = (key ^ (key >> np.uint64(29))) & mask
+    while True:
+        node = graph.table[slot]
+        if node < 0:
+            return -1, np.int64(slot)
+        if graph.key[node] == key and graph.state[node] == state and graph.stage[node] == stage:
+            return np.int64(node), np.int64(slot)
+        slot = (slot + np.uint64(1)) & mask
+
+
+@njit(**FAST)
+def make_child(problem, graph, parent, row):
+    """The node after outcome `row` of `parent`, found or built; −1 when the graph is full."""
+    known = graph.child[parent, row]
+    if known >= 0:
+        return np.int64(known)
+    s = graph.state[parent]
+    k = problem.first[s, 0] + row
+    t = problem.arrive[k]
+    stage = graph.stage[parent] + 1
+    key = graph.key[parent] + problem.keys[k]
+    node, slot = find(graph, key, t, stage)
+    if node >= 0:
+        note_link(graph, parent, row, node)
+        return node
+    node = graph.size[0]
+    first, last = graph.begin[parent], graph.begin[parent + 1]
+    n = graph.size[1]
+    if node >= graph.state.size or n + (last - first) > graph.weight.size:
+        return np.int64(-1)
+    scale = 1.0 / graph.prob[parent, row]
+    n_rows = problem.first[s, -1] - problem.first[s, 0]
+    offset = problem.first[s, 0] * problem.reward.shape[0] + row
+    total = 0.0
+    for j in range(first, last):
+        m = graph.model[j]
+        w = graph.weight[j] * problem.like[offset + m * n_rows] * scale
+        if w > 0.0:
+            graph.model[n] = m
+            graph.weight[n] = w
+            total += w
+            n += 1
+    for j in range(graph.size[1], n):
+        graph.weight[j] /= total
+    graph.size[0] = node + 1
+    graph.size[1] = n
+    graph.begin[node + 1] = n
+    graph.state[node] = t
+    graph.stage[node] = stage
+    graph.key[node] = key
+    graph.upper[node] = graph.above[parent, row]
+    graph.lower[node] = graph.below[parent, row]
+    graph.table[slot] = node
+    if graph.size[2] > 0:
+        graph.slots[graph.size[4]] = slot
+        graph.size[4] += 1
+    note_link(graph, parent, row, node)
+    expand(problem, graph, node)
+    return node
+
+
+@njit(inline="always", **FAST)
+def note_link(graph, parent, row, node):
+    """Remember the child; in a frozen parent only as long as `restore` can undo it."""
+    if graph.size[2] > 0 and parent < graph.size[2]:
+        if graph.size[5] >= graph.links.size:
+            return
+        graph.links[graph.size[5]] = parent * graph.child.shape[1] + row
+        graph.size[5] += 1
+    graph.child[parent, row] = node
+
+
+@njit(inline="always", **FAST)
+def best_sum(problem, sums, i, t):
+    """The largest `sums[i,1 + a]` of the actions available in `t`."""
+    best = -np.inf
+    for a in range(problem.available.shape[1]):
+        if problem.available[t, a]:
+            best = max(best, sums[i, 1 + a])
+    return best
+
+
+@njit(**FAST_INLINE)
+def expand(problem, graph, node):
+    """Expected rewards, outcome probabilities and the children's leaf values of a new node."""
+    s = graph.state[node]
+    n_actions = problem.available.shape[1]
+    n_pool = problem.v.shape[3]
+    base = problem.first[s, 0]
+    n_rows = problem.first[s, n_actions] - base
+    stage = graph.stage[node] + 1
+    q = problem.q[min(stage, problem.q.shape[0] - 1)]
+    v = problem.v[min(stage, problem.v.shape[0] - 1)]
+    block = base * problem.reward.shape[0]
+    sums = graph.sums
+    for i in range(n_rows):
+        for a in range(1 + n_actions + n_pool):
+            sums[i, a] = 0.0
+    for a in range(n_actions):
+        graph.reward[node, a] = 0.0
+    for j in range(graph.begin[node], graph.begin[node + 1]):
+        m = graph.model[j]
+        w = graph.weight[j]
+        for a in range(n_actions):
+            graph.reward[node, a] += w * problem.reward[m, s, a]
+        for i in range(n_rows):
+            p = w * problem.like[block + m * n_rows + i]
+            if p > 0.0:
+                t = problem.arrive[base + i]
+                sums[i, 0] += p
+                for a in range(n_actions):
+                    sums[i, 1 + a] += p * q[m, t, a]
+                for a in range(n_pool):
+                    sums[i, 1 + n_actions + a] += p * v[m, t, a]
+    for i in range(n_rows):
+        p = sums[i, 0]
+        graph.prob[node, i] = p
+        graph.child[node, i] = -1
+        if p <= 0.0:
+            graph.above[node, i] = 0.0
+            graph.below[node, i] = 0.0
+            continue
+        low = -np.inf
+        for a in range(n_pool):
+            low = max(low, sums[i, 1 + n_actions + a])
+        graph.above[node, i] = best_sum(problem, sums, i, problem.arrive[base + i]) / p
+        graph.below[node, i] = low / p
+    if problem.partner.shape[0] > 0:
+        least_of_pairings(problem, graph, node)
+    graph.stamp[node] = -1
+    if graph.size[2] == 0:
+        backup(problem, graph, node)
+        graph.share[node] = promise(problem, graph, node)[1]
+    else:
+        if graph.stage[node] < graph.size[6]:
+            link(problem, graph, node)
+        measure(problem, graph, node)
+
+
+@njit(**FAST)
+def least_of_pairings(problem, graph, node):
+    """Lower the children's upper values to those by pairs: for each pairing, the best action by the sum over pairs."""
+    s = graph.state[node]
+    base = problem.first[s, 0]
+    n_rows = problem.first[s, -1] - base
+    n_actions = problem.available.shape[1]
+    block = base * problem.reward.shape[0]
+    sums, parts = graph.sums, graph.parts
+    begin, end = graph.begin[node], graph.begin[node + 1]
+    for j in range(begin, end):
+        m = graph.model[j]
+        parts[m, -1] = graph.weight[j]
+        for i in range(n_rows):
+            parts[m, i] = graph.weight[j] * problem.like[block + m * n_rows + i]
+    for pairing in range(problem.partner.shape[0]):
+        pairs = problem.pairs[pairing]
+        stage, last = min(graph.stage[node] + 1, pairs.shape[1] - 1), pairs.shape[3] - 1
+        for i in range(n_rows):
+            for a in range(n_actions):
+                sums[i, 1 + a] = 0.0
+        for j in range(begin, end):
+            m = graph.model[j]
+            one, two = m, problem.partner[pairing, m]
+            if two < one:
+                if parts[two, -1] > 0.0:  # the pair has been met
+                    continue
+                one, two = two, one
+            c = problem.cell[pairing, m]
+            for i in range(n_rows):
+                both = parts[one, i] + parts[two, i]
+                if both > 0.0:
+                    g, place = position(parts[one, i], parts[two, i], last)
+                    t = problem.arrive[base + i]
+                    for a in range(n_actions):
+                        low = pairs[c, stage, t, g, a]
+                        sums[i, 1 + a] += both * (low + place * (pairs[c, stage, t, g + 1, a] - low))
+        for i in range(n_rows):
+            if sums[i, 0] > 0.0:
+                high = best_sum(problem, sums, i, problem.arrive[base + i])
+                graph.above[node, i] = min(graph.above[node, i], high / sums[i, 0])
+    for j in range(begin, end):
+        for i in range(parts.shape[1]):
+            parts[graph.model[j], i] = 0.0
+
+
+@njit(inline="always", **FAST)
+def total_of(problem, graph, node, a, values):
+    """`r + γ Σ_rows p values` of one action."""
+    s = graph.state[node]
+    base = problem.first[s, 0]
+    total = 0.0
+    for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
+        total += graph.prob[node, i] * values[node, i]
+    return graph.reward[node, a] + problem.discount * total
+
+
+@njit(**FAST_INLINE)
+def backup(problem, graph, node):
+    """Tighten a node by its children, and find the action of largest upper value (ties: lowest)."""
+    s = graph.state[node]
+    n_actions = problem.available.shape[1]
+    for i in range(problem.first[s, n_actions] - problem.first[s, 0]):
+        child = graph.child[node, i]
+        if child >= 0:
+            graph.above[node, i] = min(graph.above[node, i], graph.upper[child])
+            graph.below[node, i] = max(graph.below[node, i], graph.lower[child])
+    high, low, chosen = -np.inf, -np.inf, -1
+    for a in range(n_actions):
+        if problem.available[s, a]:
+            x = total_of(problem, graph, node, a, graph.above)
+            if x > high:
+                high, chosen = x, a
+            low = max(low, total_of(problem, graph, node, a, graph.below))
+    graph.upper[node] = min(graph.upper[node], high)
+    graph.lower[node] = max(graph.lower[node], low)
+    graph.greedy[node] = chosen
+
+
+@njit(**FAST)
+def promise(problem, graph, node):
+    """`(row, share)`: the outcome of the greedy action through which most of the node's gap comes, and how much."""
+    s, a = graph.state[node], graph.greedy[node]
+    base = problem.first[s, 0]
+    row, most = -1, 0.0
+    if graph.stage[node] + 1 < problem.horizon:
+        for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
+            child = graph.child[node, i]
+            gap = graph.share[child] if child >= 0 else graph.above[node, i] - graph.below[node, i]
+            gap *= graph.prob[node, i] * problem.discount
+            if gap > most:
+                row, most = i, gap
+    return row, most
+
+
+@njit(inline="always", **FAST)
+def add_children(problem, graph, node, least):
+    """Build the children of the greedy action whose share of the node's gap is `least` or more; false when full."""
+    s, a = graph.state[node], graph.greedy[node]
+    base = problem.first[s, 0]
+    for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
+        gap = (graph.above[node, i] - graph.below[node, i]) * graph.prob[node, i] * problem.discount
+        if graph.child[node, i] < 0 and gap >= least and make_child(problem, graph, node, i) < 0:
+            return False
+    return True
+
+
+@njit(**FAST)
+def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
+    """Add `max_nodes` nodes or a few more, those whose gap counts most at the root; `start[i]` weighs `roots[i]`.
+
+    Under the greedy action everywhere, a leaf at stage `k` reached with probability `p` contributes `γ^k p gap` to the
+    root's gap. Every node remembers the largest contribution below it, so the leaf is found by walking down; its
+    siblings that count nearly as much are built with it, and the way back updates values and contributions. Returns
+    false when nothing is left to gain or the graph is full.
+    """
+    problem, graph = borrowed(problem), borrowed(graph)
+    path = np.empty(max_stage + 2, dtype=np.int64)
+    limit = graph.size[0] + max_nodes
+    while graph.size[0] < limit:
+        x, widest, gap = -1, 0.0, 0.0
+        for i in range(roots.size):
+            gap += start[i] * (graph.upper[roots[i]] - graph.lower[roots[i]])
+            if start[i] * graph.share[roots[i]] > widest:
+                x, widest = roots[i], start[i] * graph.share[roots[i]]
+        if x < 0 or gap <= tolerance:
+            return False
+        n = 0
+        while True:
+            path[n] = x
+            n += 1
+            row, most = promise(problem, graph, x)
+            if row < 0 or graph.stage[x] >= max_stage:
+                break
+            if graph.child[x, row] < 0:
+                if not add_children(problem, graph, x, _SIBLINGS * most):
+                    return False
+                break
+            x = np.int64(graph.child[x, row])
+        for i in range(n - 1, -1, -1):
+            backup(problem, graph, path[i])
+            open_ended = graph.stage[path[i]] < max_stage
+            graph.share[path[i]] = promise(problem, graph, path[i])[1] if open_ended else 0.0
+    return True
+
+
+@njit(**FAST)
+def link(problem, graph, node):
+    """Point every outcome at its node where that exists; a frozen child's upper value replaces the leaf's."""
+    s = graph.state[node]
+    base = problem.first[s, 0]
+    for i in range(problem.first[s, -1] - base):
+        if graph.child[node, i] < 0 and graph.prob[node, i] > 0.0:
+            key = graph.key[node] + problem.keys[base + i]
+            child, _ = find(graph, key, problem.arrive[base + i], graph.stage[node] + 1)
+            if child >= 0:
+                graph.child[node, i] = child
+                if graph.size[2] > 0 and child < graph.size[2]:
+                    graph.above[node, i] = graph.upper[child]
+                    graph.below[node, i] = max(graph.below[node, i], graph.lower[child])
+
+
+@njit(**FAST_INLINE)
+def measure(problem, graph, node):
+    """`loss[a] = upper − (r + γ Σ p above)` of a node whose `upper` is settled, its lower value, and the policy's
+    action.
+
+    The action maximises the mean of the lower and the upper look-ahead: from below it earns what is proven, from above
+    it is drawn to what may still be learnt.
+    """
+    s = graph.state[node]
+    best, chosen, low = -np.inf, -1, graph.lower[node]
+    for a in range(problem.available.shape[1]):
+        if not problem.available[s, a]:
+            graph.loss[node, a] = np.inf
+            continue
+        high = total_of(problem, graph, node, a, graph.above)
+        x = total_of(problem, graph, node, a, graph.below)
+        graph.loss[node, a] = max(0.0, graph.upper[node] - high)
+        low = max(low, x)
+        mixed = x + problem.mix * (high - x)
+        if mixed > best:
+            best, chosen = mixed, a
+    graph.lower[node] = low
+    graph.action[node] = chosen
+
+
+@njit(**FAST)
+def settle(problem, graph, order):
+    """Make all values consistent and freeze them: `upper` is from here on one fixed function of the node (its leaf
+    value outside the graph), with `upper ≥ r + γ E upper` everywhere. `order` has the deepest stage first."""
+    n = order.size
+    for i in range(n):
+        link(problem, graph, order[i])
+        backup(problem, graph, order[i])
+    for x in range(n):
+        s = graph.state[x]
+        for i in range(problem.first[s, -1] - problem.first[s, 0]):
+            child = graph.child[x, i]
+            if child >= 0:
+                graph.above[x, i] = graph.upper[child]
+        graph.stamp[x] = -1
+        measure(problem, graph, x)
+    graph.size[2] = n
+    graph.size[3] = graph.size[1]
+    graph.size[4] = 0
+    graph.size[5] = 0
+    graph.size[6] = graph.stage[order[0]]
+
+
+@njit(**FAST)
+def restore(graph):
+    """Forget every node built since `settle`."""
+    for i in range(graph.size[4] - 1, -1, -1):
+        graph.table[graph.slots[i]] = -1
+    width = graph.child.shape[1]
+    for i in range(graph.size[5]):
+        graph.child[graph.links[i] // width, graph.links[i] % width] = -1
+    graph.size[0] = graph.size[2]
+    graph.size[1] = graph.size[3]
+    graph.size[4] = 0
+    graph.size[5] = 0
+    for i in range(graph.size[2]):
+        graph.stamp[i] = -1

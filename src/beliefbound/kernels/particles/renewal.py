@@ -1,0 +1,326 @@
+"""Information relaxation under a Dirichlet belief, on particles that are renewed as they are used up.
+
+A finite set of particles is learnt sooner than the belief it was drawn from, so `E[V* of the set] > V*`, and the
+excess falls slowly with their number. Here a set serves for a few observations; then fresh particles of the exact
+posterior take its place. With `b` the weights of the old particles at a history `h` where they are renewed,
+
+    Q⁻_a = Σ_m b_m Q*_m(s,a) over the old ones,    Q⁺_a = mean of Q*_m(s,a) over the fresh ones,
+
+the *composite problem* goes on with the fresh particles after action `a` at `h`, and pays `Q⁻_a − Q⁺_a` in addition.
+
+*Its optimal value is at least `V*` in expectation.* Whether `h` is a place of renewal depends on the history, never on
+the particles, so for a fixed policy everything is linear in the old set as an (unnormalised) measure: in expectation
+over it, the history has its true probability, and `Pr(h) Q⁻_a` and `Pr(h) Q⁺_a` cancel, the fresh set being
+independent of the old one. By induction over renewals every policy that sees the history only has its true value,
+and the best one chosen with the sets known has at least that.
+
+*The information relaxation of the composite problem is a shortest path*, as in `kernels.graph.information_relaxation`,
+with `W` = QMDP of the particles in use (at a renewal, of the old ones). All losses are non-negative, for certain: at a
+renewal
+
+    loss(h,a) = (max_b Q⁻_b − Q⁻_a) + (Q⁺_a − r⁺_a − γ E⁺[W | h,a]),
+
+where both brackets are non-negative. The noise of one set against the next, `Q⁻_a − Q⁺_a`, appears nowhere: what counts
+is only how much a set loses to its own QMDP. A search that is capped, or out of room, returns the smallest cost in
+its queue, which is valid and only looser.
+
+The search stops where it needs fresh particles and goes on when it has them (`bounds.dirichlet.sampler` fetches them
+between the calls): drawing and solving models is much code, and compiled once.
+
+Particles are renewed where `n (E L)² / E L²`, the number that still count by the moments of the likelihood `L` of the
+counts since the last renewal, falls below a threshold; with a horizon also after a fixed number of stages, so that few
+stages of `Q*` are kept.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from beliefbound.kernels.graph.information_relaxation import pop, push
+from beliefbound.kernels.options import FAST
+from beliefbound.kernels.particles.rows import Prior, chances, dot
+from beliefbound.kernels.random import inverse_cdf, mix, seed_stream
+
+DONE, RENEW = 0, 1
+
+NODE = np.dtype(
+    [
+        ("state", np.int64),
+        ("stage", np.int64),
+        ("parent", np.int64),  # −1 at a root
+        ("row", np.int64),  # outcome row of the parent that leads here, a · columns + column
+        ("set", np.int64),  # the particles in use
+        ("stamp", np.int64),  # last scenario that expanded it
+        ("key", np.uint64),
+        ("base", np.uint64),  # what the keys of its children start from
+        ("upper", np.float64),  # W
+        ("left", np.float64),  # log of the effective number of particles
+    ]
+)
+SET = np.dtype([("start", np.int64), ("generation", np.int64)])  # the node where particles were drawn
+
+
+class Search(NamedTuple):
+    """Histories met by a search, the particle sets they live on, and scratch."""
+
+    size: np.ndarray  # int64 [nodes, sets, queue, nodes expanded in this scenario, node that waits for particles]
+    node: np.ndarray  # NODE [n]
+    weight: np.ndarray  # [n,m]
+    loss: np.ndarray  # [n,a]
+    prob: np.ndarray  # [n,row]
+    above: np.ndarray  # [n,row]: W of the child
+    child: np.ndarray  # int32 [n,row], −1 where not built
+    table: np.ndarray  # int32 [2^j]: open addressing by key
+    words: np.ndarray  # uint64 [pair,column]: what an outcome adds to a key
+    set: np.ndarray  # SET [set]
+    slots: np.ndarray  # int64 [set,pair]: rows of its particles
+    q: np.ndarray  # [set,stage,pair,m]: optimal values; one stage when there is no horizon
+    keys: np.ndarray  # [queue]: costs
+    items: np.ndarray  # int64 [queue]: node · rows + row
+    counts: np.ndarray  # int64 [pair,column]: of the node that waits; else scratch
+    old: np.ndarray  # [a]: Q⁻ of the node that waits
+    likely: np.ndarray  # scratch [m]
+
+
+def new_search(prior: Prior, nodes: int, sets: int, stages: int, n: int, max_nodes: int) -> Search:
+    """Room for `nodes` histories on `sets` particle sets of `n` models that keep `stages` stages; at most `max_nodes`
+    are expanded in one scenario."""
+    pairs, n_states = prior.alpha.shape
+    columns = n_states * (2 if prior.bernoulli else 1)
+    rows = prior.n_actions * columns
+    bits = max(4, int(np.ceil(np.log2(2 * nodes))))
+    words = [seed_stream(np.array([i], dtype=np.uint64))[0] for i in range(pairs * columns)]
+    return Search(
+        size=np.zeros(5, dtype=np.int64),
+        node=np.empty(nodes, dtype=NODE),
+        weight=np.empty((nodes, n)),
+        loss=np.empty((nodes, prior.n_actions)),
+        prob=np.empty((nodes, rows)),
+        above=np.empty((nodes, rows)),
+        child=np.empty((nodes, rows), dtype=np.int32),
+        table=np.full(1 << bits, -1, dtype=np.int32),
+        words=np.array(words, dtype=np.uint64).reshape(pairs, columns),
+        set=np.empty(sets, dtype=SET),
+        slots=np.empty((sets, pairs), dtype=np.int64),
+        q=np.empty((sets, stages, pairs, n)),
+        keys=np.empty((max_nodes + 1) * prior.n_actions + 2),
+        items=np.empty((max_nodes + 1) * prior.n_actions + 2, dtype=np.int64),
+        counts=np.empty((pairs, columns), dtype=np.int64),
+        old=np.empty(prior.n_actions),
+        likely=np.empty(n),
+    )
+
+
+@njit(**FAST)
+def count(search, x, stop):
+    """Counts of what was seen between node `stop` (−1: a root) and node `x`, to `search.counts`."""
+    columns, n_actions = search.counts.shape[1], search.loss.shape[1]
+    search.counts[:] = 0
+    while x != stop and search.node[x].parent >= 0:
+        parent, row = search.node[x].parent, search.node[x].row
+        search.counts[search.node[parent].state * n_actions + row // columns, row % columns] += 1
+        x = parent
+
+
+@njit(**FAST)
+def moment_ratio(before, total, since, since_total):
+    """`log (E L p)² / E (L p)² − log (E L)² / E L²` for a component p of a Dirichlet row: parameters `before` of
+    `total` at the last renewal, `since` of `since_total` counted after it."""
+    first = (before + since) / (total + since_total)
+    twice = before + 2.0 * since
+    both = total + 2.0 * since_total
+    return np.log(first * first * both * (both + 1.0) / (twice * (twice + 1.0)))
+
+
+@njit(**FAST)
+def fading(prior, search, x, pair, column):
+    """By how much an outcome at node `x` changes the logarithm of the effective number of particles."""
+    columns, n_next = search.counts.shape[1], prior.alpha.shape[1]
+    count(search, x, -1)
+    ever = search.counts[pair].copy()
+    count(search, x, search.set[search.node[x].set].start)
+    since = search.counts[pair]
+    before, total, new = prior.alpha[pair, column % n_next], prior.alpha[pair].sum(), 0.0
+    reward_before = prior.success[pair] if column < n_next else prior.failure[pair]
+    reward_total, reward_new = prior.success[pair] + prior.failure[pair], 0.0
+    for c in range(columns):
+        earlier = ever[c] - since[c]
+        total += earlier
+        reward_total += earlier
+        if c % n_next == column % n_next:
+            before += earlier
+            new += since[c]
+        if (c < n_next) == (column < n_next):
+            reward_before += earlier
+            reward_new += since[c]
+    change = moment_ratio(before, total, new, since.sum())
+    if prior.bernoulli:
+        change += moment_ratio(reward_before, reward_total, reward_new, since.sum())
+    return change
+
+
+@njit(**FAST)
+def expand(prior, search, draws, x, renewed):
+    """Probabilities and values of every outcome of node `x`, and its losses: measured from `W`, or, where particles
+    have just been renewed, from the fresh ones' own `Q⁺_a`, after what the old ones say of the action."""
+    columns, n_next = search.counts.shape[1], prior.alpha.shape[1]
+    n_actions, s, stage = prior.n_actions, search.node[x].state, search.node[x].stage
+    slots, weights, likely = search.slots[search.node[x].set], search.weight[x], search.likely
+    first, q = search.q[search.node[x].set, 0], search.q[search.node[x].set, 0]
+    if prior.horizon >= 0:
+        q = search.q[search.node[x].set, stage + 1 - search.node[search.set[search.node[x].set].start].stage]
+    search.node[x].stamp = -1
+    search.child[x] = -1
+    search.prob[x] = 0.0
+    for a in range(n_actions):
+        pair = s * n_actions + a
+        total = 0.0
+        for column in range(columns):
+            t = column % n_next
+            if prior.alpha[pair, t] <= 0.0:
+                continue
+            p = chances(prior, draws, slots, weights, pair, column, likely)
+            if p > 0.0:
+                value = -np.inf
+                for b in range(n_actions):
+                    value = max(value, dot(likely, q[t * n_actions + b]))
+                search.prob[x, a * columns + column] = p
+                search.above[x, a * columns + column] = value / p
+                total += value
+        gain = dot(weights, draws[slots[pair], n_next]) + prior.discount * total
+        if renewed:
+            old = max(0.0, search.node[x].upper - search.old[a])
+            search.loss[x, a] = old + max(0.0, dot(weights, first[pair]) - gain)
+        else:
+            search.loss[x, a] = max(0.0, search.node[x].upper - gain)
+
+
+@njit(**FAST)
+def find(search, key, state, stage):
+    """`(node or −1, slot of the table)`."""
+    mask = np.uint64(search.table.size - 1)
+    slot = mix(key) & mask
+    while True:
+        x = search.table[slot]
+        if x < 0:
+            return -1, np.int64(slot)
+        if search.node[x].key == key and search.node[x].state == state and search.node[x].stage == stage:
+            return np.int64(x), np.int64(slot)
+        slot = (slot + np.uint64(1)) & mask
+
+
+@njit(**FAST)
+def begin(prior, search, draws, states):
+    """Forget everything but the first particles, set 0; node `i` is the start in `states[i]`."""
+    search.size[:] = 0
+    search.size[0], search.size[1] = states.size, 1
+    search.table[:] = -1
+    search.set[0].start, search.set[0].generation = 0, 0
+    n = search.weight.shape[1]
+    for i in range(states.size):
+        x = search.node[i]
+        x.state, x.stage, x.parent, x.row, x.set = states[i], 0, -1, -1, 0
+        x.key = mix(np.uint64(i + 1))
+        x.base = x.key
+        x.left = np.log(n)
+        search.weight[i] = 1.0 / n
+        x.upper = -np.inf
+        for a in range(prior.n_actions):
+            x.upper = max(x.upper, dot(search.weight[i], search.q[0, 0, states[i] * prior.n_actions + a]))
+        expand(prior, search, draws, i, False)
+
+
+@njit(**FAST)
+def child_of(prior, search, draws, parent, row, most_sets, least):
+    """`(node after an outcome, what it needs)`, found or built; −1 when there is no room.
+
+    A node that needs fresh particles has its counts and old values left in the search, and waits for `renewed`.
+    """
+    known = search.child[parent, row]
+    if known >= 0:
+        return np.int64(known), DONE
+    columns, n_next = search.counts.shape[1], prior.alpha.shape[1]
+    pair = search.node[parent].state * prior.n_actions + row // columns
+    t, stage = (row % columns) % n_next, search.node[parent].stage + 1
+    key = search.node[parent].base + search.words[pair, row % columns]
+    x, slot = find(search, key, t, stage)
+    if x >= 0:
+        search.child[parent, row] = x
+        return x, DONE
+    x = search.size[0]
+    if x == search.node.size:
+        return np.int64(-1), DONE
+    node, drawn = search.node[x], search.node[parent].set
+    node.state, node.stage, node.parent, node.row, node.set = t, stage, parent, row, drawn
+    node.key, node.base = key, key
+    node.upper = search.above[parent, row]
+    node.left = search.node[parent].left + fading(prior, search, parent, pair, row % columns)
+    weights = search.weight[x]
+    total = chances(prior, draws, search.slots[drawn], search.weight[parent], pair, row % columns, weights)
+    for m in range(weights.size):
+        weights[m] /= total
+    used = stage - search.node[search.set[drawn].start].stage
+    needed = node.left < least or (prior.horizon >= 0 and used + 1 >= search.q.shape[1])
+    if needed:
+        if search.size[1] >= most_sets:
+            return np.int64(-1), DONE
+        q = search.q[drawn, 0 if prior.horizon < 0 else used]
+        for a in range(prior.n_actions):
+            search.old[a] = dot(weights, q[t * prior.n_actions + a])
+        count(search, x, -1)
+        search.set[search.size[1]].start = x
+        search.set[search.size[1]].generation = search.set[drawn].generation + 1
+        search.size[1] += 1
+    search.size[0] = x + 1
+    search.table[slot] = x
+    search.child[parent, row] = x
+    if needed:
+        return x, RENEW
+    expand(prior, search, draws, x, False)
+    return x, DONE
+
+
+@njit(**FAST)
+def renewed(prior, search, draws, x):
+    """Node `x` with the particles that have been drawn for it: the newest set."""
+    search.node[x].set = search.size[1] - 1
+    search.node[x].base = mix(search.node[x].key)
+    search.node[x].left = np.log(search.weight.shape[1])
+    search.weight[x] = 1.0 / search.weight.shape[1]
+    expand(prior, search, draws, x, True)
+
+
+@njit(**FAST)
+def cheapest(prior, search, draws, x, u, max_nodes, most_sets, least, stamp):
+    """Least cost over all action sequences under the uniforms `u[stage]`, or a lower bound on it: `(cost, DONE)`. Or
+    `(cost so far, RENEW)`: node `size[4]` waits for particles, and the search goes on when called again with it."""
+    columns, width = search.counts.shape[1], search.prob.shape[1]
+    cost = 0.0
+    if search.size[4] > 0:
+        renewed(prior, search, draws, x)
+        search.size[4] = 0
+        cost = search.keys[search.keys.size - 1]
+    else:
+        search.size[2], search.size[3] = 0, 0
+    while True:
+        if search.node[x].stamp != stamp:
+            search.node[x].stamp = stamp
+            search.size[3] += 1
+            stage = search.node[x].stage
+            factor = prior.discount**stage
+            for a in range(prior.n_actions):
+                row = a * columns + inverse_cdf(search.prob[x, a * columns : (a + 1) * columns], u[stage])
+                key = cost + factor * search.loss[x, a]
+                search.size[2] = push(search.keys, search.items, search.size[2], key, x * width + row)
+        search.size[2], cost, item = pop(search.keys, search.items, search.size[2])
+        parent, row = item // width, item % width
+        if search.node[parent].stage + 1 >= u.size or search.size[3] >= max_nodes:
+            return cost, DONE
+        x, need = child_of(prior, search, draws, parent, row, most_sets, least)
+        if need == RENEW:
+            search.size[4] = x
+            search.keys[search.keys.size - 1] = cost
+            return cost, RENEW
+        if x < 0:
+            return cost, DONE

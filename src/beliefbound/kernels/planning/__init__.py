@@ -1,0 +1,1 @@
+"""Sweeps over sets of models, and what planners build on them."""

@@ -1,0 +1,190 @@
+"""One Bellman backup for a set of models, and the loops around it.
+
+The backup is `Q[m,s,a] = r[m,s,a] + γ Σ_t P[m,s,a,t] V[m,t]`; the greedy step that makes it multi-MDP backwards
+induction is `a*(s) = argmax_a Σ_m w[m] Q[m,s,a]` (ties: lowest action), `V[m,s] = Q[m,s,a*(s)]`. With one model
+and `w = [1]` this is value iteration, so every planner shares these loops.
+
+Three layouts of the same thing:
+
+* *lanes*: `P[s,a,t,m]`, models last: small problems, one SIMD lane per model. Fused backup and greedy step.
+* *rows*: `P[m,s,a,t]`, models first: large problems in the caller's own array, read once per stage; one core
+  saturates the memory bus, so there are no threads.
+* *csr*: rows over `(m,s,a)` in compressed form.
+
+Cost of a stage: `M·S·A·S` multiply-adds (`nnz` for csr). Nothing is allocated inside a stage.
+"""
+
+import numpy as np
+from numba import njit
+
+from beliefbound.kernels.options import EXACT, FAST
+from beliefbound.kernels.planning.simd import backup_1, backup_4, backup_8, backup_16, copy_8
+
+
+@njit(inline="always", **EXACT)
+def backup_lanes(p, r, w, w_step, discount, v, q, mixed):
+    """`q[s,a,m]` from `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]`, and `mixed[s,a] = Σ_m w_s[m] q[s,a,m]`, on explicit vectors.
+
+    `w_step` is 0 when `w[m]` weighs every state alike, the number of models when each state has its own `w[s,m]`.
+    """
+    n_states, n_actions, _, n = p.shape
+    for s in range(n_states):
+        for a in range(n_actions):
+            mixed[s, a] = 0.0
+    m = 0
+    while m + 16 <= n:
+        backup_16(p, r, w, discount, v, q, mixed, n_states, n_actions, n, m, w_step)
+        m += 16
+    if m + 8 <= n:
+        backup_8(p, r, w, discount, v, q, mixed, n_states, n_actions, n, m, w_step)
+        m += 8
+    if m + 4 <= n:
+        backup_4(p, r, w, discount, v, q, mixed, n_states, n_actions, n, m, w_step)
+        m += 4
+    while m < n:
+        backup_1(p, r, w, discount, v, q, mixed, n_states, n_actions, n, m, w_step)
+        m += 1
+
+
+@njit(inline="always", **EXACT)
+def best_action(values, available, s):
+    """`(a, values[s,a])` of the best action available in a state (ties: lowest)."""
+    chosen, best = -1, -np.inf
+    for a in range(values.shape[1]):
+        if available[s, a] and values[s, a] > best:
+            chosen, best = a, values[s, a]
+    return chosen, best
+
+
+@njit(inline="always", **EXACT)
+def take_lanes(q, s, a, out):
+    """`out[s,m] = q[s,a,m]`."""
+    n_actions, n = q.shape[1:]
+    source, target = (s * n_actions + a) * n, s * n
+    m = 0
+    while m + 8 <= n:
+        copy_8(q, source + m, out, target + m)
+        m += 8
+    while m < n:
+        out[s, m] = q[s, a, m]
+        m += 1
+
+
+@njit(**EXACT)
+def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
+    """One fused stage. `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]` in; `out[s,m]`, `vbar[s]`, `actions[s]` written.
+
+    `q[s,a,m]` and `mixed[s,a]` are scratch. Returns `Σ_s |Σ_m w V_new − vbar_old|`, the change under the belief.
+    """
+    n_states, n_actions = p.shape[:2]
+    backup_lanes(p, r, w, 0, discount, v, q, mixed)
+    change = 0.0
+    for s in range(n_states):
+        chosen, best = best_action(mixed, available, s)
+        actions[s] = chosen
+        take_lanes(q, s, chosen, out)
+        change += abs(best - vbar[s])
+        vbar[s] = best
+    return change
+
+
+@njit(**EXACT)
+def settle_lanes(p, r, w, available, discount, even, odd, side, q, mixed, vbar, actions, sweeps, tolerance):
+    """At most `sweeps` stages, stopping after one that changes `vbar` by less than `tolerance` in sum.
+
+    Values go to and fro between `even[s,m]` and `odd[s,m]`; `side` says which holds the present ones. Returns the
+    number of stages made; the side has changed if it is odd.
+    """
+    v, out = (even, odd) if side == 0 else (odd, even)
+    for k in range(sweeps):
+        if sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out) < tolerance:
+            return k + 1
+        v, out = out, v
+    return sweeps
+
+
+@njit(**EXACT)
+def induct_lanes(p, r, w, available, discount, v, actions):
+    """`len(actions)` stages backwards; `v[s,m]` holds the terminal values and receives the first stage's."""
+    n_states, n_actions, _, n_models = p.shape
+    q = np.empty((n_states, n_actions, n_models))
+    mixed = np.empty((n_states, n_actions))
+    vbar = np.zeros(n_states)
+    other = np.empty_like(v)
+    current = v
+    horizon = actions.shape[0]
+    for k in range(horizon - 1, -1, -1):
+        sweep_lanes(p, r, w, available, discount, current, q, mixed, vbar, actions[k], other)
+        current, other = other, current
+    if horizon % 2 == 1:
+        v[:] = current
+
+
+@njit(**FAST)
+def backup_rows(p, r, discount, v, q):
+    """`q[(m,s,a)]` from `p[(m,s,a),t]`, `r[(m,s,a)]`, `v[m,t]`: one core reads every probability once, in order."""
+    n_next = p.shape[1]
+    per_model = p.shape[0] // v.shape[0]
+    for i in range(len(r)):
+        row = p[i]
+        values = v[i // per_model]
+        total = 0.0
+        for t in range(n_next):
+            total += row[t] * values[t]
+        q[i] = r[i] + discount * total
+
+
+@njit(**FAST)
+def backup_csr(indptr, indices, data, r, discount, v, q):
+    """`q[(m,s,a)]` from compressed rows over `(m,s,a)`."""
+    per_model = r.shape[0] // v.shape[0]
+    for i in range(len(r)):
+        values = v[i // per_model]
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * values[indices[k]]
+        q[i] = r[i] + discount * total
+
+
+@njit(**FAST)
+def greedy(q, w, available, actions, v):
+    """`actions[s] = argmax_a Σ_m w[m] q[m,s,a]` over available actions, ties to the lowest; `v[m,s]` follows."""
+    n_models, n_states, n_actions = q.shape
+    mixed = np.zeros((n_states, n_actions))
+    for m in range(n_models):
+        weight = w[m]
+        for s in range(n_states):
+            for a in range(n_actions):
+                mixed[s, a] += weight * q[m, s, a]
+    for s in range(n_states):
+        chosen, best = best_action(mixed, available, s)
+        actions[s] = chosen
+    for m in range(n_models):
+        for s in range(n_states):
+            v[m, s] = q[m, s, actions[s]]
+
+
+@njit(**FAST)
+def best_values(q, available, v):
+    """`v[m,s] = max_a q[m,s,a]` for each model on its own, over available actions."""
+    n_models, n_states, n_actions = q.shape
+    for m in range(n_models):
+        for s in range(n_states):
+            best = -np.inf
+            for a in range(n_actions):
+                if available[s, a] and q[m, s, a] > best:
+                    best = q[m, s, a]
+            v[m, s] = best
+
+
+@njit(**FAST)
+def follow(q, probabilities, v):
+    """`v[m,s] = Σ_a π(a|s) q[m,s,a]` for one stage of a policy `probabilities[s,a]`."""
+    n_models, n_states, n_actions = q.shape
+    for m in range(n_models):
+        for s in range(n_states):
+            total = 0.0
+            for a in range(n_actions):
+                if probabilities[s, a] != 0.0:
+                    total += probabilities[s, a] * q[m, s, a]
+            v[m, s] = total

@@ -1,0 +1,181 @@
+"""The policy of a bracket is the one whose value was bounded: `act` against what was simulated and proven."""
+
+import numpy as np
+import pytest
+
+from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
+from beliefbound.bounds.bracket import bracket
+from beliefbound.bounds.dirichlet.replanning import ParticlePolicy
+from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.errors import ObservationError
+from support import oracles
+from support.beliefs import ROUNDING, SIGNALS, chain_belief, random_belief, two_armed
+
+
+def rewards_seen(belief, s, a):
+    """`(reward seen, likelihood [m,1])` of every reward outcome of a pair."""
+    means = belief.rewards[:, s, a, None]
+    if belief.reward_signal == "bernoulli":
+        return [(1.0, means), (0.0, 1.0 - means)]
+    if belief.reward_signal == "deterministic":
+        return [(float(x), (means == x).astype(float)) for x in np.unique(means)]
+    return [(None, np.ones_like(means))]
+
+
+def value_by_enumeration(policy, belief, discount, horizon):
+    """The value of `act` under a finite belief: every history, weighed by its probability in each model."""
+
+    def value(b, s, history):
+        if len(history) == horizon:
+            return 0.0
+        a = policy.act(history, s)
+        total = float(b @ belief.rewards[:, s, a])
+        for reward, like in rewards_seen(belief, s, a):
+            joint = b[:, None] * like * belief.transitions[:, s, a]
+            for t in np.flatnonzero(joint.sum(axis=0) > 0):
+                total += discount * value(joint[:, t], int(t), [*history, (s, a, reward, int(t))])
+        return total
+
+    start = belief.initial
+    return sum(value(start[s] * belief.weights, int(s), []) for s in np.flatnonzero(start))
+
+
+@pytest.mark.parametrize("nodes", [1, 4, 40])
+def test_the_policy_of_an_exact_bound_earns_at_least_that_bound(nodes):
+    """Without sampling: enumeration of every history, at graphs of several sizes and with every reward signal."""
+    rng = np.random.default_rng(1)
+    for i in range(8):
+        belief, (P, r, w, p0) = random_belief(rng, SIGNALS[i % 4], n_models=3, n_states=2)
+        certifier = Certifier(belief, discount=0.9, horizon=4, core_nodes=nodes)
+        certifier.grow(nodes)
+        value = value_by_enumeration(AdaptivePolicy(certifier), belief, 0.9, 4)
+        exact = oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 4, belief.reward_signal)
+        assert certifier.lower - ROUNDING <= value <= exact + ROUNDING
+
+
+@pytest.mark.parametrize(("tolerance", "stop"), [(0.0, np.inf), (0.3, np.inf), (0.0, 0.05), (0.02, 0.1)])
+def test_the_policy_of_a_sampled_bound_is_the_one_that_was_simulated(tolerance, stop):
+    """Enumerated value of `act` against the mean of the kernel's scenarios, leaves and stops included. Where the policy
+    settles the scenario counts what is proven there, and the policy earns that or more: four standard errors below
+    (false alarm 3e-5 a case), and above no more than settling can add."""
+    rng = np.random.default_rng(2)
+    for i in range(4):
+        belief, _ = random_belief(rng, SIGNALS[i % 4], n_models=3, n_states=2)
+        certifier = Certifier(belief, discount=0.9, horizon=4, core_nodes=3)
+        certifier.grow(3)
+        certifier.settle()
+        certifier.tolerance = tolerance
+        costs = certifier.sample(np.arange(4, dtype=np.uint64), 0, 64 * 64, clip=np.inf, stop=stop, threads=1)
+        value = value_by_enumeration(AdaptivePolicy(certifier, stop=stop), belief, 0.9, 4)
+        error = 4 * costs.below.std() / 64 + ROUNDING
+        simulated = certifier.upper - costs.below.mean()
+        assert value >= simulated - error
+        if stop == np.inf and tolerance == 0.0:
+            assert value <= simulated + error
+
+
+def test_a_full_graph_does_not_change_the_policy():
+    """Room for one scenario only: the policy's costs are those with room for all."""
+    belief, _ = random_belief(np.random.default_rng(3), "bernoulli", n_models=3, n_states=2)
+    wide = Certifier(belief, discount=0.9, horizon=6, core_nodes=3, max_nodes=50)
+    tight = Certifier(belief, discount=0.9, horizon=6, core_nodes=3, max_nodes=50, entries=3 * 20)
+    costs = []
+    for certifier in (wide, tight):
+        certifier.grow(3)
+        certifier.settle()
+        costs.append(certifier.sample(np.arange(4, dtype=np.uint64), 0, 64, clip=np.inf, stop=np.inf, threads=1))
+    np.testing.assert_array_equal(costs[0].below, costs[1].below)
+
+
+def test_the_policy_of_a_bracket_earns_between_its_bounds_in_models_drawn_from_the_belief():
+    """Through `act` alone, Chain with eight models. Above `lower` and below `upper` but for four standard errors of the
+    simulation (3e-5 each) and the bracket's own error (1e-3)."""
+    belief = chain_belief(30, 4).sample(8, np.random.default_rng(5))
+    found = bracket(
+        belief, discount=0.8, horizon=12, target_gap=1e-4, time_limit=2, confidence=0.999, rng=np.random.default_rng(6)
+    )
+    rng, totals = np.random.default_rng(7), []
+    for _ in range(400):
+        m = rng.choice(8, p=belief.weights)
+        s, history, total = 0, [], 0.0
+        for k in range(12):
+            a = found.policy.act(history, s) if hasattr(found.policy, "act") else found.policy.actions[k, s]
+            t = int(rng.choice(5, p=belief.transitions[m, s, a]))
+            total += 0.8**k * belief.rewards[m, s, a]
+            history.append((s, a, None, t))
+            s = t
+        totals.append(total)
+    error = 4 * np.std(totals) / np.sqrt(len(totals))
+    assert found.lower.value - error <= np.mean(totals) <= found.upper.value + error
+
+
+def test_acting_ends_with_the_horizon():
+    belief = FiniteBelief([[[[1.0]] * 2]] * 2, [[[1.0, 0.0]], [[0.0, 2.0]]], reward_signal="deterministic", initial=0)
+    policy = AdaptivePolicy(Certifier(belief, discount=0.9, horizon=2, core_nodes=4))
+    history = [(0, 0, 1.0, 0), (0, 0, 1.0, 0)]
+    assert policy.act(history[:1], 0) == 0
+    with pytest.raises(ObservationError, match="horizon of 2 is over"):
+        policy.act(history, 0)
+
+
+def dirichlet_value_of_act(policy, belief, horizon, discount):
+    """The value of `act` under a Dirichlet belief with Bernoulli or known rewards: every history, exactly."""
+
+    def value(posterior, s, history):
+        if len(history) == horizon:
+            return 0.0
+        a = policy.act(history, s)
+        mean = posterior.mean()
+        seen = [(None, 1.0)]
+        if isinstance(posterior.rewards, BetaRewards):
+            chance = float(posterior.rewards.mean()[s, a])
+            seen = [(1.0, chance), (0.0, 1.0 - chance)]
+        total = float(posterior.rewards.mean()[s, a])
+        for reward, chance in seen:
+            for t in np.flatnonzero(mean.transitions[s, a]):
+                p = chance * mean.transitions[s, a, t]
+                after = posterior.update(s, a, reward, t)
+                total += discount * p * value(after, int(t), [*history, (s, a, reward, int(t))])
+        return total
+
+    return value(belief, 0, [])
+
+
+@pytest.mark.parametrize("kind", ["beta", "known"])
+def test_what_is_simulated_under_a_dirichlet_belief_is_what_acts(kind):
+    """Few particles, so that the policy is far from optimal: the enumerated value of `act` against the simulated mean,
+    four standard errors (false alarm 6e-5 a case)."""
+    if kind == "beta":
+        belief, horizon = two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]])), 5
+    else:
+        belief = DirichletBelief(2, 2, concentration=0.5, rewards=KnownRewards([[0.4, 0.0], [0.0, 1.0]]), initial=0)
+        horizon = 4
+    policy = ParticlePolicy(belief, np.eye(belief.n_states)[0], 0.9, horizon, 5, ((0.8, 20), (0.0, 10)))
+    expected = dirichlet_value_of_act(policy, belief, horizon, 0.9)
+    desk = policy.desk()
+    values = [policy.simulate(np.random.default_rng((6, i)), desk) for i in range(1500)]
+    assert np.mean(values) == pytest.approx(expected, abs=4 * np.std(values) / np.sqrt(1500) + ROUNDING)
+
+
+def test_a_particle_policy_is_a_function_of_the_history():
+    policy = ParticlePolicy(chain_belief(0, 0), np.eye(5)[0], 0.9, None, 3, ((0.5, 2048), (0.15, 512), (0.0, 128)))
+    rng, s, history = np.random.default_rng(1), 0, []
+    for _ in range(30):
+        a = policy.act(history, s)
+        assert policy.act(history, s) == a
+        t = int(rng.integers(5))
+        history.append((s, a, None, t))
+        s = t
+    again = ParticlePolicy(chain_belief(0, 0), np.eye(5)[0], 0.9, None, 3, ((0.5, 2048), (0.15, 512), (0.0, 128)))
+    assert [again.act(history[:i], history[i][0]) for i in range(30)] == [step[1] for step in history]
+    with pytest.raises(ObservationError, match="ended in state"):
+        policy.act([(0, 0, None, 1), (0, 0, None, 1)], 1)
+
+
+def test_rewards_that_are_not_bernoulli_are_refused():
+    policy = ParticlePolicy(two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]])), np.ones(1), 0.9, 4, 5, ((0.0, 64),))
+    with pytest.raises(ObservationError, match="outside the belief's support"):
+        policy.act([(0, 0, 0.3, 0)], 0)
+    with pytest.raises(ObservationError, match="no reward"):
+        policy.act([(0, 0, None, 0)], 0)

@@ -1,0 +1,201 @@
+"""Bounds hold at the stated rate; the paper's lemmas hold numerically."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats as stats
+
+from beliefbound import (
+    BetaRewards,
+    Bound,
+    DirichletBelief,
+    FiniteBelief,
+    KnownRewards,
+    NormalRewards,
+    StationaryPolicy,
+    belief_distance,
+    cost_estimate,
+    lemma2_models,
+    lower_bound,
+    mmbi,
+    policy_gap,
+    theorem1_gap,
+    truncation_stages,
+    uniform_deviation,
+    uniform_models,
+    upper_bound,
+)
+from beliefbound.bounds.statistics.intervals import margin
+from beliefbound.errors import BeliefError, ParameterError
+from support.oracles import bayes_adaptive_value, random_models
+
+PRIOR = DirichletBelief(2, 2, concentration=0.5, rewards=KnownRewards([[0.0, 0.1], [1.0, 0.2]]), initial=0)
+
+
+def test_fresh_sample_bounds_cover_the_truth_at_the_stated_rate():
+    """200 intervals at 90%: more than 34 misses has probability below 0.1% if each misses with probability 0.1."""
+    policy = StationaryPolicy([1, 0])
+    precise = lower_bound(policy, PRIOR, discount=0.8, n_models=400_000, rng=np.random.default_rng(99))
+    most = stats.binom(200, 0.1).ppf(0.999)
+    for interval in ("bernstein", "hoeffding", "t"):
+        misses = 0
+        for seed in range(200):
+            bound = lower_bound(
+                policy,
+                PRIOR,
+                discount=0.8,
+                confidence=0.9,
+                n_models=60,
+                interval=interval,
+                rng=np.random.default_rng(seed),
+            )
+            misses += bound.value > precise.estimate
+            assert bound.value < bound.estimate
+        assert misses <= most, interval
+        if interval == "t":
+            assert misses > 2  # and it is not vacuous
+
+
+@pytest.mark.parametrize("method", ["emax", "qmdp"])
+def test_sampled_upper_bounds_cover_their_limit(method):
+    precise = upper_bound(PRIOR, discount=0.8, method=method, n_models=200_000, rng=np.random.default_rng(99))
+    misses = sum(
+        upper_bound(
+            PRIOR,
+            discount=0.8,
+            method=method,
+            confidence=0.9,
+            n_models=60,
+            interval="t",
+            rng=np.random.default_rng(seed),
+        ).value
+        < precise.estimate
+        for seed in range(100)
+    )
+    assert misses <= stats.binom(100, 0.1).ppf(0.999)
+
+
+def test_finite_beliefs_have_exact_bounds():
+    p, r, w, p0 = random_models(np.random.default_rng(1), 4, 3, 2)
+    belief = FiniteBelief(p, r, w, reward_signal="unobserved", initial=p0)
+    plan = mmbi(belief, discount=0.9, horizon=10)
+    low = lower_bound(plan.policy, belief, discount=0.9)
+    assert low.exact
+    assert low.value == pytest.approx(plan.value(), abs=1e-12)
+    q, e = (upper_bound(belief, discount=0.9, horizon=10, method=m) for m in ("qmdp", "emax"))
+    assert low.value <= q.value <= e.value
+    from_state = lower_bound(plan.policy, belief, discount=0.9, initial=2)
+    assert from_state.value == pytest.approx(plan.values[2], abs=1e-12)
+
+
+def test_the_gap_of_a_policy_covers_its_true_distance_from_bayes_optimal():
+    for seed in range(30):
+        p, r, w, p0 = random_models(np.random.default_rng(seed), 3, 2, 2, equal_rewards=True)
+        belief = FiniteBelief(p, r, w, initial=p0)
+        plan = mmbi(belief, discount=0.9, horizon=4)
+        upper = upper_bound(belief, discount=0.9, horizon=4)
+        gap = policy_gap(plan.policy, belief, upper, discount=0.9)
+        truth = bayes_adaptive_value(p, r, w, p0, 0.9, 4) - plan.value()
+        assert truth <= gap.value + 1e-12
+        assert gap.value < theorem1_gap(0.5, discount=0.9, r_max=1.0)  # and far sharper than the theorem
+    with pytest.raises(ParameterError, match="needs an upper bound"):
+        policy_gap(plan.policy, belief, lower_bound(plan.policy, belief, discount=0.9), discount=0.9)
+
+
+def test_a_bound_must_make_sense():
+    with pytest.raises(ParameterError, match="side is 'middle'"):
+        Bound(1.0, "middle", "x")
+    with pytest.raises(ParameterError, match="not a number"):
+        Bound(math.nan, "lower", "x")
+    with pytest.raises(ParameterError, match="an exact bound has confidence 1"):
+        Bound(1.0, "lower", "x", exact=True, confidence=0.9)
+    assert float(Bound(1.0, "upper", "x", exact=False, confidence=0.9, estimate=0.5)) == 1.0
+    with pytest.raises(ParameterError, match="pass rng"):
+        lower_bound(StationaryPolicy([0, 0]), PRIOR, discount=0.9)
+    with pytest.raises(ParameterError, match="choose 'qmdp' or 'emax'"):
+        upper_bound(PRIOR, discount=0.9, method="sum", rng=np.random.default_rng(0))
+    with pytest.raises(ParameterError, match="known range"):
+        margin(np.zeros(5), confidence=0.9, interval="bernstein")
+    with pytest.raises(ParameterError, match="at least 2 samples"):
+        margin(np.zeros(1), confidence=0.9, interval="t")
+
+
+def test_unbounded_rewards_fall_back_to_an_interval_that_says_what_it_is():
+    belief = DirichletBelief(2, 2, rewards=NormalRewards())
+    bound = lower_bound(StationaryPolicy([0, 1]), belief, discount=0.9, rng=np.random.default_rng(0))
+    assert "asymptotic" in bound.method
+
+
+# -- theory ---------------------------------------------------------------------------------------------------
+
+
+def test_lemma_1_is_the_least_horizon_with_a_small_enough_tail():
+    for discount in (0.3, 0.9, 0.99):
+        for epsilon in (1e-3, 0.1, 2.0):
+            stages = truncation_stages(epsilon, discount=discount, r_max=1.0)
+            tail = discount**stages / (1 - discount)
+            assert tail <= epsilon * (1 + 1e-9)
+            assert stages == 1 or discount ** (stages - 1) / (1 - discount) > epsilon
+
+
+def test_lemma_2_and_its_repair():
+    assert lemma2_models(1.0, discount=0.9, r_max=1.0) == 27_000
+    sizes = {"n_states": 5, "n_actions": 2, "horizon": 30, "discount": 0.9, "r_max": 2.0}
+    n = uniform_models(0.5, **sizes)
+    assert uniform_deviation(n, **sizes) <= 0.5 < uniform_deviation(n - 1, **sizes)
+    c = 2.0 / (1 - 0.9)
+    by_hand = c * math.sqrt((5 * 30 * math.log(2) + math.log(40)) / (2 * n))
+    assert uniform_deviation(n, **sizes) == pytest.approx(by_hand)
+
+
+def test_the_uniform_repair_covers_the_best_policys_in_sample_value():
+    """Optimism of the policy picked on a sample never exceeds the repaired deviation here."""
+    belief = DirichletBelief(2, 2, rewards=KnownRewards([[0.0, 0.1], [1.0, 0.2]]))
+    sizes = {"n_states": 2, "n_actions": 2, "horizon": 5, "discount": 0.8, "r_max": 1.0}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        plan = mmbi(belief.sample(50, rng), discount=0.8, horizon=5)
+        truth = lower_bound(plan.policy, belief, discount=0.8, n_models=5000, rng=rng).estimate
+        assert plan.value() - truth <= uniform_deviation(50, **sizes)
+
+
+def test_theorem_1_and_cost():
+    assert theorem1_gap(0.5, discount=0.9, r_max=2.0) == pytest.approx(100.0)
+    with pytest.raises(ParameterError, match="between 0 and 2"):
+        theorem1_gap(2.5, discount=0.9, r_max=1.0)
+    stages = truncation_stages(0.1, discount=0.9, r_max=1.0)
+    by_hand = (4 * 25 * 3 + 5 * 5 * 2) * stages
+    assert cost_estimate(0.1, n_states=5, n_actions=2, discount=0.9, r_max=1.0, n_models=4) == by_hand
+    assert cost_estimate(0.1, n_states=5, n_actions=2, discount=0.9, r_max=1.0) > 1e9
+
+
+def test_belief_distance_is_exact_for_finite_beliefs():
+    p, r, w, _ = random_models(np.random.default_rng(1), 4, 3, 2)
+    belief = FiniteBelief(p, r, w, reward_signal="unobserved")
+    after = belief.update(0, 1, None, 2)
+    distance = belief_distance(belief, after)
+    assert distance.estimate == pytest.approx(np.abs(w - after.weights).sum())
+    assert distance.confidence == 1.0
+    with pytest.raises(BeliefError, match="different sets"):
+        belief_distance(belief, FiniteBelief(p, r, w, reward_signal="unobserved"))
+
+
+def test_belief_distance_of_dirichlet_beliefs_is_an_integral():
+    """One row of Beta beliefs: compare with quadrature. And an extra reward observation."""
+    known = KnownRewards(0.0)
+    first = DirichletBelief(2, 1, concentration=2.0, rewards=known)
+    second = first.update(0, 0, None, 1).update(0, 0, None, 1)
+    x = (np.arange(200_000) + 0.5) / 200_000
+    truth = np.abs(stats.beta(2, 2).pdf(x) - stats.beta(2, 4).pdf(x)).mean()
+    found = belief_distance(first, second, n_models=40_000, rng=np.random.default_rng(0))
+    assert found.low <= truth <= found.high
+    assert found.estimate == pytest.approx(truth, abs=0.02)
+    coin = DirichletBelief(1, 1, rewards=BetaRewards(1, 1))
+    heads = coin.update(0, 0, 1.0, 0)
+    truth = np.abs(1.0 - 2 * x).mean()
+    assert belief_distance(coin, heads, rng=np.random.default_rng(0)).estimate == pytest.approx(truth, abs=0.02)
+    same = belief_distance(first, first, rng=np.random.default_rng(0))
+    assert same.estimate == 0.0
+    with pytest.raises(BeliefError, match="different kinds"):
+        belief_distance(first, DirichletBelief(2, 1, concentration=2.0), rng=np.random.default_rng(0))

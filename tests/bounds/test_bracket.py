@@ -1,0 +1,198 @@
+"""The bracket: valid, closing, honest about time and confidence, and its policy does what it was certified for."""
+
+import time
+
+import matplotlib
+import numpy as np
+import pytest
+
+from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
+from beliefbound.bounds.bracket import bracket
+from beliefbound.bounds.dirichlet.sampler import Sampler, particle_bias
+from beliefbound.bounds.finite import problem
+from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.errors import ObservationError, ParameterError
+from support import oracles
+from support.beliefs import ROUNDING, SIGNALS, chain_belief, chain_rewards, random_belief, two_armed
+
+
+@pytest.mark.parametrize(("steps", "n_models"), [(0, 8), (30, 8), (100, 16)])
+def test_the_chain_beliefs_are_bracketed_within_one_percent(steps, n_models):
+    belief = chain_belief(steps, steps).sample(n_models, np.random.default_rng(steps + 1))
+    found = bracket(
+        belief, discount=0.95, horizon=150, target_gap=0.01, time_limit=60, rng=np.random.default_rng(2), threads=2
+    )
+    assert found.relative_gap <= 0.01
+    assert found.gap == pytest.approx(found.upper.value - found.lower.value)
+    assert found.regret.value <= found.gap + ROUNDING
+    assert all(point.lower.value <= found.upper.value for point in found.trace)
+
+
+def test_models_too_large_for_a_graph_still_get_the_papers_bounds(monkeypatch):
+    belief, (P, r, w, p0) = random_belief(np.random.default_rng(3), "bernoulli")
+    exact = oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 4, "bernoulli")
+    monkeypatch.setattr(problem, "MAX_BYTES", 0)
+    with pytest.warns(UserWarning, match="no search and no sampling.*use fewer models"):
+        found = bracket(belief, discount=0.9, horizon=4, target_gap=0.0, time_limit=5, rng=np.random.default_rng(1))
+    assert found.lower.value <= exact <= found.upper.value
+    assert found.confidence == 1.0
+    assert found.upper.method == "QMDP"
+
+
+def test_every_bound_of_the_trace_encloses_the_exact_value_and_they_tighten():
+    rng = np.random.default_rng(3)
+    for i in range(40):
+        signal = SIGNALS[i % 4]
+        belief, (P, r, w, p0) = random_belief(rng, signal, n_models=3, n_states=2)
+        exact = oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 4, signal)
+        found = bracket(belief, discount=0.9, horizon=4, target_gap=1e-9, time_limit=5, rng=rng, threads=1)
+        for bound in found.bounds:
+            if bound.side == "lower":
+                assert bound.value <= exact + ROUNDING
+            else:
+                assert bound.value >= exact - ROUNDING
+        lower, upper = ([getattr(point, side).value for point in found.trace] for side in ("lower", "upper"))
+        assert np.all(np.diff(lower) >= 0)
+        assert np.all(np.diff(upper) <= 0)
+        assert found.confidence == 1.0
+        assert found.relative_gap <= 1e-9
+
+
+def test_a_target_of_zero_ends_at_the_time_limit_with_a_valid_bracket():
+    belief = chain_belief(30, 4).sample(16, np.random.default_rng(5))
+    bracket(belief, discount=0.95, target_gap=0.05, time_limit=30, rng=np.random.default_rng(0))  # compiles
+    began = time.perf_counter()
+    found = bracket(belief, discount=0.95, target_gap=0.0, time_limit=2.0, rng=np.random.default_rng(6))
+    assert time.perf_counter() - began >= 1.0 or found.gap == 0.0
+    assert found.lower.value < found.upper.value
+    assert found.relative_gap < 0.05
+
+
+def test_the_policy_of_a_sampled_bracket_earns_what_the_bracket_says():
+    """Simulated in models drawn from the belief, through `act` alone; four standard errors."""
+    belief, _ = random_belief(np.random.default_rng(7), "bernoulli", n_models=3, n_states=2)
+    found = bracket(belief, discount=0.8, horizon=8, target_gap=1e-3, time_limit=5, rng=np.random.default_rng(8))
+    rng = np.random.default_rng(9)
+    totals = []
+    for _ in range(1500):
+        m = rng.choice(3, p=belief.weights)
+        s, history, total = int(rng.choice(2, p=belief.initial)), [], 0.0
+        for k in range(8):
+            a = found.policy.act(history, s)
+            reward = float(rng.random() < belief.rewards[m, s, a])
+            t = int(rng.choice(2, p=belief.transitions[m, s, a]))
+            history.append((s, a, reward, t))
+            total += 0.8**k * reward
+            s = t
+        totals.append(total)
+    error = 4 * np.std(totals) / np.sqrt(len(totals))
+    assert found.lower.value - error <= np.mean(totals) <= found.upper.value + error
+
+
+def test_histories_that_cannot_have_happened_are_refused():
+    P = np.array([[[[0.5, 0.5], [0.5, 0.5]], [[1.0, 0.0], [1.0, 0.0]]], [[[0.6, 0.4], [0.1, 0.9]], [[1.0, 0.0]] * 2]])
+    belief = FiniteBelief(P, [[0.0, 0.1], [1.0, 1.0]], initial=0)
+    policy = AdaptivePolicy(Certifier(belief, discount=0.9, horizon=None, core_nodes=10))
+    assert policy.act([(0, 1, None, 1)], 1) in (0, 1)
+    with pytest.raises(ObservationError, match="impossible"):
+        policy.act([(0, 1, None, 1), (1, 0, None, 1)], 1)
+    with pytest.raises(ObservationError, match="ended in state 1"):
+        policy.act([(0, 1, None, 1), (0, 0, None, 0)], 0)
+    with pytest.raises(ObservationError, match="starts in state 1"):
+        policy.act([], 1)
+
+
+def test_the_picture_and_the_summary_say_what_is_proven():
+    matplotlib.use("Agg")
+    belief = chain_belief(30, 10).sample(8, np.random.default_rng(11))
+    found = bracket(belief, discount=0.95, target_gap=0.02, time_limit=20, rng=np.random.default_rng(12))
+    axis = found.plot()
+    assert len(axis.lines) >= 2
+    assert "Bracket([" in repr(found)
+    text = found.summary()
+    assert "lower" in text
+    assert "proven" in text or "probability" in text
+
+
+def test_bad_knobs_are_named():
+    belief = FiniteBelief([[[[1.0]]]], [[[1.0]]])
+    rng = np.random.default_rng(0)
+    with pytest.raises(ParameterError, match="target_gap"):
+        bracket(belief, discount=0.5, target_gap=-1.0, rng=rng)
+    with pytest.raises(ParameterError, match="time_limit"):
+        bracket(belief, discount=0.5, time_limit=0.0, rng=rng)
+    with pytest.raises(ParameterError, match="discount"):
+        bracket(belief, discount=1.0, rng=rng)
+
+
+def test_continuous_rewards_get_the_bounds_that_hold_for_them():
+    belief = FiniteBelief([[[[1.0]] * 2]] * 2, [[[1.0, 0.0]], [[0.0, 2.0]]], reward_signal="continuous")
+    found = bracket(belief, discount=0.5, rng=np.random.default_rng(0))
+    assert {bound.method for bound in found.bounds} >= {"MMBI", "E max", "QMDP"}
+    assert found.lower.value <= found.upper.value
+
+
+def test_a_belief_too_large_for_search_keeps_the_bounds_it_has(monkeypatch):
+    belief = chain_belief(30, 1).sample(8, np.random.default_rng(2))
+    monkeypatch.setattr("beliefbound.bounds.finite.problem.MAX_BYTES", 1000)
+    with pytest.warns(UserWarning, match="outcome rows"):
+        found = bracket(belief, discount=0.95, horizon=20, target_gap=0.0, rng=np.random.default_rng(3))
+    assert found.confidence == 1.0
+    assert found.lower.value < found.upper.value
+
+
+def beta_bandit_value(successes, failures, horizon, discount):
+    """The Bayes-optimal value of a Bernoulli bandit with Beta beliefs, by recursion over counts."""
+    if horizon == 0:
+        return 0.0
+    best = -np.inf
+    for arm in range(len(successes)):
+        p = successes[arm] / (successes[arm] + failures[arm])
+        won = ((*successes[:arm], successes[arm] + 1, *successes[arm + 1 :]), failures)
+        lost = (successes, (*failures[:arm], failures[arm] + 1, *failures[arm + 1 :]))
+        later = p * beta_bandit_value(*won, horizon - 1, discount)
+        later += (1 - p) * beta_bandit_value(*lost, horizon - 1, discount)
+        best = max(best, p + discount * later)
+    return best
+
+
+def test_a_beta_bandit_is_bracketed():
+    """A belief that is not finite, with an exact answer: rewards are all there is to learn."""
+    exact = beta_bandit_value((1, 1), (1, 2), 6, 0.9)
+    belief = two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]]))
+    sampler = Sampler(belief, np.ones(1), 0.9, 6, np.random.default_rng(2), None)  # to compile, whatever time it takes
+    sampler.simulate(2)
+    sampler.relax(512, 2)
+    sampler._expect(0.01)
+    for limit in (0.01, 5):  # the first one compiles the rest
+        found = bracket(
+            belief, discount=0.9, horizon=6, target_gap=0.03, time_limit=limit, confidence=0.999,
+            rng=np.random.default_rng(3),
+        )  # fmt: skip
+    assert found.lower.value <= exact <= found.upper.value
+    assert found.relative_gap < 0.15
+    assert found.policy.act([(0, 0, 1.0, 0)], 0) == 0
+
+
+def test_more_particles_tighten_the_upper_bound_of_a_dirichlet_belief():
+    belief = chain_belief(0, 0)
+    bounds = particle_bias(
+        belief, sizes=(30, 300), sets=6, discount=0.95, horizon=150, rng=np.random.default_rng(4), threads=2
+    )
+    assert bounds[1].estimate < bounds[0].estimate
+    assert all(not bound.exact for bound in bounds)
+
+
+@pytest.mark.parametrize("rewards", [KnownRewards(chain_rewards()), BetaRewards(1.0, 1.0)])
+def test_simulations_and_particle_sets_do_not_depend_on_the_number_of_threads(rewards):
+    """Equal numbers of trajectories and sets of a Dirichlet belief, bit by bit."""
+    belief = DirichletBelief(5, 2, rewards=rewards, initial=0)
+    found = []
+    for threads in (1, 2, 3):
+        sampler = Sampler(belief, np.eye(5)[0], 0.9, 30, np.random.default_rng(5), threads)
+        sampler.simulate(6)
+        sampler.relax(200, 4)
+        found.append((sampler.values, sampler.sets[200]))
+    assert found[0] == found[1] == found[2]
+    assert len(set(found[0][0])) > 1

@@ -1,0 +1,136 @@
+"""Compiled kernels on disk are as new as all their sources, not only as the file they stand in."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+from numba.core.caching import CacheImpl
+
+from beliefbound import kernels
+from beliefbound.kernels import random
+from beliefbound.kernels.agents import exploit
+from beliefbound.kernels.cache import digest, name_by_sources
+from beliefbound.kernels.planning import sweep
+
+INNER = """
+from numba import njit
+
+@njit(cache=True, forceinline={inline})
+def inner():
+    return {value}
+"""
+OUTER = """
+from numba import njit
+from two_kernels.inner import inner
+
+@njit(cache=True)
+def outer():
+    return inner()
+"""
+
+
+@pytest.fixture(params=["beside the source", "in NUMBA_CACHE_DIR"])
+def package(tmp_path, monkeypatch, request):
+    """An empty package on the path, and numba's locators as they are without us."""
+    if request.param == "in NUMBA_CACHE_DIR":
+        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    folder = tmp_path / "two_kernels"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "outer.py").write_text(OUTER)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    plain = [each for each in CacheImpl._locator_classes if each.__module__ != "beliefbound.kernels.cache"]
+    monkeypatch.setattr(CacheImpl, "_locator_classes", plain)
+    yield folder
+    forget()
+
+
+def forget():
+    for name in [name for name in sys.modules if name.partition(".")[0] == "two_kernels"]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+
+
+def run(folder, monkeypatch, stamped):
+    """What `outer` returns in a new session, and whether it came from disk."""
+    forget()
+    with monkeypatch.context() as session:
+        session.setattr(CacheImpl, "_locator_classes", list(CacheImpl._locator_classes))
+        if stamped:
+            name_by_sources(folder)
+        outer = importlib.import_module("two_kernels.outer").outer
+        return outer(), bool(outer.stats.cache_hits)
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_a_kernel_is_compiled_again_when_one_that_it_calls_changes_in_another_file(package, monkeypatch, inline):
+    (package / "inner.py").write_text(INNER.format(inline=inline, value=1))
+    assert run(package, monkeypatch, stamped=True) == (1, False)
+    assert run(package, monkeypatch, stamped=True) == (1, True)
+    (package / "inner.py").write_text(INNER.format(inline=inline, value=20))
+    assert run(package, monkeypatch, stamped=True) == (20, False)
+    assert run(package, monkeypatch, stamped=True) == (20, True)
+
+
+def test_numba_alone_would_run_the_old_one(package, monkeypatch):
+    (package / "inner.py").write_text(INNER.format(inline=True, value=1))
+    assert run(package, monkeypatch, stamped=False) == (1, False)
+    (package / "inner.py").write_text(INNER.format(inline=True, value=20))
+    assert run(package, monkeypatch, stamped=False) == (1, True)  # when this is 20, kernels/cache.py can go
+
+
+def test_stamps_never_fail(tmp_path, monkeypatch):
+    monkeypatch.setattr(CacheImpl, "_locator_classes", list(CacheImpl._locator_classes))
+    name_by_sources(tmp_path / "nowhere")
+    monkeypatch.delattr(CacheImpl, "_locator_classes")
+    name_by_sources(tmp_path)
+
+
+PAIR = """
+from typing import NamedTuple
+
+class Pair(NamedTuple):
+    x: float
+"""
+ADD = """
+from numba import njit
+from two_kernels.{place} import Pair
+
+@njit(cache=True)
+def add(pair):
+    return pair.x + 1
+
+def outer():
+    return add(Pair(1.0))
+
+outer.stats = add.stats
+"""
+
+
+def test_a_class_among_the_arguments_may_move(package, monkeypatch):
+    """numba reads the classes in an index before it compares stamps."""
+    for place in ("inner", "elsewhere"):
+        (package / "inner.py").write_text("")
+        (package / f"{place}.py").write_text(PAIR)
+        (package / "outer.py").write_text(ADD.format(place=place))
+        assert run(package, monkeypatch, stamped=True)[0] == 2.0
+
+
+def test_files_of_other_sources_are_removed(package, monkeypatch):
+    (package / "inner.py").write_text(INNER.format(inline=False, value=1))
+    run(package, monkeypatch, stamped=True)
+    old = {file for file in package.parent.rglob("*.nb?") if "outer" in file.name}
+    assert old
+    (package / "inner.py").write_text(INNER.format(inline=False, value=20))
+    run(package, monkeypatch, stamped=True)
+    assert not any(file.exists() for file in old)
+    assert [file for file in package.parent.rglob("*.nb?") if "outer" in file.name]
+
+
+def test_the_file_of_every_kernel_is_named_by_all_sources():
+    found = digest(Path(kernels.__file__).parent)[:16]
+    for kernel in (random.uniform, sweep.settle_lanes, exploit.play):
+        assert found in kernel._cache._cache_file._index_name
