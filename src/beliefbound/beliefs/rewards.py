@@ -1,6 +1,6 @@
 """Independent beliefs about the mean reward of each (state, action)."""
 
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.special as special
@@ -13,6 +13,14 @@ from beliefbound.validation import FloatArray, Frozen, IntArray, as_floats, chec
 StreamArray = np.ndarray[Any, np.dtype[np.uint64]]
 
 
+class RewardColumns(NamedTuple):
+    """A reward belief as `kernels.posterior` takes it: Dirichlet counts of finitely many values per pair."""
+
+    counts: FloatArray  # [k,s,a]
+    paid: FloatArray  # [k,s,a,1], or [k,s,a,t] where the reward depends on the arrival
+    fractional: bool  # whether a reward between the two values counts as a share of each
+
+
 class RewardBelief(Protocol):
     """What a product belief asks of its reward part. Arrays are `[s,a]`; `signal` is a `FiniteBelief` reward signal."""
 
@@ -23,6 +31,9 @@ class RewardBelief(Protocol):
         """Least and largest possible mean reward; `None` when unbounded."""
 
     def expand(self, n_states: int, n_actions: int) -> Self: ...
+    def columns(self) -> RewardColumns | None:
+        """Counts of values; `None` where rewards are continuous."""
+
     def mean(self) -> FloatArray: ...
     def update(self, states: IntArray, actions: IntArray, rewards: FloatArray) -> Self: ...
     def sample(self, n: int, stream: StreamArray) -> FloatArray: ...
@@ -80,6 +91,10 @@ class BetaRewards(Frozen):
             low=self.low,
             high=self.high,
         )
+
+    def columns(self) -> RewardColumns:
+        paid = np.stack([np.full_like(self.alpha, self.high), np.full_like(self.alpha, self.low)])
+        return RewardColumns(np.stack([self.alpha, self.beta]), paid[..., None], True)
 
     def mean(self) -> FloatArray:
         mean: FloatArray = self.low + (self.high - self.low) * self.alpha / (self.alpha + self.beta)
@@ -155,6 +170,9 @@ class NormalRewards(Frozen):
             rate=_per_pair(self.rate, n_states, n_actions, "NormalRewards rate", positive=True),
         )
 
+    def columns(self) -> None:
+        return None
+
     def mean(self) -> FloatArray:
         return self.location
 
@@ -223,6 +241,9 @@ class KnownRewards(Frozen):
         if rewards.shape == (n_states,):
             rewards = rewards[:, None]
         return KnownRewards(_per_pair(rewards, n_states, n_actions, "KnownRewards", positive=False))
+
+    def columns(self) -> RewardColumns:
+        return RewardColumns(np.ones((1, *self.rewards.shape)), self.rewards[None, ..., None], False)
 
     def mean(self) -> FloatArray:
         return self.rewards

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from beliefbound.agents import make_agent
-from beliefbound.agents.play import Runs, play
-from beliefbound.envs import make_env
+from beliefbound.agents.play import Runs
+from beliefbound.experiments.cells import play_cell
 from beliefbound.experiments.spec import Cell, Spec, checked
 from beliefbound.experiments.store import Store
 from beliefbound.threads import available_threads
@@ -63,7 +62,7 @@ def run(
     with ThreadPoolExecutor(threads, thread_name_prefix="runs") as pool:
         try:
             for cell, runs in queue:
-                pending[pool.submit(_play, store.spec, cell, runs)] = (cell, runs)
+                pending[pool.submit(play_cell, store.spec, cell, runs)] = (cell, runs)
                 if len(pending) >= 2 * threads:
                     _collect(pending, store, report)
             while pending:
@@ -85,22 +84,6 @@ def n_missing(spec: Spec, out: Path | str) -> int:
     spec = checked(spec)
     store = Store(Path(out), spec)
     return sum(len(runs) for cell in spec.cells() for runs in store.missing(cell, spec.runs))
-
-
-def _play(spec: Spec, cell: Cell, runs: range) -> Runs:
-    environment = make_env(cell.environment)
-    discount = environment.discount if spec.discount is None else spec.discount
-    return play(
-        make_agent(cell.agent, environment, discount=discount),
-        environment,
-        seed=cell.seed,
-        runs=runs,
-        steps=spec.steps,
-        discount=discount,
-        accounting=spec.accounting,
-        curve_every=spec.curve_every or None,
-        visits=spec.visits,
-    )
 
 
 def _collect(pending: dict[Future[Runs], tuple[Cell, range]], store: Store, report: Progress) -> None:
