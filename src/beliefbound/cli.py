@@ -32,6 +32,23 @@ TimedThreads = Annotated[
 Repair = Annotated[bool, typer.Option("--repair", help="Play the runs of corrupt parts again.")]
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from beliefbound import __version__
+
+        print(f"beliefbound {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Options before a command; the text of the help is the application's."""
+
+
 @app.command()
 def paper(
     out: Out = Path("paper-out"),
