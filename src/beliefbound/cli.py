@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import beliefbound
 from beliefbound.errors import BeliefboundError
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ Repair = Annotated[bool, typer.Option("--repair", help="Play the runs of corrupt
 
 def _version(asked: bool) -> None:
     if asked:
-        from beliefbound import __version__
-
-        print(f"beliefbound {__version__}")
+        print(f"beliefbound {beliefbound.__version__}")
         raise typer.Exit
 
 

@@ -1,0 +1,226 @@
+"""Alpha vectors: policies for a finite belief whose value on every model is known, valid at every belief.
+
+The model never changes, so a policy that starts in state `s` is worth `Σ_m b_m α(m)` at belief `b`, with `α(m)` its
+value on model `m`, whatever `b` is. A *controller* plays action `a` and after outcome row `k` goes on as another
+controller, of the state `arrive_k`:
+
+    α(m) = r_m(s,a) + γ Σ_k like[m,k] α_k(m).
+
+The backup of a belief point (Pineau, Gordon & Thrun 2003) chooses `α_k` as the best known vector at the posterior after
+`k`, and the action of largest `Σ_m b_m α(m)`. Vectors are only ever added, and refer only to older ones, so each is the
+exact value of a finite decision graph that ends in memoryless policies. `max_α Σ_m b_m α(m) ≤ V*(b,s)`.
+
+Without a horizon only: with one, a vector would belong to a stage.
+
+Beliefs to back up come from trajectories that act on `(1 − mix) · lower + mix · QMDP`, one step ahead, with a `mix`
+of their own, and now and then at random. Cost of a backup: `rows · vectors · models` multiply-adds.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from beliefbound.kernels.options import FAST, FAST_INLINE
+from beliefbound.kernels.random import below, uniform
+
+SIZE = 0  # index of the number of vectors
+
+
+class Vectors(NamedTuple):
+    """Controllers and their values. The first ones of each state are memoryless policies, played for ever."""
+
+    size: np.ndarray  # int64 [1]
+    state: np.ndarray  # int32 [v]: where it starts
+    value: np.ndarray  # [v,m]
+    action: np.ndarray  # int32 [v]: what it plays first; −1 for a memoryless policy
+    policy: np.ndarray  # int32 [v]: which memoryless policy; −1 for others
+    then: np.ndarray  # int32 [v,row]: the vector after each outcome of the action, −1 for outcomes of other actions
+    known: np.ndarray  # [s,i,m]: values of the vectors worth asking, packed
+    index: np.ndarray  # int32 [s,i]: which those are
+    count: np.ndarray  # int64 [s]
+
+
+class Points(NamedTuple):
+    """Beliefs to back up at."""
+
+    state: np.ndarray  # int32 [n]
+    weight: np.ndarray  # [n,m]
+    depth: np.ndarray  # int32 [n]: steps from the start
+
+
+def new_vectors(problem, values, capacity: int) -> Vectors:
+    """Vectors of memoryless policies with `values[m,s,policy]`, and space for `capacity` more."""
+    n_models, n_states, n_policies = values.shape
+    rows = int((problem.first[:, -1] - problem.first[:, 0]).max())
+    total = n_states * n_policies + capacity
+    vectors = Vectors(
+        size=np.array([n_states * n_policies], dtype=np.int64),
+        state=np.empty(total, dtype=np.int32),
+        value=np.empty((total, n_models)),
+        action=np.full(total, -1, dtype=np.int32),
+        policy=np.full(total, -1, dtype=np.int32),
+        then=np.full((total, rows), -1, dtype=np.int32),
+        known=np.empty((n_states, n_policies + capacity, n_models)),
+        index=np.empty((n_states, n_policies + capacity), dtype=np.int32),
+        count=np.full(n_states, n_policies, dtype=np.int64),
+    )
+    first = np.arange(n_states * n_policies).reshape(n_states, n_policies)
+    vectors.state[: first.size] = np.repeat(np.arange(n_states), n_policies)
+    vectors.policy[: first.size] = np.tile(np.arange(n_policies), n_states)
+    vectors.value[: first.size] = np.moveaxis(values, 0, -1).reshape(first.size, n_models)
+    vectors.known[:, :n_policies] = np.moveaxis(values, 0, -1)
+    vectors.index[:, :n_policies] = first
+    return vectors
+
+
+@njit(**FAST)
+def best_vector(vectors, s, weight):
+    """`(value, position)` of the best known vector of a state at unnormalised weights `[m]`; ties to the first."""
+    best, chosen = -np.inf, -1
+    known = vectors.known[s]
+    for i in range(vectors.count[s]):
+        total = 0.0
+        for m in range(weight.size):
+            total += weight[m] * known[i, m]
+        if total > best:
+            best, chosen = total, i
+    return best, chosen
+
+
+@njit(**FAST_INLINE)
+def after(problem, s, row, weight, out):
+    """The unnormalised weights after an outcome row of a state; returns their sum."""
+    n_models = weight.size
+    base = problem.first[s, 0]
+    n_rows = problem.first[s, -1] - base
+    total = 0.0
+    for m in range(n_models):
+        out[m] = weight[m] * problem.like[base * n_models + m * n_rows + row]
+        total += out[m]
+    return total
+
+
+@njit(**FAST)
+def look_below(problem, vectors, s, a, weight, out, chosen):
+    """`r + γ Σ_k max_α b^k·α` of an action; `chosen[row]` are the positions of the vectors, `out[m]` is scratch."""
+    total = 0.0
+    for m in range(weight.size):
+        total += weight[m] * problem.reward[m, s, a]
+    base = problem.first[s, 0]
+    for k in range(problem.first[s, a], problem.first[s, a + 1]):
+        chosen[k - base] = 0
+        if after(problem, s, k - base, weight, out) > 0.0:
+            value, chosen[k - base] = best_vector(vectors, problem.arrive[k], out)
+            total += problem.discount * value
+    return total
+
+
+@njit(**FAST)
+def add_vector(problem, vectors, s, a, chosen):
+    """The controller that plays `a` and goes on with the vectors at `chosen[row]`; false when there is no space."""
+    v = vectors.size[SIZE]
+    if v == vectors.state.size:
+        return False
+    n_models = vectors.value.shape[1]
+    base = problem.first[s, 0]
+    n_rows = problem.first[s, -1] - base
+    value = vectors.value[v]
+    for m in range(n_models):
+        value[m] = problem.reward[m, s, a]
+    for k in range(problem.first[s, a], problem.first[s, a + 1]):
+        t, row = problem.arrive[k], k - base
+        later = vectors.known[t, chosen[row]]
+        vectors.then[v, row] = vectors.index[t, chosen[row]]
+        for m in range(n_models):
+            value[m] += problem.discount * problem.like[base * n_models + m * n_rows + row] * later[m]
+    vectors.state[v], vectors.action[v] = s, a
+    i = vectors.count[s]
+    vectors.known[s, i], vectors.index[s, i] = value, v
+    vectors.count[s], vectors.size[SIZE] = i + 1, v + 1
+    return True
+
+
+@njit(**FAST)
+def back_up_points(problem, vectors, points, order, tolerance):
+    """Back up at the points in `order`, adding the vectors that improve theirs by more than `tolerance`.
+
+    Returns the sum of what was gained at the points; stops when there is no more space.
+    """
+    n_models, n_actions = vectors.value.shape[1], problem.available.shape[1]
+    out = np.empty(n_models)
+    chosen = np.zeros((2, vectors.then.shape[1]), dtype=np.int64)
+    gained = 0.0
+    for x in order:
+        s, weight = points.state[x], points.weight[x]
+        best, action, here = -np.inf, -1, 0
+        for a in range(n_actions):
+            if problem.available[s, a]:
+                value = look_below(problem, vectors, s, a, weight, out, chosen[1 - here])
+                if value > best:
+                    best, action, here = value, a, 1 - here
+        before, _ = best_vector(vectors, s, weight)
+        if best > before + tolerance:
+            if not add_vector(problem, vectors, s, action, chosen[here]):
+                return gained
+            gained += best - before
+    return gained
+
+
+@njit(**FAST)
+def keep_used(vectors, points, always):
+    """Ask from now on only the vectors that are best at some point, and the first `always` of each state."""
+    n_states = vectors.count.size
+    used = np.zeros(vectors.index.shape, dtype=np.bool_)
+    used[:, :always] = True
+    for x in range(points.state.size):
+        _, i = best_vector(vectors, points.state[x], points.weight[x])
+        used[points.state[x], i] = True
+    for s in range(n_states):
+        kept = 0
+        for i in range(vectors.count[s]):
+            if used[s, i]:
+                if kept < i:
+                    vectors.known[s, kept], vectors.index[s, kept] = vectors.known[s, i], vectors.index[s, i]
+                kept += 1
+        vectors.count[s] = kept
+
+
+@njit(**FAST)
+def walk(problem, vectors, state, weight, stream, points, first, depth, random, mix):
+    """One trajectory of up to `depth` steps from `(state, weight[m])`; its beliefs are written to `points` from `first`
+    on. With probability `random` a step is any available action. Returns how many points are in use."""
+    n_models, n_actions = weight.size, problem.available.shape[1]
+    b, out = weight.copy(), np.empty(n_models)
+    chosen = np.zeros(vectors.then.shape[1], dtype=np.int64)
+    s, x = state, first
+    for d in range(depth):
+        if x == points.state.size:
+            break
+        points.state[x], points.depth[x], points.weight[x] = s, d, b
+        x += 1
+        action, best = -1, -np.inf
+        if uniform(stream) < random:
+            while action < 0 or not problem.available[s, action]:
+                action = below(stream, n_actions)
+        else:
+            for a in range(n_actions):
+                if problem.available[s, a]:
+                    low, high = look_below(problem, vectors, s, a, b, out, chosen), 0.0
+                    for m in range(n_models):
+                        high += b[m] * problem.q[0, m, s, a]
+                    if low + mix * (high - low) > best:
+                        action, best = a, low + mix * (high - low)
+        u, base, row = uniform(stream), problem.first[s, 0], -1
+        for k in range(problem.first[s, action], problem.first[s, action + 1]):
+            chance = after(problem, s, k - base, b, out)
+            if chance > 0.0:
+                row = k - base
+                u -= chance
+                if u < 0.0:
+                    break
+        total = after(problem, s, row, b, out)
+        for m in range(n_models):
+            b[m] = out[m] / total
+        s = problem.arrive[base + row]
+    return x

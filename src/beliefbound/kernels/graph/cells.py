@@ -1,0 +1,203 @@
+"""Values of an agent that is told which few models hold its own: upper values for the leaves of a belief graph.
+
+Divide the models into *cells* of `k` and tell the agent its cell; the rest is left for it to learn. It can do no worse
+than before, so for any division, with `b_c` the weight of cell `c` and `p_c` the weights within it,
+
+    V*(b,s) ≤ Σ_c b_c W_c(p_c,s),      W_c(p,s) = max_a Q_c(p,s,a),
+    Q_c(p,s,a) = r_p(s,a) + γ Σ_j Pr_p(j | s,a) W_c(p^j, arrive_j).
+
+QMDP is the same bound with `k = 1`. `W_c` is a function of a state and of `k − 1` numbers, so it is solved on the grid
+of weights that are multiples of `1/n`, and read between grid points by interpolation in the Freudenthal triangulation
+(Lovejoy 1991): `p = Σ_i λ_i g_i`, at most `k` grid points around it. What is read
+
+1. is above the true `W_c`: that is convex in `p`, so `W_c(p) ≤ Σ_i λ_i W_c(g_i)`. Any `k`.
+2. for `k = 2` falls under its own backups, `W ≥ max_a r + γ E W`, between grid points too. Read values are then convex
+   (grid values of a convex function on a line are), so is `Q_c(·,s,a)` computed from them, and thus it lies below
+   *its* chords. With `Q` the chords, `W(b,s) = max_a Σ_c b_c Q_c(p_c,s,a)` is at most `Σ_c b_c W_c(p_c,s)` and at least
+   the backup of the latter. For `k > 2` interpolation need not be convex, and this may fail.
+
+Search (`kernels.graph.search`) asks for 1, the relaxation (`kernels.graph.information_relaxation`) for 2 as well.
+
+With cumulated weights `y_j = n Σ_{i ≥ j} p_i`, `n ≥ y_1 ≥ … ≥ y_{k−1} ≥ 0`, grid points are the whole ones, numbered by
+`Σ_j C(y_j + k − 1 − j, k − j)`. A cell with fewer than `k` models has −1 in the other places, whose weight is 0.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from beliefbound.kernels.options import FAST, FAST_INLINE
+from beliefbound.kernels.planning.sweep import best_action
+
+
+class Cells(NamedTuple):
+    """Divisions of the models into cells, solved."""
+
+    models: np.ndarray  # int64 [division,cell,k]
+    tables: np.ndarray  # [division,cell,stage,s,g,a]: Q at grid point g
+    binomials: np.ndarray  # int64 [i,j]: i over j
+    resolution: int  # n
+
+
+class Corners(NamedTuple):
+    """Scratch for `locate`, and what it finds."""
+
+    weight: np.ndarray  # [k]: where to look
+    share: np.ndarray  # [k]: λ of the grid points around it
+    part: np.ndarray  # [k]
+    point: np.ndarray  # int64 [k]: the grid points
+    order: np.ndarray  # int64 [k]
+    floor: np.ndarray  # int64 [k]
+
+
+def new_corners(k: int) -> Corners:
+    """Scratch for cells of `k` models."""
+    floats, whole = (lambda: np.zeros(k)), (lambda: np.zeros(k, dtype=np.int64))
+    return Corners(floats(), floats(), floats(), whole(), whole(), whole())
+
+
+def binomials(n: int) -> np.ndarray:
+    """`C(i,j)` for `i, j ≤ n`."""
+    table = np.zeros((n + 1, n + 1), dtype=np.int64)
+    table[:, 0] = 1
+    for i in range(1, n + 1):
+        table[i, 1:] = table[i - 1, :-1] + table[i - 1, 1:]
+    return table
+
+
+def grid(k: int, n: int, table: np.ndarray) -> np.ndarray:
+    """The grid points `[g,k]` in the order of their numbers."""
+    points = np.empty((table[n + k - 1, k - 1], k))
+
+    def fill(y, j):
+        if j == k:
+            number = sum(table[y[i] + k - 1 - i, k - i] for i in range(1, k))
+            points[number] = -np.diff([*y, 0]) / n
+            return
+        for value in range(y[-1] + 1):
+            fill([*y, value], j + 1)
+
+    fill([n], 1)
+    return points
+
+
+@njit(**FAST_INLINE)
+def locate(corners, total, resolution, binom):
+    """Grid points around `corners.weight / total`, and their shares."""
+    k = corners.weight.size
+    scale, y = resolution / total, 0.0
+    number = 0
+    for j in range(k - 1, 0, -1):
+        y += corners.weight[j] * scale
+        whole = min(np.int64(y), resolution - 1)
+        corners.floor[j] = whole
+        corners.part[j] = min(y - whole, 1.0)
+        number += binom[whole + k - 1 - j, k - j]
+    for i in range(1, k):  # largest part first; on ties the smaller j, which keeps y falling
+        here, h = corners.part[i], i - 1
+        while h >= 1 and corners.part[corners.order[h]] < here:
+            corners.order[h + 1] = corners.order[h]
+            h -= 1
+        corners.order[h + 1] = i
+    corners.point[0] = number
+    left = 1.0
+    for i in range(1, k):
+        j = corners.order[i]
+        corners.share[i - 1] = left - corners.part[j]
+        left = corners.part[j]
+        top = corners.floor[j] + k - 1 - j
+        number += binom[top + 1, k - j] - binom[top, k - j]
+        corners.point[i] = number
+    corners.share[k - 1] = left
+
+
+@njit(**FAST)
+def outcomes_of_cell(problem, models, points, resolution, binom, corners):
+    """`(chance [row,g], point [row,g,k], share [row,g,k])`: what an outcome row does to a grid point."""
+    n_states, n_models, k = problem.available.shape[0], problem.reward.shape[0], models.size
+    shape = (problem.arrive.size, len(points))
+    chance = np.zeros(shape)
+    point, share = np.zeros((*shape, k), dtype=np.int32), np.zeros((*shape, k))
+    for s in range(n_states):
+        base = problem.first[s, 0]
+        n_rows = problem.first[s, -1] - base
+        for row in range(n_rows):
+            for g in range(len(points)):
+                total = 0.0
+                for j in range(k):
+                    x = 0.0
+                    if models[j] >= 0:
+                        x = points[g, j] * problem.like[base * n_models + models[j] * n_rows + row]
+                    corners.weight[j] = x
+                    total += x
+                chance[base + row, g] = total
+                if total > 0.0:
+                    locate(corners, total, resolution, binom)
+                    for j in range(k):
+                        point[base + row, g, j], share[base + row, g, j] = corners.point[j], corners.share[j]
+    return chance, point, share
+
+
+@njit(**FAST)
+def sweep_cell(problem, models, points, outcomes, values, q):
+    """`q[s,g,a]` from the values `[s,g]` of the next stage, which become those of this one; the largest change."""
+    chance, point, share = outcomes
+    n_states, n_grid = values.shape
+    k = models.size
+    for s in range(n_states):
+        for a in range(problem.available.shape[1]):
+            if not problem.available[s, a]:
+                continue
+            for g in range(n_grid):
+                total = 0.0
+                for i in range(problem.first[s, a], problem.first[s, a + 1]):
+                    if chance[i, g] > 0.0:
+                        later, here = values[problem.arrive[i]], 0.0
+                        for j in range(k):
+                            here += share[i, g, j] * later[point[i, g, j]]
+                        total += chance[i, g] * here
+                reward = 0.0
+                for j in range(k):
+                    if models[j] >= 0:
+                        reward += points[g, j] * problem.reward[models[j], s, a]
+                q[s, g, a] = reward + problem.discount * total
+    change = 0.0
+    for s in range(n_states):
+        for g in range(n_grid):
+            _, best = best_action(q[:, g], problem.available, s)
+            change = max(change, abs(best - values[s, g]))
+            values[s, g] = best
+    return change
+
+
+@njit(**FAST)
+def solve_cell(problem, models, points, resolution, binom, corners, max_sweeps, epsilon, table):
+    """Fill `table[stage,s,g,a]` (none is kept where it has no stages) and return the values `[s,g]` at stage 0.
+
+    It begins with the values of the models by themselves, told apart, at the last stage there is, and goes backwards;
+    without a horizon it sweeps until values change by `epsilon` or less, and is valid after any number.
+    """
+    n_states, n_actions = problem.available.shape
+    n_stages, n_grid = problem.q.shape[0], len(points)
+    values, q = np.zeros((n_states, n_grid)), np.zeros((n_states, n_grid, n_actions))
+    told = problem.q[n_stages - 1]
+    for j in range(models.size):
+        if models[j] >= 0:
+            for s in range(n_states):
+                _, best = best_action(told[models[j]], problem.available, s)
+                for g in range(n_grid):
+                    values[s, g] += points[g, j] * best
+                    for a in range(n_actions):
+                        q[s, g, a] += points[g, j] * told[models[j], s, a]
+    outcomes = outcomes_of_cell(problem, models, points, resolution, binom, corners)
+    if n_stages == 1:
+        for _ in range(max_sweeps):
+            if sweep_cell(problem, models, points, outcomes, values, q) <= epsilon:
+                break
+    for stage in range(n_stages - 1, -1, -1):
+        if stage < n_stages - 1:
+            sweep_cell(problem, models, points, outcomes, values, q)
+        if stage < table.shape[0]:
+            table[stage] = q
+    return values
