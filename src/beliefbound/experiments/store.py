@@ -25,7 +25,7 @@ import polars as pl
 from beliefbound.errors import FileError
 from beliefbound.experiments.marker import NAME, DamagedMarkerError, Marker, read_marker, refuse_other, write_marker
 from beliefbound.experiments.spec import Cell, Spec
-from beliefbound.io.atomic import PREFIX, check_writable, clean, write_bytes
+from beliefbound.io.atomic import PREFIX, as_parquet, check_writable, clean, write_bytes
 from beliefbound.io.lock import only_one
 
 _PART = re.compile(r"(\d{1,15})-(\d{1,15})-([0-9a-f]{16})\.parquet", re.ASCII)
@@ -113,9 +113,7 @@ class Store:
 
     def write(self, cell: Cell, runs: range, frame: pl.DataFrame) -> None:
         """Add one part."""
-        buffer = io.BytesIO()
-        frame.write_parquet(buffer)
-        data = buffer.getvalue()
+        data = as_parquet(frame)
         checksum = self._checksum(cell, runs.start, runs.stop, data)
         write_bytes(self.root / cell.folder / f"{runs.start}-{runs.stop}-{checksum}.parquet", data)
 

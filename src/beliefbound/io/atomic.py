@@ -1,12 +1,17 @@
 """Write a file aside and rename it: a reader sees the old content or the new, never half of it."""
 
+import io
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from beliefbound.errors import FileError
 from beliefbound.io.lock import hold, is_abandoned
+
+if TYPE_CHECKING:
+    import polars as pl
 
 PREFIX = ".writing-"
 
@@ -45,6 +50,13 @@ def write_aside(path: Path, write: Callable[[Path], object]) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Write bytes aside and rename them."""
     write_aside(path, lambda aside: aside.write_bytes(data))
+
+
+def as_parquet(frame: "pl.DataFrame") -> bytes:
+    """A frame as the bytes of a parquet file: made in memory, so that only the writing of them can fail."""
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -11,7 +11,7 @@ from beliefbound.executors import Executor
 from beliefbound.experiments.run import Progress, Say, run
 from beliefbound.experiments.spec import Spec
 from beliefbound.experiments.statistics import bootstrap_mean
-from beliefbound.io.atomic import check_writable, write_aside
+from beliefbound.io.atomic import as_parquet, check_writable, write_aside, write_bytes
 from beliefbound.paper.figure1 import figure1
 from beliefbound.paper.figure2 import draw_distributions, draw_regret, regret_curve
 from beliefbound.paper.published import DISCOUNT, RUNS, SAMPLES, STEPS, STUCK_BELOW
@@ -73,7 +73,7 @@ def reproduce(
     spec = paper_spec(runs=runs, seed=seed, samples=samples)
     store = run(spec, folder / "runs", threads=threads, executor=executor, repair=repair, progress=progress, say=say)
     frame = store.read()
-    write_aside(folder / "runs.parquet", frame.write_parquet)
+    write_bytes(folder / "runs.parquet", as_parquet(frame))
     stage("bootstrap intervals")
     table = table1(frame)
     write_aside(folder / "table1.csv", table.write_csv)

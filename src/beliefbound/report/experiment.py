@@ -7,7 +7,7 @@ import polars as pl
 
 from beliefbound.experiments.statistics import differences, summary
 from beliefbound.experiments.store import Store
-from beliefbound.io.atomic import check_writable, write_aside
+from beliefbound.io.atomic import as_parquet, check_writable, write_aside, write_bytes
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 
@@ -22,7 +22,7 @@ def write_report(folder: Path | str, *, runs: int | None = None) -> tuple[pl.Dat
     store.check()
     check_writable(out)
     frame = store.read()
-    write_aside(out / "runs.parquet", frame.write_parquet)
+    write_bytes(out / "runs.parquet", as_parquet(frame))
     table = summary(frame, stuck_below=store.spec.stuck_below)
     write_aside(out / "summary.csv", table.write_csv)
     pairs = differences(frame)
