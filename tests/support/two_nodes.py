@@ -1,25 +1,28 @@
 """An experiment on a Ray cluster of two nodes: one worker is killed during its block, then one node during another.
 
 `python -m support.two_nodes OUT NOTES` with the spec on standard input; in a process of its own, since Ray leaves
-threads and sockets behind. Every start of a block is noted as `NOTES/<block>@<node>`.
+threads and sockets behind. Every start of a block is noted as `NOTES/<block>@<node>`; the last line printed is JSON.
 """
 
+import json
 import os
 import signal
 import sys
 import time
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 import msgspec
 
+from beliefbound.errors import BeliefboundError, ParameterError
 from beliefbound.executors.cluster import RayExecutor
 from beliefbound.experiments.run import run
 from beliefbound.experiments.spec import Spec
 
 
 def noted(notes, victim, function, block):
-    """Play a block; but the first on the other node kills its worker, and every one on the victim never ends."""
+    """Play a block; but the first on the other node kills its worker, and none on the victim ends."""
     import ray
 
     node = ray.get_runtime_context().get_node_id()
@@ -45,7 +48,34 @@ class Noting:
         return self.executor.map(partial(noted, self.notes, self.victim, function), blocks, stop=stop)
 
 
+def threads_of(block):
+    """How many threads a worker would use."""
+    import numba
+
+    return numba.config.NUMBA_NUM_THREADS, os.environ["OMP_NUM_THREADS"]
+
+
+def refuse(block):
+    """A block whose own error must arrive as it is."""
+    raise ParameterError(f"block {block} is refused")
+
+
+def facts(executor):
+    """What else holds of the executor, on a cluster of one core."""
+    error = None
+    try:
+        list(executor.map(refuse, [7]))
+    except BeliefboundError as refused:
+        error = f"{type(refused).__name__}: {refused}"
+    stop, kept = Event(), []
+    for block, _ in executor.map(threads_of, range(100), stop=stop):
+        kept.append(block)
+        stop.set()
+    return {"threads": next(executor.map(threads_of, [0]))[1], "error": error, "kept": kept}
+
+
 def main(out, notes):
+    """Run the experiment, and print what was seen."""
     from ray.cluster_utils import Cluster
 
     notice = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 200, "health_check_failure_threshold": 3}
@@ -56,14 +86,14 @@ def main(out, notes):
         cluster.wait_for_nodes()
 
         def after_a_block(cell, runs):
-            begun = [path for path in notes.glob(f"*@{node.node_id}")]
-            if begun and node in cluster.worker_nodes:
+            if node in cluster.worker_nodes and list(notes.glob(f"*@{node.node_id}")):
                 cluster.remove_node(node, allow_graceful=False)
 
         with RayExecutor(address=cluster.address) as executor:
             spec = msgspec.json.decode(sys.stdin.buffer.read(), type=Spec)
             run(spec, out, block=5, executor=Noting(executor, notes, node.node_id), progress=after_a_block)
-        print(node.node_id)
+            killed = node not in cluster.worker_nodes
+            print(json.dumps({"victim": node.node_id, "killed": killed, **facts(executor)}))
     finally:
         cluster.shutdown()
 

@@ -5,7 +5,7 @@
 [(-3, 3), (-2, 2), (-1, 1)]
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from beliefbound.errors import ParameterError
@@ -18,9 +18,7 @@ EXECUTORS = ("threads", "ray")
 
 
 @contextmanager
-def opened(
-    name: str = "threads", *, threads: int | None = None, address: str | None = None, modules: Sequence[str] = ()
-) -> Iterator[Executor]:
+def opened(name: str = "threads", *, threads: int | None = None, address: str | None = None) -> Iterator[Executor]:
     """An executor by name, for the length of a `with` block.
 
     Args:
@@ -28,7 +26,6 @@ def opened(
       threads: workers; default: the cores this process may use. A cluster with an address has its own number.
       address: of a running Ray cluster, `host:port` or `auto`; without one a cluster of this machine is started, and
         ended with the block.
-      modules: imported by every worker first, such as those that register agents.
     """
     if name not in EXECUTORS:
         raise ParameterError(f"executor is {name!r}; give one of: {', '.join(EXECUTORS)}")
@@ -39,5 +36,5 @@ def opened(
         return
     from beliefbound.executors.cluster import RayExecutor
 
-    with RayExecutor(address=address, workers=threads, modules=modules) as executor:
+    with RayExecutor(address=address, workers=threads) as executor:
         yield executor

@@ -9,10 +9,11 @@ Results are bit for bit those of threads on nodes whose processors have the same
 the same: compiled code is made on each node for its processor.
 """
 
-import importlib
 import os
 import pickle
-from collections.abc import Callable, Generator, Iterable, Sequence
+import re
+import socket
+from collections.abc import Callable, Generator, Iterable
 from importlib.metadata import version
 from itertools import islice
 from threading import Event
@@ -26,6 +27,7 @@ from beliefbound.validation import check_count
 
 RETRIES = 5  # starts of one block after the first: a block that kills its worker every time is an error in the end
 _AHEAD = 2  # blocks in flight for each core, so that none waits for this process
+_CONNECT = 10.0  # seconds for a host to answer
 _POLL = 10.0  # seconds after which nodes that have joined are noticed
 _ONE_THREAD = dict.fromkeys(
     ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"), "1"
@@ -33,7 +35,7 @@ _ONE_THREAD = dict.fromkeys(
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # keep the future, and no warning about it
-    "RAY_DEDUP_LOGS": "1",
+    "RAY_IGNORE_UNHANDLED_ERRORS": "1",  # they arrive as exceptions
 }
 
 
@@ -44,10 +46,9 @@ class RayExecutor:
       address: of a running cluster, `host:port` or `auto`; without one, and where this process is not connected yet, a
         cluster is started here, reachable from this machine only, and ended at the end.
       workers: cores of the cluster that is started; default: those this process may use.
-      modules: imported by every worker first, such as those that register agents.
     """
 
-    def __init__(self, *, address: str | None = None, workers: int | None = None, modules: Sequence[str] = ()) -> None:
+    def __init__(self, *, address: str | None = None, workers: int | None = None) -> None:
         for name, value in _QUIET.items():
             os.environ.setdefault(name, value)
         try:
@@ -61,12 +62,12 @@ class RayExecutor:
         self._ray: Any = ray
         self._address = address
         self._workers = available_threads() if workers is None else check_count(workers, "threads")
-        self._modules = tuple(modules)
         self._mine = False
 
     def __enter__(self) -> "RayExecutor":
         if self._ray.is_initialized() and self._address is None:
             return self
+        _check_reachable(self._address)
         settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "address": self._address}
         if self._address is None:
             settings |= {
@@ -80,10 +81,7 @@ class RayExecutor:
         try:
             self._ray.init(**settings)
         except (ConnectionError, RuntimeError, ValueError) as cause:
-            reason = str(cause).strip().splitlines()[0]
-            raise ExecutorError(
-                f"no Ray cluster at {self._address or 'this machine'}: {reason}; start one with: ray start --head"
-            ) from None
+            raise _unreachable(self._address or "this machine", cause) from None
         finally:
             for name, value in before.items():
                 if value is None:
@@ -105,14 +103,13 @@ class RayExecutor:
         """`(block, function(block))` as they complete; see `Executor`. What was handed to Ray counts as begun."""
         ray, stopped, source = self._ray, stop or Event(), iter(blocks)
         task = ray.remote(num_cpus=1, max_retries=RETRIES)(_work)
-        shared = (version("beliefbound"), self._modules)
         pending: dict[Any, B] = {}
         try:
             while True:
                 if not stopped.is_set():
                     cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
                     for block in islice(source, max(0, _AHEAD * cores - len(pending))):
-                        pending[task.remote(*shared, ray.cloudpickle.dumps((function, block)))] = block
+                        pending[task.remote(version("beliefbound"), ray.cloudpickle.dumps((function, block)))] = block
                 if not pending:
                     return
                 for done in ray.wait(list(pending), timeout=_POLL)[0]:
@@ -135,12 +132,28 @@ class RayExecutor:
             ) from None
 
 
-def _work(maker: str, modules: Sequence[str], payload: bytes) -> object:
+def _check_reachable(address: str | None) -> None:
+    """Ray would try for minutes to reach a host that is not there."""
+    match = re.fullmatch(r"(?:ray://)?(.+):(\d{1,5})", address or "")
+    if match is None:
+        if address not in (None, "auto"):
+            raise ParameterError(f"address is {address!r}; give host:port, or auto for a cluster on this machine")
+        return
+    try:
+        socket.create_connection((match[1], int(match[2])), timeout=_CONNECT).close()
+    except (OSError, OverflowError) as cause:
+        raise _unreachable(match[0], cause) from None
+
+
+def _unreachable(address: str, cause: Exception) -> ExecutorError:
+    reason = (str(cause).strip() or type(cause).__name__).splitlines()[0]
+    return ExecutorError(f"no Ray cluster at {address}: {reason}; start one with: ray start --head")
+
+
+def _work(maker: str, payload: bytes) -> object:
     """One block on a worker. What the payload needs is imported here, after the number of threads is set."""
     if version("beliefbound") != maker:
         raise ExecutorError(f"a node has beliefbound {version('beliefbound')}, this process {maker}; install the same")
     os.environ.update(_ONE_THREAD)
-    for module in modules:
-        importlib.import_module(module)
     function, block = pickle.loads(payload)
     return function(block)
