@@ -1,7 +1,7 @@
 """Kill an experiment at random moments, let it continue, and compare the result with one that nobody disturbed.
 
 `python -m soak.kills --kills 50 --seed 7` prints one line per kill and a summary, and fails if a byte differs. A kill
-is SIGKILL to the process that runs it, either at a moment of its start (loading, lock, verifying) or while parts are written.
+is SIGKILL to the process that runs it, at a moment of its start (loading, lock, verifying) or while parts are written.
 """
 
 import argparse

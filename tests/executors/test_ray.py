@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import beliefbound
-from beliefbound.errors import ParameterError
+from beliefbound.errors import BeliefboundError, ParameterError
 from beliefbound.executors import opened
 from beliefbound.experiments.run import run
 from beliefbound.experiments.spec import Spec
@@ -44,36 +44,32 @@ def test_a_killed_worker_and_a_killed_node_change_no_byte(tmp_path):
     arguments = (tmp_path / "ray", tmp_path / "notes")
     done = python("-m", "support.two_nodes", *arguments, input=msgspec.json.encode(SPEC).decode())
     assert done.returncode == 0, done.stdout + done.stderr
-    seen = json.loads(done.stdout.splitlines()[-1])
+    seen = json.loads((tmp_path / "notes" / "seen.json").read_text())
     assert content(tmp_path / "ray") == content(tmp_path / "threads")  # parquet files, byte for byte
     assert len(content(tmp_path / "ray")) == 4 * 8
 
     starts = {note.name: len(note.read_text().splitlines()) for note in (tmp_path / "notes").glob("*@*")}
-    on_victim = [name.split("@")[:-1] for name in starts if name.endswith(seen["victim"])]
-    assert seen["killed"]
-    assert len(on_victim) == 1, "the node dies with one block"
+    on_victim = [name for name in starts if name.endswith(seen["victim"])]
+    assert len(on_victim) == 1, "the node died with one block"
     assert sum(starts.values()) == 4 * 8 + 2, "each death cost the one block in flight"
 
     assert seen["threads"] == [1, "1"]
     assert seen["error"] == "ParameterError: block 7 is refused"
     assert seen["kept"] == sorted(seen["kept"])
-    assert len(seen["kept"]) <= 3  # what was in flight
+    assert len(seen["kept"]) <= 4  # what was in flight
 
 
 @needs_ray
 def test_the_command_starts_a_cluster_of_its_own_and_says_nothing_of_it(tmp_path):
-    (tmp_path / "try.json").write_bytes(msgspec.json.encode(SPEC))
+    spec = msgspec.structs.replace(SPEC, environments=("chain",))
+    (tmp_path / "try.json").write_bytes(msgspec.json.encode(spec))
     command = ("-c", "from beliefbound.cli import main; main()", "run", "try.json", "--block", "10")
     done = python(*command, "--executor", "ray", "--threads", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    run(SPEC, tmp_path / "threads", block=10)
+    run(spec, tmp_path / "threads", block=10)
     assert content(tmp_path / "try") == content(tmp_path / "threads")
     for noise in ("ray", "warning", "dashboard", "usage"):
         assert noise not in (done.stdout + done.stderr).lower().replace(str(tmp_path).lower(), "")
-    refused = python(*command, "--executor", "ray", "--address", "127.0.0.1:1", cwd=tmp_path)
-    assert refused.returncode == 1
-    assert "error: no Ray cluster at 127.0.0.1:1" in refused.stderr
-    assert "Traceback" not in refused.stderr
 
 
 def test_without_ray_the_error_names_the_extra(monkeypatch):
@@ -83,6 +79,14 @@ def test_without_ray_the_error_names_the_extra(monkeypatch):
 
 
 @needs_ray
-def test_a_cluster_with_an_address_has_its_own_workers():
-    with pytest.raises(ParameterError, match="threads is 2, but the cluster at auto has its own"):
-        opened("ray", threads=2, address="auto").__enter__()
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"threads": 2, "address": "auto"}, "threads is 2, but the cluster at auto has its own; leave one out"),
+        ({"address": "127.0.0.1:1"}, "no Ray cluster at 127.0.0.1:1: .*; start one with: ray start --head"),
+        ({"address": "somewhere"}, "address is 'somewhere'; give host:port, or auto"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused_at_once(arguments, message):
+    with pytest.raises(BeliefboundError, match=message), opened("ray", **arguments):
+        pass

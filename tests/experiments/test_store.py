@@ -84,7 +84,7 @@ def test_a_thousand_damaged_stores_give_no_wrong_number(tmp_path):
     run(SPEC, out, block=3)
     sound = content(out)
     truth = Store.existing(out).read(COLUMNS)
-    refused = 0
+    refusals = []
     for i in range(1000):
         done = damage(rng, parts(out))
         changed = content(out) != sound
@@ -92,19 +92,18 @@ def test_a_thousand_damaged_stores_give_no_wrong_number(tmp_path):
             try:
                 found = look()
             except FileError as error:
+                refusals.append(str(error))
                 assert changed, done
-                assert "is corrupt" in str(error)
-                assert "--repair" in str(error)
-                refused += 1
-            else:
-                if isinstance(found, pl.DataFrame):
-                    keys = ["environment", "agent", "seed", "run"]
-                    assert found.equals(truth.join(found.select(keys), on=keys, how="semi")), done
+                continue
+            if isinstance(found, pl.DataFrame):
+                keys = ["environment", "agent", "seed", "run"]
+                assert found.equals(truth.join(found.select(keys), on=keys, how="semi")), done
         if i % 40 == 0:
             run(SPEC, out, block=3, repair=True)
             assert content(out) == sound, done
         restore(out, sound)
-    assert refused > 1500
+    assert len(refusals) > 1500
+    assert all("is corrupt" in text and "--repair" in text for text in refusals)
 
 
 def test_a_damaged_spec_json_is_refused_and_repaired(tmp_path):
@@ -112,7 +111,7 @@ def test_a_damaged_spec_json_is_refused_and_repaired(tmp_path):
     out = tmp_path / "a"
     run(SPEC, out)
     sound = content(out)
-    written = sound["spec.json"]
+    written, refusals = sound["spec.json"], []
     for i in range(200):
         data = bytearray(written)
         at = rng.randrange(len(data))
@@ -124,7 +123,9 @@ def test_a_damaged_spec_json_is_refused_and_repaired(tmp_path):
         try:
             assert read_marker(out).spec == checked(SPEC), data  # white space
         except FileError as error:
-            assert "is corrupt" in str(error)
+            refusals.append(str(error))
+    assert len(refusals) > 150
+    assert all("is corrupt" in text for text in refusals)
     (out / "spec.json").write_bytes(b"[" * 100_000)
     with pytest.raises(FileError, match=r"spec\.json is corrupt .* --repair"):
         run(SPEC, out)
@@ -176,7 +177,7 @@ def test_results_of_another_version_are_reported_but_not_continued(tmp_path, mon
     old = marker.version("beliefbound")
     monkeypatch.setattr(marker, "version", lambda name: "9.9.9")
     monkeypatch.setattr(specs, "version", lambda name: "9.9.9")
-    said = rf"holds runs of beliefbound {old}; this is 9\.9\.9.*choose another folder, or .* pip install beliefbound=={old}"
+    said = rf"holds runs of beliefbound {old}; this is 9\.9\.9.*another folder, or .* pip install beliefbound=={old}"
     with pytest.raises(FileError, match=said):
         run(SPEC, tmp_path / "a")
     assert content(tmp_path / "a") == before

@@ -1,7 +1,7 @@
 """An experiment on a Ray cluster of two nodes: one worker is killed during its block, then one node during another.
 
 `python -m support.two_nodes OUT NOTES` with the spec on standard input; in a process of its own, since Ray leaves
-threads and sockets behind. Every start of a block is noted as `NOTES/<block>@<node>`; the last line printed is JSON.
+threads and sockets behind. Every start of a block is noted as `NOTES/<block>@<node>`, the rest in `NOTES/seen.json`.
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 
 import msgspec
 
@@ -31,11 +31,21 @@ def noted(notes, victim, function, block):
         note.write("begun\n")
     if node == victim:
         time.sleep(3600)
+    wait_for(victim, notes)  # so that it has a block, however slowly its worker starts
     try:
         (notes / "killed").touch(exist_ok=False)
     except FileExistsError:
         return function(block)
-    os.kill(os.getpid(), signal.SIGKILL)
+    return os.kill(os.getpid(), signal.SIGKILL)
+
+
+def wait_for(victim, notes):
+    """Until a block has begun on the victim."""
+    deadline = time.monotonic() + 60
+    while not list(notes.glob(f"*@{victim}")):
+        if time.monotonic() > deadline:
+            raise TimeoutError("no block began on the victim")
+        time.sleep(0.02)
 
 
 class Noting:
@@ -75,7 +85,7 @@ def facts(executor):
 
 
 def main(out, notes):
-    """Run the experiment, and print what was seen."""
+    """Run the experiment, and note what was seen."""
     from ray.cluster_utils import Cluster
 
     notice = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 200, "health_check_failure_threshold": 3}
@@ -85,15 +95,18 @@ def main(out, notes):
         node = cluster.add_node(**local)
         cluster.wait_for_nodes()
 
-        def after_a_block(cell, runs):
-            if node in cluster.worker_nodes and list(notes.glob(f"*@{node.node_id}")):
-                cluster.remove_node(node, allow_graceful=False)
+        def kill():
+            wait_for(node.node_id, notes)
+            cluster.remove_node(node, allow_graceful=False)
 
+        killer = Thread(target=kill)
+        killer.start()
         with RayExecutor(address=cluster.address) as executor:
             spec = msgspec.json.decode(sys.stdin.buffer.read(), type=Spec)
-            run(spec, out, block=5, executor=Noting(executor, notes, node.node_id), progress=after_a_block)
-            killed = node not in cluster.worker_nodes
-            print(json.dumps({"victim": node.node_id, "killed": killed, **facts(executor)}))
+            run(spec, out, block=5, executor=Noting(executor, notes, node.node_id))
+            killer.join()
+            seen = {"victim": node.node_id, **facts(executor)}
+        (notes / "seen.json").write_text(json.dumps(seen))
     finally:
         cluster.shutdown()
 
