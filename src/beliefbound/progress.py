@@ -12,7 +12,7 @@ _COMPILING = "compiling, once"
 class RunDisplay:
     """A bar over all runs, those already there included, with rate and time left; then stages by name, without one."""
 
-    def __init__(self, total: int, done: int) -> None:
+    def __init__(self, total: int, done: int, console: Console | None = None) -> None:
         self._total = total
         self._bars = Progress(
             TextColumn("{task.description:<22}"),
@@ -20,7 +20,7 @@ class RunDisplay:
             TextColumn("{task.fields[count]}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=console or Console(stderr=True),
         )
         self._runs = self._bars.add_task(_COMPILING, total=total, completed=done, count=self._count(done))
         self._stage: Any = None
@@ -64,7 +64,7 @@ class RunDisplay:
 
     def say(self, text: str) -> None:
         """A line above the bar, at once."""
-        self._bars.console.print(text, highlight=False)
+        self._bars.console.print(text, highlight=False, soft_wrap=True)
 
     def _count(self, done: int) -> str:
         return f"{done}/{self._total}"

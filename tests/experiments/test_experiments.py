@@ -1,7 +1,6 @@
 """Experiments resume, refuse to mix, and give the same bits for any threads, blocks or interruption."""
 
 import os
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -17,12 +16,9 @@ from beliefbound.experiments.spec import Cell, Spec, checked, load_spec
 from beliefbound.experiments.statistics import bootstrap_mean, differences, regret_of, summary
 from beliefbound.experiments.store import Store
 from beliefbound.report.experiment import write_report
+from soak.kills import contents
 
 SPEC = Spec(agents=("mcbrl:n=2", "oracle", "random"), environments=("chain", "riverswim"), runs=23, steps=40)
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 # -- results --------------------------------------------------------------------------------------------------
@@ -41,10 +37,10 @@ def test_a_finished_experiment_is_not_played_again_and_more_runs_extend_it(tmp_p
     run(SPEC, tmp_path / "a", progress=lambda cell, n: played.append(n))
     assert sum(played) == 23 * 6
     played.clear()
-    before = content(tmp_path / "a")
+    before = contents(tmp_path / "a")
     store = run(SPEC, tmp_path / "a", progress=lambda cell, n: played.append(n))
     assert played == []
-    assert content(tmp_path / "a") == before
+    assert contents(tmp_path / "a") == before
     more = msgspec.structs.replace(SPEC, runs=30)
     run(more, tmp_path / "a", progress=lambda cell, n: played.append(n))
     assert sum(played) == 7 * 6
@@ -79,10 +75,10 @@ def test_curves_and_visits_are_recorded(tmp_path):
 
 def test_an_edited_spec_is_refused_and_nothing_is_touched(tmp_path):
     run(SPEC, tmp_path / "a")
-    before = content(tmp_path / "a")
+    before = contents(tmp_path / "a")
     with pytest.raises(FileError, match=r"holds another experiment: steps was 40, now 50; choose another folder"):
         run(msgspec.structs.replace(SPEC, steps=50), tmp_path / "a")
-    assert content(tmp_path / "a") == before
+    assert contents(tmp_path / "a") == before
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("precious")
     with pytest.raises(FileError, match="holds other files and no spec.json"):

@@ -18,13 +18,10 @@ from beliefbound.experiments.spec import Spec, checked
 from beliefbound.experiments.store import Store
 from beliefbound.io.atomic import PREFIX, clean, write_aside
 from beliefbound.report.experiment import write_report
+from soak.kills import contents
 
 SPEC = Spec(agents=("oracle", "random"), environments=("chain",), runs=9, steps=20, curve_every=5, visits=True)
 COLUMNS = ("total", "utility", "curve", "visits")
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def restore(folder: Path, files: dict[str, bytes]) -> None:
@@ -82,12 +79,12 @@ def test_a_thousand_damaged_stores_give_no_wrong_number(tmp_path):
     rng = random.Random(5)
     out = tmp_path / "a"
     run(SPEC, out, block=3)
-    sound = content(out)
+    sound = contents(out)
     truth = Store.existing(out).read(COLUMNS)
     refusals = []
     for i in range(1000):
         done = damage(rng, parts(out))
-        changed = content(out) != sound
+        changed = contents(out) != sound
         for look in (lambda: Store.existing(out).check(), lambda: Store.existing(out).read(COLUMNS)):
             try:
                 found = look()
@@ -100,7 +97,7 @@ def test_a_thousand_damaged_stores_give_no_wrong_number(tmp_path):
                 assert found.equals(truth.join(found.select(keys), on=keys, how="semi")), done
         if i % 40 == 0:
             run(SPEC, out, block=3, repair=True)
-            assert content(out) == sound, done
+            assert contents(out) == sound, done
         restore(out, sound)
     assert len(refusals) > 1500
     assert all("is corrupt" in text and "--repair" in text for text in refusals)
@@ -110,7 +107,7 @@ def test_a_damaged_spec_json_is_refused_and_repaired(tmp_path):
     rng = random.Random(6)
     out = tmp_path / "a"
     run(SPEC, out)
-    sound = content(out)
+    sound = contents(out)
     written, refusals = sound["spec.json"], []
     for i in range(200):
         data = bytearray(written)
@@ -130,12 +127,12 @@ def test_a_damaged_spec_json_is_refused_and_repaired(tmp_path):
     with pytest.raises(FileError, match=r"spec\.json is corrupt .* --repair"):
         run(SPEC, out)
     run(SPEC, out, repair=True)
-    assert content(out) == sound
+    assert contents(out) == sound
     (out / "spec.json").unlink()
     with pytest.raises(FileError, match="holds other files and no spec.json"):
         run(SPEC, out)
     run(SPEC, out, repair=True)
-    assert content(out) == sound
+    assert contents(out) == sound
 
 
 def test_a_corrupt_part_is_named_and_repaired(tmp_path):
@@ -173,14 +170,14 @@ def test_parts_that_overlap_are_read_once(tmp_path):
 
 def test_results_of_another_version_are_reported_but_not_continued(tmp_path, monkeypatch):
     truth = run(SPEC, tmp_path / "a").read()
-    before = content(tmp_path / "a")
+    before = contents(tmp_path / "a")
     old = marker.version("beliefbound")
     monkeypatch.setattr(marker, "version", lambda name: "9.9.9")
     monkeypatch.setattr(specs, "version", lambda name: "9.9.9")
     said = rf"holds runs of beliefbound {old}; this is 9\.9\.9.*another folder, or .* pip install beliefbound=={old}"
     with pytest.raises(FileError, match=said):
         run(SPEC, tmp_path / "a")
-    assert content(tmp_path / "a") == before
+    assert contents(tmp_path / "a") == before
     assert Store.existing(tmp_path / "a").read().equals(truth)
     assert f"beliefbound {old}" in write_report(tmp_path / "a")[1].read_text()
 
@@ -257,7 +254,7 @@ def test_an_unwritable_folder_is_said_before_anything_is_played(tmp_path, monkey
 def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
     truth = run(SPEC, tmp_path / "b", block=3).read()
     run(msgspec.structs.replace(SPEC, runs=3), tmp_path / "a", block=3)
-    before = content(tmp_path / "a")
+    before = contents(tmp_path / "a")
     write_bytes = Path.write_bytes
 
     def full(self, data):
@@ -271,7 +268,7 @@ def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
         for use in (lambda: run(SPEC, tmp_path / "a", block=3), lambda: write_report(tmp_path / "a")):
             with pytest.raises(FileError, match="No space left on device; nothing already written is lost"):
                 use()
-    after = content(tmp_path / "a")
+    after = contents(tmp_path / "a")
     assert {name: data for name, data in after.items() if name != "spec.json"} == {
         name: data for name, data in before.items() if name != "spec.json"
     }

@@ -68,7 +68,7 @@ def run(
     elif threads is not None:
         raise ParameterError(f"threads is {threads}, but the executor has its own workers; leave one of them out")
     report, tell = progress or (lambda cell, runs: None), say or (lambda text: None)
-    finishing = partial(tell, "finishing the blocks in flight; a second Ctrl-C leaves at once, and loses only them")
+    finishing = partial(tell, "finishing the blocks in flight; a second Ctrl-C leaves at once")
     with Store.writing(Path(out), spec, repair=repair) as store, first_interrupt(finishing) as stop:
         missing = ((cell, runs) for cell in spec.cells() for runs in store.missing(cell, block))
         with closing(executor.map(partial(_play, spec), missing, stop=stop)) as results:

@@ -57,7 +57,8 @@ def only_one(path: Path, work: str) -> Iterator[None]:
             raise FileError(f"{owner} is {work}; wait until it ends, or choose another folder")
         with suppress(OSError):  # a full disk: the lock holds without its owner's name
             os.ftruncate(handle, 0)
-            os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}, since {time.ctime()},\n".encode(), 0)
+            os.lseek(handle, 0, os.SEEK_SET)
+            os.write(handle, f"process {os.getpid()} on {socket.gethostname()}, since {time.ctime()},\n".encode())
         try:
             yield
         finally:
