@@ -3,16 +3,19 @@
 import importlib.util
 import json
 import os
+import pickle
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 import pytest
 
 import beliefbound
-from beliefbound.errors import BeliefboundError, ParameterError
+from beliefbound.errors import BeliefboundError, ExecutorError, ParameterError
 from beliefbound.executors import opened
+from beliefbound.executors.cluster import _work
 from beliefbound.experiments.run import run
 from beliefbound.experiments.spec import Spec
 
@@ -72,6 +75,15 @@ def test_the_command_starts_a_cluster_of_its_own_and_says_nothing_of_it(tmp_path
         assert noise not in (done.stdout + done.stderr).lower().replace(str(tmp_path).lower(), "")
 
 
+@needs_ray
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc/net")
+def test_a_cluster_of_its_own_cannot_be_reached_from_elsewhere():
+    done = python("-m", "support.listening")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()
+    assert all(address.endswith("0100007F") for address in done.stdout.split())  # 127.0.0.1, as the kernel writes it
+
+
 def test_without_ray_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ParameterError, match=r"pip install 'beliefbound\[ray\]'"), opened("ray"):
@@ -90,3 +102,9 @@ def test_without_ray_the_error_names_the_extra(monkeypatch):
 def test_a_cluster_that_cannot_be_is_refused_at_once(arguments, message):
     with pytest.raises(BeliefboundError, match=message), opened("ray", **arguments):
         pass
+
+
+def test_a_node_with_another_version_is_refused():
+    with pytest.raises(ExecutorError, match=r"a node has beliefbound .*, this process 0\.0\.0; install the same"):
+        _work("0.0.0", pickle.dumps((abs, 1)))
+    assert _work(version("beliefbound"), pickle.dumps((abs, -1))) == 1

@@ -13,7 +13,8 @@ import os
 import pickle
 import re
 import socket
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import islice
 from threading import Event
@@ -37,6 +38,8 @@ _QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # keep the future, and no warning about it
     "RAY_IGNORE_UNHANDLED_ERRORS": "1",  # they arrive as exceptions
 }
+# Ray's own name for "this machine is the whole cluster": every port is opened on the loopback interface only.
+_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 class RayExecutor:
@@ -49,10 +52,10 @@ class RayExecutor:
     """
 
     def __init__(self, *, address: str | None = None, workers: int | None = None) -> None:
-        for name, value in _QUIET.items():
-            os.environ.setdefault(name, value)
+        self._settings = {**_QUIET, **_ONE_THREAD, **(_LOOPBACK if address is None else {})}
         try:
-            import ray
+            with _environment(self._settings):
+                import ray
         except ImportError:
             raise ParameterError(
                 "executor 'ray' needs Ray, which is not installed; add it with: pip install 'beliefbound[ray]'"
@@ -74,20 +77,12 @@ class RayExecutor:
                 "address": "local",  # not a cluster that happens to run here
                 "num_cpus": self._workers,
                 "include_dashboard": False,
-                "_node_ip_address": "127.0.0.1",
             }
-        before = {name: os.environ.get(name) for name in _ONE_THREAD}
-        os.environ.update(_ONE_THREAD)  # what the cluster's processes inherit
         try:
-            self._ray.init(**settings)
+            with _environment(self._settings):  # which the cluster's processes inherit
+                self._ray.init(**settings)
         except (ConnectionError, RuntimeError, ValueError) as cause:
             raise _unreachable(self._address or "this machine", cause) from None
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
         self._mine = True
         return self
 
@@ -130,6 +125,21 @@ class RayExecutor:
             raise ExecutorError(
                 f"block {block} was lost {RETRIES + 1} times or cannot be run: {reason}; what is done is kept"
             ) from None
+
+
+@contextmanager
+def _environment(settings: dict[str, str]) -> Iterator[None]:
+    """These environment variables, for a while."""
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _check_reachable(address: str | None) -> None:
