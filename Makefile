@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup test lint bench paper clean
+.PHONY: setup test lint bench soak paper clean
 
 setup: $(STAMP)
 
@@ -23,6 +23,11 @@ test: lint
 
 bench: $(STAMP)
 	MPLBACKEND=Agg $(BIN)/python -m benchmarks
+
+# Rough treatment for as long as you like: make soak KILLS=500
+KILLS ?= 50
+soak: $(STAMP)
+	$(BIN)/python -m soak.kills --kills $(KILLS)
 
 paper: $(STAMP)
 	$(BIN)/beliefbound paper --out paper-out

@@ -13,7 +13,7 @@ import beliefbound
 SOURCE = Path(beliefbound.__file__).parent
 
 LAYERS = [
-    {"errors", "validation", "threads", "io"},
+    {"errors", "validation", "executors", "io"},
     {"kernels"},
     {"models", "mdp", "policy", "evaluation", "convert"},
     {"beliefs", "envs"},
@@ -21,7 +21,7 @@ LAYERS = [
     {"agents", "bounds"},
     {"experiments"},
     {"paper", "report"},
-    {"cli"},
+    {"cli", "progress"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")

@@ -1,5 +1,6 @@
 """The command line: parse, call one function, print. Heavy imports happen inside commands, so `--help` is instant."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +15,8 @@ from beliefbound.errors import BeliefboundError
 if TYPE_CHECKING:
     import polars as pl
 
-    from beliefbound.experiments.run import Progress
     from beliefbound.experiments.spec import Spec
+    from beliefbound.progress import RunDisplay
 
 app = typer.Typer(
     help="Beliefs about Markov decision processes in, policies and proven bounds out.",
@@ -29,6 +30,10 @@ Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; 
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads; default: every core. Never changes a result.")]
 TimedThreads = Annotated[
     int | None, typer.Option(min=1, help="Threads; default: every core. More of them get more done in the time given.")
+]
+Where = Annotated[str, typer.Option(help="Where blocks of runs are played: threads, or ray. Never changes a result.")]
+Address = Annotated[
+    str | None, typer.Option(help="A running Ray cluster, host:port or auto; default: one is started here.")
 ]
 Repair = Annotated[bool, typer.Option("--repair", help="Play the runs of corrupt parts again.")]
 
@@ -57,6 +62,8 @@ def paper(
         list[int] | None, typer.Option("--n", min=1, help="Sampled models in Figure 2(a); repeat for several.")
     ] = None,
     threads: Threads = None,
+    executor: Where = "threads",
+    address: Address = None,
     repair: Repair = False,
 ) -> None:
     """Reproduce the paper: Table 1, Figure 1 and Figure 2, beside the published numbers.
@@ -67,15 +74,27 @@ def paper(
     Example: `beliefbound paper --runs 1000 --out quick`
     """
     with _loading():
+        from beliefbound.executors import opened
         from beliefbound.paper.published import SAMPLES
         from beliefbound.paper.reproduce import paper_spec, reproduce
         from beliefbound.paper.table1 import table1_rows
 
     samples = tuple(n) if n else SAMPLES
     spec = paper_spec(runs=runs, seed=seed, samples=samples)
-    with _progress(spec, out / "runs") as (progress, say):
+    with (
+        _progress(spec, out / "runs") as show,
+        opened(executor, threads=threads, address=address) as where,
+    ):
         result = reproduce(
-            out, runs=runs, seed=seed, samples=samples, threads=threads, repair=repair, progress=progress, say=say
+            out,
+            runs=runs,
+            seed=seed,
+            samples=samples,
+            executor=where,
+            repair=repair,
+            progress=show.block,
+            say=show.say,
+            stage=show.stage,
         )
     _print_table("Table 1: Chain, 1000 steps", *table1_rows(result.table))
     print(f"report: {result.report}")
@@ -86,6 +105,8 @@ def run_(
     spec: Annotated[Path, typer.Argument(help="The experiment: a .toml or .json file.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: the spec's name.")] = None,
     threads: Threads = None,
+    executor: Where = "threads",
+    address: Address = None,
     block: Annotated[int | None, typer.Option(min=1, help="Runs per part; never changes a result.")] = None,
     repair: Repair = False,
 ) -> None:
@@ -99,26 +120,35 @@ def run_(
         steps = 1000
 
     Optional: `seeds = [1, 2]`, `discount`, `accounting = "paper"`, `curve_every`, `visits`, `stuck_below`, `title`.
-    Finished runs are kept; the same command plays only what is missing.
+    Finished runs are kept; the same command plays only what is missing. Ctrl-C finishes the blocks in flight, a second
+    one leaves at once.
     """
     with _loading():
+        from beliefbound.executors import opened
         from beliefbound.experiments.run import run
         from beliefbound.experiments.spec import load_spec
 
     experiment = load_spec(spec)
     folder = out or spec.with_suffix("")
-    with _progress(experiment, folder) as (progress, _):
-        run(experiment, folder, threads=threads, block=block, repair=repair, progress=progress)
-    report(folder)
+    with (
+        _progress(experiment, folder) as show,
+        opened(executor, threads=threads, address=address) as where,
+    ):
+        run(experiment, folder, executor=where, block=block, repair=repair, progress=show.block, say=show.say)
+    _report(folder, experiment.runs)
 
 
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(help="A folder made by `beliefbound run`.")]) -> None:
     """Summarise an experiment: prints the table, writes `summary.csv`, `runs.parquet`, figures and `report.html`."""
+    _report(folder)
+
+
+def _report(folder: Path, runs: int | None = None) -> None:
     with _loading():
         from beliefbound.report.experiment import write_report
 
-    summary, page = write_report(folder)
+    summary, page = write_report(folder, runs=runs)
     shown = ["environment", "agent", "runs", "total", "ci_low", "ci_high", "p10", "p90", "utility", "regret"]
     _table("", summary.select(shown))
     print(f"report: {page}")
@@ -267,47 +297,21 @@ def _closing() -> Iterator[Any]:
 
 
 @contextmanager
-def _progress(spec: "Spec", out: Path) -> Iterator[tuple["Progress", Any]]:
-    """A bar over all runs, those already there included, with rate and time left; on Ctrl-C, how to continue."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
+def _progress(spec: "Spec", out: Path) -> Iterator["RunDisplay"]:
+    """What an experiment is doing, on standard error; on Ctrl-C, how to continue, and out."""
     from beliefbound.experiments.run import n_missing
+    from beliefbound.progress import RunDisplay
 
-    columns = (
-        TextColumn("{task.description:<22}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bars:
-        total = spec.runs * len(spec.cells())
-        task = bars.add_task("compiling", total=total, completed=total - n_missing(spec, out), rate="")
-
-        def progress(cell: Any, runs: int) -> None:
-            speed = bars.tasks[task].speed
-            rate = f"{speed:,.0f} runs/s" if speed else ""
-            bars.update(task, advance=runs, description=f"{cell.agent} {cell.environment}", rate=rate)
-
-        def say(text: str) -> None:
-            bars.update(task, description=text)
-
+    total = spec.runs * len(spec.cells())
+    with RunDisplay(total, total - n_missing(spec, out)) as show:
         try:
-            yield progress, say
-            bars.update(task, description="done", completed=total)
+            yield show
         except KeyboardInterrupt:
-            bars.stop()
-            print(f"\nstopped; {out} keeps every finished run. Run the same command to continue.", file=sys.stderr)
-            raise typer.Exit(130) from None
+            show.close()
+            print(f"stopped; {out} keeps every finished run. Run the same command to continue.", file=sys.stderr)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(130)  # a second Ctrl-C: threads that still play a block would keep the interpreter alive
 
 
 def _table(title: str, frame: "pl.DataFrame") -> None:

@@ -35,3 +35,7 @@ class ParameterError(BeliefboundError):
 
 class FileError(BeliefboundError):
     """A file or folder that is missing, malformed or already holds something else."""
+
+
+class ExecutorError(BeliefboundError):
+    """A cluster that cannot be reached, or that lost a block for good."""

@@ -1,11 +1,6 @@
 """Experiments resume, refuse to mix, and give the same bits for any threads, blocks or interruption."""
 
 import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -21,16 +16,9 @@ from beliefbound.experiments.spec import Cell, Spec, checked, load_spec
 from beliefbound.experiments.statistics import bootstrap_mean, differences, regret_of, summary
 from beliefbound.experiments.store import Store
 from beliefbound.report.experiment import write_report
+from soak.kills import contents
 
 SPEC = Spec(agents=("mcbrl:n=2", "oracle", "random"), environments=("chain", "riverswim"), runs=23, steps=40)
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
-def parts(folder: Path) -> list[Path]:
-    return [p for p in folder.glob("**/*.parquet") if not p.name.startswith(".")]
 
 
 # -- results --------------------------------------------------------------------------------------------------
@@ -49,35 +37,15 @@ def test_a_finished_experiment_is_not_played_again_and_more_runs_extend_it(tmp_p
     run(SPEC, tmp_path / "a", progress=lambda cell, n: played.append(n))
     assert sum(played) == 23 * 6
     played.clear()
-    before = content(tmp_path / "a")
+    before = contents(tmp_path / "a")
     store = run(SPEC, tmp_path / "a", progress=lambda cell, n: played.append(n))
     assert played == []
-    assert content(tmp_path / "a") == before
+    assert contents(tmp_path / "a") == before
     more = msgspec.structs.replace(SPEC, runs=30)
     run(more, tmp_path / "a", progress=lambda cell, n: played.append(n))
     assert sum(played) == 7 * 6
     assert Store.existing(tmp_path / "a").read().equals(run(more, tmp_path / "b", block=4).read())
     assert store.read().filter(pl.col("run") < 23).equals(run(SPEC, tmp_path / "c").read())
-
-
-def test_kill_in_the_middle_and_resume_gives_identical_bytes(tmp_path):
-    spec = msgspec.structs.replace(SPEC, runs=400, agents=("mcbrl:n=8", "exploit"), steps=200)
-    script = (
-        "import sys, msgspec\n"
-        "from beliefbound.experiments.run import run\n"
-        "from beliefbound.experiments.spec import Spec\n"
-        "run(msgspec.json.decode(sys.argv[1], type=Spec), sys.argv[2], threads=1, block=10)"
-    )
-    child = subprocess.Popen([sys.executable, "-c", script, msgspec.json.encode(spec).decode(), str(tmp_path / "a")])
-    deadline = time.monotonic() + 120
-    while len(parts(tmp_path / "a")) < 5 and child.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    assert 5 <= len(parts(tmp_path / "a")) < 160, "the child was to be killed in the middle"
-    run(spec, tmp_path / "a", threads=2, block=10)
-    run(spec, tmp_path / "b", threads=1, block=10)
-    assert content(tmp_path / "a") == content(tmp_path / "b")
 
 
 def test_ctrl_c_keeps_finished_blocks(tmp_path):
@@ -107,10 +75,10 @@ def test_curves_and_visits_are_recorded(tmp_path):
 
 def test_an_edited_spec_is_refused_and_nothing_is_touched(tmp_path):
     run(SPEC, tmp_path / "a")
-    before = content(tmp_path / "a")
+    before = contents(tmp_path / "a")
     with pytest.raises(FileError, match=r"holds another experiment: steps was 40, now 50; choose another folder"):
         run(msgspec.structs.replace(SPEC, steps=50), tmp_path / "a")
-    assert content(tmp_path / "a") == before
+    assert contents(tmp_path / "a") == before
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("precious")
     with pytest.raises(FileError, match="holds other files and no spec.json"):
@@ -120,44 +88,6 @@ def test_an_edited_spec_is_refused_and_nothing_is_touched(tmp_path):
         run(SPEC, tmp_path / "file")
     with pytest.raises(FileError, match="holds no experiment"):
         write_report(tmp_path / "other")
-
-
-def test_a_corrupt_part_is_named_and_repaired(tmp_path):
-    truth = run(SPEC, tmp_path / "a", block=10).read()
-    part = sorted(tmp_path.glob("a/**/10-20.parquet"))[0]
-    part.write_bytes(part.read_bytes()[:100])
-    with pytest.raises(FileError, match=r"10-20\.parquet is corrupt .* --repair"):
-        run(SPEC, tmp_path / "a")
-    assert run(SPEC, tmp_path / "a", repair=True).read().equals(truth)
-    part.rename(part.with_name("11-21.parquet"))
-    with pytest.raises(FileError, match=r"11-21\.parquet is corrupt \(holds other runs"):
-        run(SPEC, tmp_path / "a")
-
-
-def test_an_unwritable_folder_is_said(tmp_path):
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    with pytest.raises(FileError, match="cannot write .*choose a folder you can write to"):
-        run(SPEC, blocked / "below")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
-    run(msgspec.structs.replace(SPEC, runs=10), tmp_path / "a", block=5)
-    before = content(tmp_path / "a")
-
-    def full(self, path):
-        with Path("/dev/full").open("wb") as disk:
-            disk.write(b"x" * 100_000)
-
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
-    with pytest.raises(FileError, match="No space left on device; nothing already written is lost"):
-        run(SPEC, tmp_path / "a", block=5)
-    after = content(tmp_path / "a")
-    assert {name: after[name] for name in before if name != "spec.json"} == {
-        name: data for name, data in before.items() if name != "spec.json"
-    }
-    assert not [name for name in after if ".writing-" in name]
 
 
 @given(names=st.lists(st.text(min_size=1, max_size=40), min_size=2, max_size=2))

@@ -1,26 +1,31 @@
-"""Play what is missing: blocks of runs on threads, each written as a part as soon as it is done.
+"""Play what is missing: blocks of runs on an executor, each written as a part as soon as it is done.
 
-A block is played by compiled code that holds no lock, so threads are enough. Every run's streams derive from its
-address, so neither the number of threads, nor the blocks, nor an interruption changes a bit of the results.
+A block is a pure function of its address, and every run's streams derive from its own, so neither the executor, nor the
+number of its workers, nor the blocks, nor an interruption changes a bit of the results.
 """
 
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from beliefbound.agents.play import Runs
+from beliefbound.errors import ParameterError
+from beliefbound.executors import Executor, ThreadExecutor
 from beliefbound.experiments.cells import play_cell
+from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.experiments.spec import Cell, Spec, checked
 from beliefbound.experiments.store import Store
-from beliefbound.threads import available_threads
 from beliefbound.validation import check_count
 
 _STEPS_PER_BLOCK = 250_000
 
+Block = tuple[Cell, range]
 Progress = Callable[[Cell, int], None]
+Say = Callable[[str], object]
 
 
 def run(
@@ -28,9 +33,11 @@ def run(
     out: Path | str,
     *,
     threads: int | None = None,
+    executor: Executor | None = None,
     block: int | None = None,
     repair: bool = False,
     progress: Progress | None = None,
+    say: Say | None = None,
 ) -> Store:
     """Play every run of `spec` that the folder `out` does not hold yet.
 
@@ -38,12 +45,15 @@ def run(
       spec: the experiment.
       out: a new folder, or one that holds part of the same experiment.
       threads: default: the cores this process may use.
+      executor: where blocks run, in place of threads of this process; see `beliefbound.executors`.
       block: runs per part; default: about 250 000 steps.
       repair: play the runs of corrupt parts again instead of stopping at them.
       progress: called with `(cell, runs done)` after each block.
+      say: called with a sentence when Ctrl-C was noticed.
 
     Returns:
-      The complete `Store`. On Ctrl-C the blocks in flight are finished and kept; the same call continues.
+      The `Store` with all runs of `spec`. On Ctrl-C the blocks in flight are finished and kept; a second one leaves at
+      once. Either way the same call continues.
 
     >>> import tempfile
     >>> spec = Spec(agents=("random",), environments=("chain",), runs=4, steps=10)
@@ -52,30 +62,21 @@ def run(
     (4, 6)
     """
     spec = checked(spec)
-    threads = available_threads() if threads is None else check_count(threads, "threads")
     block = max(1, _STEPS_PER_BLOCK // spec.steps) if block is None else check_count(block, "block")
-    store = Store.open(Path(out), spec)
-    store.check(repair=repair)
-    report = progress or (lambda cell, runs: None)
-    queue = ((cell, runs) for cell in store.spec.cells() for runs in store.missing(cell, block))
-    pending: dict[Future[Runs], tuple[Cell, range]] = {}
-    with ThreadPoolExecutor(threads, thread_name_prefix="runs") as pool:
-        try:
-            for cell, runs in queue:
-                pending[pool.submit(play_cell, store.spec, cell, runs)] = (cell, runs)
-                if len(pending) >= 2 * threads:
-                    _collect(pending, store, report)
-            while pending:
-                _collect(pending, store, report)
-        except KeyboardInterrupt:
-            for future in [future for future in pending if future.cancel()]:
-                del pending[future]
-            while pending:
-                _collect(pending, store, report)
-            raise
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    if executor is None:
+        executor = ThreadExecutor(threads)
+    elif threads is not None:
+        raise ParameterError(f"threads is {threads}, but the executor has its own workers; leave one of them out")
+    report, tell = progress or (lambda cell, runs: None), say or (lambda text: None)
+    finishing = partial(tell, "finishing the blocks in flight; a second Ctrl-C leaves at once")
+    with Store.writing(Path(out), spec, repair=repair) as store, first_interrupt(finishing) as stop:
+        missing = ((cell, runs) for cell in spec.cells() for runs in store.missing(cell, block))
+        with closing(executor.map(partial(_play, spec), missing, stop=stop)) as results:
+            for (cell, runs), result in results:
+                store.write(cell, runs, frame_of(runs, result))
+                report(cell, len(runs))
+        if stop.is_set():
+            raise KeyboardInterrupt
     return store
 
 
@@ -86,19 +87,19 @@ def n_missing(spec: Spec, out: Path | str) -> int:
     return sum(len(runs) for cell in spec.cells() for runs in store.missing(cell, spec.runs))
 
 
-def _collect(pending: dict[Future[Runs], tuple[Cell, range]], store: Store, report: Progress) -> None:
-    done, _ = wait(pending, return_when=FIRST_COMPLETED)
-    for future in done:
-        cell, runs = pending.pop(future)
-        result = future.result()
-        columns: dict[str, pl.Series] = {
-            "run": pl.Series(np.arange(runs.start, runs.stop)),
-            "total": pl.Series(result.total),
-            "utility": pl.Series(result.utility),
-        }
-        if result.curve is not None:
-            columns["curve"] = pl.Series(result.curve.tolist(), dtype=pl.List(pl.Float64))
-        if result.visits is not None:
-            columns["visits"] = pl.Series(result.visits.tolist(), dtype=pl.List(pl.Int64))
-        store.write(cell, runs, pl.DataFrame(columns))
-        report(cell, len(runs))
+def frame_of(runs: range, result: Runs) -> pl.DataFrame:
+    """The columns of a part: run, total, utility, and curve and visits where they were recorded."""
+    columns: dict[str, pl.Series] = {
+        "run": pl.Series(np.arange(runs.start, runs.stop)),
+        "total": pl.Series(result.total),
+        "utility": pl.Series(result.utility),
+    }
+    if result.curve is not None:
+        columns["curve"] = pl.Series(result.curve.tolist(), dtype=pl.List(pl.Float64))
+    if result.visits is not None:
+        columns["visits"] = pl.Series(result.visits.tolist(), dtype=pl.List(pl.Int64))
+    return pl.DataFrame(columns)
+
+
+def _play(spec: Spec, block: Block) -> Runs:
+    return play_cell(spec, *block)

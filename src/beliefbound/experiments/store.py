@@ -1,101 +1,136 @@
-"""Results as immutable parts: `out/<digest>/<cell>/<first>-<last>.parquet`, written aside and renamed.
+"""Results as immutable parts, `out/<digest>/<cell>/<first>-<last>-<checksum>.parquet`, written aside and renamed.
 
 The resume rule: a run is done when a part holds it; whatever is missing is played. A process killed at any moment loses
-at most the blocks in flight. `out/spec.json` says which experiment a folder holds; another one is refused.
+at most the blocks in flight. The checksum in a part's name covers every byte of it and where it belongs, and is
+verified whenever the part is read: damage, or a part in the wrong place, is an error that names it and never a number.
+
+One process at a time writes to a folder (`.lock`); any number may read. Where the filesystem has no locks a second
+writer is not noticed and does no harm: it plays the same runs to the same bytes, and parts that overlap are read once.
 """
 
+import hashlib
+import io
 import itertools
 import re
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import polars as pl
 
 from beliefbound.errors import FileError
+from beliefbound.experiments.marker import NAME, DamagedMarkerError, Marker, read_marker, refuse_other, write_marker
 from beliefbound.experiments.spec import Cell, Spec
-from beliefbound.io.atomic import clean, write_aside, write_text
+from beliefbound.io.atomic import PREFIX, as_parquet, check_writable, clean, write_bytes
+from beliefbound.io.lock import only_one
 
-_PART = re.compile(r"(\d+)-(\d+)\.parquet")
+_PART = re.compile(r"(\d{1,15})-(\d{1,15})-([0-9a-f]{16})\.parquet", re.ASCII)
+_LOCK = ".lock"
+
+
+class Part(NamedTuple):
+    """A file that holds runs `first` to `last` (exclusive) of a cell."""
+
+    first: int
+    last: int
+    checksum: str
+    path: Path
 
 
 class Store:
-    """The results of one experiment in a folder.
+    """The results of one experiment in a folder."""
 
-    Opening a folder that holds another experiment is an error that names what differs.
-    """
-
-    def __init__(self, out: Path, spec: Spec) -> None:
+    def __init__(self, out: Path, spec: Spec, made_by: Marker | None = None) -> None:
         self.out = out
         self.spec = spec
-        self.root = out / spec.digest()
+        self.version = made_by.version if made_by else version("beliefbound")
+        self.folder = made_by.folder if made_by else spec.digest()
+        self.root = out / self.folder
 
     @classmethod
-    def open(cls, out: Path, spec: Spec) -> "Store":
-        """Create the folder or continue in it."""
-        marker = out / "spec.json"
-        if out.exists() and not out.is_dir():
-            raise FileError(f"{out} is a file; give a folder for the results")
-        if marker.exists():
-            held = read_marker(marker)
-            _refuse_other(out, held, spec)
-            spec = msgspec.structs.replace(spec, runs=max(spec.runs, held.runs))
-        elif out.is_dir() and any(out.iterdir()):
-            raise FileError(f"{out} holds other files and no spec.json; choose an empty or new folder")
-        write_text(marker, msgspec.json.format(msgspec.json.encode(spec), indent=2).decode() + "\n")
-        store = cls(out, spec)
-        clean(out)
-        return store
+    @contextmanager
+    def writing(cls, out: Path, spec: Spec, *, repair: bool = False) -> Iterator["Store"]:
+        """The store in a new folder, or in one that holds part of the same experiment, to add runs to.
+
+        Refuses a folder that holds something else or that another process writes to. Damage is an error that names the
+        file, or is removed with `repair`, so that the runs it held are missing.
+        """
+        others = _entries(out)
+        if others and not (out / NAME).exists() and not (repair and (out / spec.digest()).is_dir()):
+            raise FileError(f"{out} holds other files and no {NAME}; choose an empty or new folder")
+        check_writable(out)
+        with only_one(out / _LOCK, f"writing to {out} already"):
+            cls._claim(out, spec, repair=repair)
+            clean(out)
+            store = cls(out, spec)
+            store.check(repair=repair)
+            yield store
+
+    @staticmethod
+    def _claim(out: Path, spec: Spec, *, repair: bool) -> None:
+        """Write the marker; it keeps the largest number of runs ever asked for."""
+        runs = spec.runs
+        if (out / NAME).exists():
+            try:
+                held = read_marker(out)
+                refuse_other(out, held, spec)
+                runs = max(runs, held.spec.runs)
+            except DamagedMarkerError:
+                if not repair or not (out / spec.digest()).is_dir():
+                    raise
+        write_marker(out, msgspec.structs.replace(spec, runs=runs))
 
     @classmethod
-    def existing(cls, out: Path) -> "Store":
-        """The store in a folder that already has one."""
-        marker = out / "spec.json"
-        if not marker.is_file():
-            raise FileError(f"{out} holds no experiment (there is no spec.json); make one with: beliefbound run")
-        return cls(out, read_marker(marker))
+    def existing(cls, out: Path, *, runs: int | None = None) -> "Store":
+        """The store in a folder that already has one, to read; with `runs`, only the first so many of every cell."""
+        if not (out / NAME).is_file():
+            raise FileError(f"{out} holds no experiment (there is no {NAME}); make one with: beliefbound run")
+        marker = read_marker(out)
+        spec = marker.spec if runs is None else msgspec.structs.replace(marker.spec, runs=runs)
+        return cls(out, spec, marker)
 
-    def parts(self, cell: Cell) -> list[tuple[int, int, Path]]:
-        """`(first, last, path)` of each part of a cell, in order; `last` is exclusive."""
-        folder = self.root / cell.folder
+    def parts(self, cell: Cell) -> list[Part]:
+        """The parts of a cell, in order, by their names alone."""
         found = []
-        for path in folder.glob("*.parquet") if folder.is_dir() else ():
+        for path in self._files(cell):
             match = _PART.fullmatch(path.name)
-            if match:
-                found.append((int(match[1]), int(match[2]), path))
+            if match and int(match[1]) < int(match[2]):
+                found.append(Part(int(match[1]), int(match[2]), match[3], path))
         return sorted(found)
 
     def missing(self, cell: Cell, block: int) -> list[range]:
         """Blocks of runs that no part holds yet, cut at multiples of `block`."""
-        done = [(first, last) for first, last, _ in self.parts(cell)]
         gaps, position = [], 0
-        for first, last in [*done, (self.spec.runs, self.spec.runs)]:
-            if position < first:
+        for first, last in [*((part.first, part.last) for part in self.parts(cell)), (self.spec.runs, self.spec.runs)]:
+            if position < min(first, self.spec.runs):
                 gaps.append((position, min(first, self.spec.runs)))
             position = max(position, last)
         return [piece for gap in gaps for piece in _cut(*gap, block)]
 
     def write(self, cell: Cell, runs: range, frame: pl.DataFrame) -> None:
         """Add one part."""
-        path = self.root / cell.folder / f"{runs.start}-{runs.stop}.parquet"
-        write_aside(path, frame.write_parquet)
+        data = as_parquet(frame)
+        checksum = self._checksum(cell, runs.start, runs.stop, data)
+        write_bytes(self.root / cell.folder / f"{runs.start}-{runs.stop}-{checksum}.parquet", data)
 
     def check(self, *, repair: bool = False) -> list[Path]:
-        """Read every part; a corrupt one is an error that names it, or with `repair` is deleted and returned."""
+        """Verify every part; a corrupt one is an error that names it, or with `repair` is deleted and returned."""
         removed = []
         for cell in self.spec.cells():
-            for first, last, path in self.parts(cell):
+            known = {part.path: part for part in self.parts(cell)}
+            for path in self._files(cell):
                 try:
-                    runs = pl.read_parquet(path, columns=["run"])["run"]
-                    if runs.to_list() != list(range(first, last)):
-                        raise FileError(f"holds other runs than its name {path.name} says")
-                except (pl.exceptions.PolarsError, OSError, FileError) as cause:
+                    if path not in known:
+                        raise _corrupt(path, "its name has no checksum")
+                    self._verified(cell, known[path])
+                except FileError:
                     if not repair:
-                        reason = str(cause).splitlines()[0]
-                        raise FileError(
-                            f"{path} is corrupt ({reason}); run again with --repair to play those runs again"
-                        ) from None
-                    path.unlink()
+                        raise
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
                     removed.append(path)
         return removed
 
@@ -103,42 +138,53 @@ class Store:
         """Every finished run up to the spec's number: environment, agent, seed, run and the columns asked for."""
         frames = []
         for cell in self.spec.cells():
-            paths = [path for _, _, path in self.parts(cell)]
-            if not paths:
-                continue
-            frame = pl.concat([pl.read_parquet(path, columns=["run", *columns]) for path in paths])
-            frame = frame.filter(pl.col("run") < self.spec.runs).sort("run")
-            frames.append(
-                frame.select(
-                    pl.lit(cell.environment).alias("environment"),
-                    pl.lit(cell.agent).alias("agent"),
-                    pl.lit(cell.seed).alias("seed"),
-                    "run",
-                    *columns,
+            position = 0
+            for part in self.parts(cell):
+                if part.first >= self.spec.runs or part.last <= position:
+                    continue
+                frame = pl.read_parquet(io.BytesIO(self._verified(cell, part)), columns=["run", *columns])
+                frames.append(
+                    frame.filter(pl.col("run") >= position, pl.col("run") < self.spec.runs).select(
+                        pl.lit(cell.environment).alias("environment"),
+                        pl.lit(cell.agent).alias("agent"),
+                        pl.lit(cell.seed).alias("seed"),
+                        "run",
+                        *columns,
+                    )
                 )
-            )
+                position = part.last
         if not frames:
             raise FileError(f"{self.out} holds no finished runs yet; continue it with: beliefbound run")
         return pl.concat(frames)
 
+    def _files(self, cell: Cell) -> list[Path]:
+        folder = self.root / cell.folder
+        return sorted(p for p in folder.glob("*.parquet") if not p.name.startswith(PREFIX)) if folder.is_dir() else []
 
-def read_marker(marker: Path) -> Spec:
-    """The spec a folder holds."""
-    try:
-        return msgspec.json.decode(marker.read_bytes(), type=Spec)
-    except (OSError, msgspec.DecodeError) as cause:
-        raise FileError(f"{marker} is not a spec ({cause}); choose another folder") from None
+    def _checksum(self, cell: Cell, first: int, last: int, data: bytes) -> str:
+        address = f"{self.folder}/{cell.folder}/{first}-{last}\n"
+        return hashlib.sha256(address.encode() + data).hexdigest()[:16]
+
+    def _verified(self, cell: Cell, part: Part) -> bytes:
+        """The bytes of a part, exactly as they were written for this place."""
+        try:
+            data = part.path.read_bytes()
+        except OSError as cause:
+            raise _corrupt(part.path, cause.strerror or str(cause)) from None
+        if self._checksum(cell, part.first, part.last, data) != part.checksum:
+            raise _corrupt(part.path, "its bytes do not match the checksum in its name")
+        return data
 
 
-def _refuse_other(out: Path, held: Spec, asked: Spec) -> None:
-    before, now = held.identity(), asked.identity()
-    differ = [name for name in now if before[name] != now[name]]
-    if differ:
-        name = differ[0]
-        raise FileError(
-            f"{out} holds another experiment: {name} was {msgspec.json.encode(before[name]).decode()}, "
-            f"now {msgspec.json.encode(now[name]).decode()}; choose another folder or restore the spec"
-        )
+def _corrupt(path: Path, reason: str) -> FileError:
+    return FileError(f"{path} is corrupt ({reason}); run again with --repair to play those runs again")
+
+
+def _entries(out: Path) -> list[Path]:
+    """What a folder holds beside the files a writer may leave there before it has said what it writes."""
+    if not out.is_dir():
+        return []
+    return [path for path in out.iterdir() if path.name != _LOCK and not path.name.startswith(PREFIX)]
 
 
 def _cut(first: int, last: int, block: int) -> Iterator[range]:

@@ -13,6 +13,7 @@ And what the paper asks for in its last sentence: at some of the beliefs, `certi
 bracket that `beliefbound.bracket` proves, both sides together with 95% confidence at each belief.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,10 +80,12 @@ def figure1(
     seed: int = 1,
     certify_every: int | None = None,
     time_limit: float = 1.0,
+    progress: Callable[[int, int], object] = lambda done, points: None,
 ) -> Figure1:
     """Compute Figure 1, and with `out` write it there as PNG, SVG and CSV (`.save(folder)` does so later).
 
-    With `certify_every`, every so many beliefs are bracketed too, for at most `time_limit` seconds each.
+    With `certify_every`, every so many beliefs are bracketed too, for at most `time_limit` seconds each. `progress` is
+    called with `(beliefs done, points)`.
 
     >>> result = figure1(points=2, n_states=3)
     >>> bool((result.curves["MMBI"] <= result.curves["E max"] + 1e-9).all())
@@ -114,6 +117,7 @@ def figure1(
                 low, high = found.lower.value, found.upper.value
             curves.setdefault("certified lower", []).append(low)
             curves.setdefault("certified upper", []).append(high)
+        progress(len(curves["MMBI"]), points)
     result = Figure1(certainty, {name: np.array(values) for name, values in curves.items()})
     if out is not None:
         result.save(out)

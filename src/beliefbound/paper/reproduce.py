@@ -1,6 +1,5 @@
 """`beliefbound paper`: every table and figure of the paper from nothing, in one call."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -8,10 +7,11 @@ from pathlib import Path
 import polars as pl
 
 from beliefbound.errors import ParameterError
-from beliefbound.experiments.run import Progress, run
+from beliefbound.executors import Executor
+from beliefbound.experiments.run import Progress, Say, run
 from beliefbound.experiments.spec import Spec
 from beliefbound.experiments.statistics import bootstrap_mean
-from beliefbound.io.atomic import write_aside
+from beliefbound.io.atomic import as_parquet, check_writable, write_aside, write_bytes
 from beliefbound.paper.figure1 import figure1
 from beliefbound.paper.figure2 import draw_distributions, draw_regret, regret_curve
 from beliefbound.paper.published import DISCOUNT, RUNS, SAMPLES, STEPS, STUCK_BELOW
@@ -54,31 +54,36 @@ def reproduce(
     seed: int = 1,
     samples: tuple[int, ...] = SAMPLES,
     threads: int | None = None,
+    executor: Executor | None = None,
     repair: bool = False,
     progress: Progress | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    say: Say = lambda text: None,
+    stage: Say = lambda text: None,
 ) -> Reproduction:
     """Run the paper's experiments and write tables, figures, raw runs and a report into `out`.
 
     Writes `table1.csv`, `figure1.{csv,png,svg}`, `figure2a.{csv,png,svg}`, `figure2b.{png,svg}`, `runs.parquet`,
-    `report.html`, and the resumable store under `runs/`. `say` is told what is being done between blocks of runs.
+    `report.html`, and the resumable store under `runs/`, which alone uses the threads or the executor. `stage` is told
+    what is being done once the runs are there, `say` what `beliefbound.experiments.run.run` has to say.
     """
     if not samples:
         raise ParameterError("no n was given; pass at least one number of sampled models")
     folder = Path(out)
+    check_writable(folder)
     spec = paper_spec(runs=runs, seed=seed, samples=samples)
-    store = run(spec, folder / "runs", threads=threads, repair=repair, progress=progress)
+    store = run(spec, folder / "runs", threads=threads, executor=executor, repair=repair, progress=progress, say=say)
     frame = store.read()
-    write_aside(folder / "runs.parquet", frame.write_parquet)
-    say("bootstrap intervals")
+    write_bytes(folder / "runs.parquet", as_parquet(frame))
+    stage("bootstrap intervals")
     table = table1(frame)
     write_aside(folder / "table1.csv", table.write_csv)
     curve = regret_curve(frame, tuple(sorted(set(samples))), STUCK_BELOW)
-    say("figures")
+    stage("Figure 2")
     draw_regret(curve, folder)
     draw_distributions(frame, _SHOWN, folder)
-    say("certified brackets")
-    figure1(folder, seed=seed, certify_every=4)
+    stage("Figure 1, compiling once if this is the first time")
+    figure1(folder, seed=seed, certify_every=4, progress=lambda k, n: stage(f"Figure 1, belief {k} of {n}"))
+    stage("report")
     report = write_page(_page(folder, frame, table, curve, spec), folder / "report.html")
     return Reproduction(table, curve, report)
 

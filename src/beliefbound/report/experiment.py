@@ -5,24 +5,24 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from beliefbound.experiments.spec import Spec
 from beliefbound.experiments.statistics import differences, summary
 from beliefbound.experiments.store import Store
-from beliefbound.io.atomic import write_aside
+from beliefbound.io.atomic import as_parquet, check_writable, write_aside, write_bytes
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 
 
-def write_report(folder: Path | str) -> tuple[pl.DataFrame, Path]:
-    """Summarise the finished runs in a folder: `(summary, path of report.html)`.
+def write_report(folder: Path | str, *, runs: int | None = None) -> tuple[pl.DataFrame, Path]:
+    """Summarise the finished runs in a folder, or the first `runs` of every cell: `(summary, path of report.html)`.
 
     Writes `summary.csv`, `differences.csv`, `runs.parquet`, figures and `report.html` beside the store.
     """
     out = Path(folder)
-    store = Store.existing(out)
+    store = Store.existing(out, runs=runs)
     store.check()
+    check_writable(out)
     frame = store.read()
-    write_aside(out / "runs.parquet", frame.write_parquet)
+    write_bytes(out / "runs.parquet", as_parquet(frame))
     table = summary(frame, stuck_below=store.spec.stuck_below)
     write_aside(out / "summary.csv", table.write_csv)
     pairs = differences(frame)
@@ -37,15 +37,17 @@ def write_report(folder: Path | str) -> tuple[pl.DataFrame, Path]:
         title=store.spec.title or f"{len(store.spec.agents)} agents on {', '.join(store.spec.environments)}",
         lead="Mean total rewards with 95% bootstrap intervals; agents faced the same environment noise run by run.",
         sections=sections,
-        facts=_facts(store.spec, frame),
+        facts=_facts(store, frame),
     )
     return table, write_page(page, out / "report.html")
 
 
-def _facts(spec: Spec, frame: pl.DataFrame) -> list[tuple[str, str]]:
+def _facts(store: Store, frame: pl.DataFrame) -> list[tuple[str, str]]:
+    spec = store.spec
     done, wanted = len(frame), spec.runs * len(spec.cells())
     facts = [("runs per cell", f"{spec.runs:,}"), ("steps", f"{spec.steps:,}"), ("accounting", spec.accounting)]
     facts.append(("seeds", ", ".join(map(str, spec.seeds))))
+    facts.append(("played by", f"beliefbound {store.version}"))
     if done < wanted:
         facts.append(("unfinished", f"{done:,} of {wanted:,} runs"))
     return facts

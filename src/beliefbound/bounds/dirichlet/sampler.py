@@ -16,7 +16,6 @@ trajectories: asymptotic.
 import math
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -30,11 +29,11 @@ from beliefbound.bounds.dirichlet.arrays import planned, prior_of, tail_correcti
 from beliefbound.bounds.dirichlet.effort import BYTES, SCENARIOS, effort
 from beliefbound.bounds.dirichlet.replanning import Desk, ParticlePolicy, policy_depth
 from beliefbound.bounds.log import Log
+from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.particles import renewal
 from beliefbound.kernels.particles.renewal import Search, new_search
 from beliefbound.kernels.particles.rows import Prior, Rows, clear, new_rows, optimal, particles_at
 from beliefbound.planning.mmbi import mmbi
-from beliefbound.threads import available_threads
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_probability
 
 _LEAST = 0.2  # share of them that still count when they are renewed
@@ -200,17 +199,7 @@ class Sampler:
 
     def _parallel(self, task: Callable[[int, int], Any], first: int, count: int) -> list[Any]:
         """`[task(first, worker), task(first + 1, worker), …]`: the result of a task depends on its number only."""
-        if self.threads == 1:
-            return [task(first + i, 0) for i in range(count)]
-
-        def work(worker: int) -> list[Any]:
-            return [task(first + i, worker) for i in range(worker, count, self.threads)]
-
-        results: list[Any] = [None] * count
-        with ThreadPoolExecutor(self.threads) as pool:
-            for worker, part in enumerate(pool.map(work, range(self.threads))):
-                results[worker :: self.threads] = part
-        return results
+        return map_with_scratch(task, range(first, first + count), range(self.threads))
 
 
 class Chain:

@@ -19,7 +19,6 @@ numbers do not depend on the number of threads.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -31,12 +30,12 @@ from beliefbound.bounds.bound import Bound, Side
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import LEAF, policy_pool, problem_of, search_depth
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
+from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.information_relaxation import run_block
 from beliefbound.kernels.graph.nodes import Graph, Problem, new_graph
 from beliefbound.kernels.random import GOLDEN
 from beliefbound.policy import Policy
-from beliefbound.threads import available_threads
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_probability
 
 Address = npt.NDArray[np.uint64]
@@ -177,29 +176,24 @@ class Certifier:
             self._copies.append(self.copy())
         graphs = [self.graph, *self._copies[: workers - 1]]
 
-        def work(worker: int) -> None:
-            for block in range(worker * BLOCK, count, workers * BLOCK):
-                run_block(
-                    self.problem,
-                    graphs[worker],
-                    self.weights,
-                    self.roots,
-                    address,
-                    first + block,
-                    self.depth,
-                    self.tolerance,
-                    self.max_nodes if relax else 0,
-                    clip,
-                    stop,
-                    costs[block : block + BLOCK],
-                    nodes[block : block + BLOCK],
-                )
+        def work(block: int, graph: Graph) -> None:
+            run_block(
+                self.problem,
+                graph,
+                self.weights,
+                self.roots,
+                address,
+                first + block,
+                self.depth,
+                self.tolerance,
+                self.max_nodes if relax else 0,
+                clip,
+                stop,
+                costs[block : block + BLOCK],
+                nodes[block : block + BLOCK],
+            )
 
-        if workers == 1:
-            work(0)
-        else:
-            with ThreadPoolExecutor(workers) as pool:
-                list(pool.map(work, range(workers)))
+        map_with_scratch(work, range(0, count, BLOCK), graphs)
         both = costs[: count if relax else 0]
         return Costs(both[:, 0], costs[:, 1], both[:, 1] - both[:, 0], nodes[: len(both)])
 

@@ -1,0 +1,1 @@
+"""Hours of rough treatment, for `make soak`; the tests run the same in small."""
