@@ -38,6 +38,27 @@ class Frozen:
             object.__setattr__(self, name, value)
 
 
+def as_rng(rng: np.random.Generator | int | None, *, fresh: bool = False) -> np.random.Generator:
+    """A generator from a generator, which is used as it is, or from a seed.
+
+    Randomness is an argument: `None` is refused, unless `fresh` says that each call may differ.
+
+    >>> int(as_rng(0).integers(10)) == int(np.random.default_rng(0).integers(10))
+    True
+    """
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None and fresh:
+        return np.random.default_rng()
+    try:
+        seed = operator.index(rng)  # type: ignore[arg-type]
+    except TypeError:
+        raise ParameterError(f"rng is {rng!r}; pass a whole number or numpy.random.default_rng(seed)") from None
+    if seed < 0:
+        raise ParameterError(f"rng is {seed}; a seed is 0 or more")
+    return np.random.default_rng(seed)
+
+
 def as_floats(value: Any, name: str, error: type[BeliefboundError]) -> FloatArray:
     """`value` as a C-contiguous float64 array, not copied when it already is one."""
     try:
@@ -68,17 +89,17 @@ def check_distributions(
     *,
     empty: BoolArray | None = None,
     fix: str = "rescale the row",
-) -> None:
+) -> FloatArray:
     """Rows along the last axis are probability distributions; rows marked `empty` may be all zero instead.
 
-    Needs memory for the row sums only: a large transition array is never copied.
+    Returns the row sums, and needs memory for them only: a large transition array is never copied.
     """
     if array.size and not array.min() >= 0.0:  # also catches NaN
         bad = ~(array >= 0.0)
         index = tuple(int(i) for i in np.argwhere(bad)[0])
         kind = "negative" if array[index] < 0 else "not a number"
         raise error(f"{place(name, axes, index)} is {array[index]}, {kind}; probabilities are between 0 and 1")
-    sums = array.sum(axis=-1)
+    sums = np.asarray(array.sum(axis=-1))
     wrong = ~(np.abs(sums - 1.0) <= TOLERANCE)
     if empty is not None:
         wrong &= ~((sums == 0.0) & empty)
@@ -87,6 +108,7 @@ def check_distributions(
         raise error(
             f"{place(name, axes[:-1], index)} sums to {sums[index]:.12g}, expected 1 within {TOLERANCE:g}; {fix}"
         )
+    return sums
 
 
 def _number(value: Any, name: str, where: str) -> float:

@@ -20,7 +20,9 @@ from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.models import HasModels
 from beliefbound.planning.optimal import optimal_values
-from beliefbound.planning.plan import uniform_if_none
+from beliefbound.planning.task import FiniteTask, Task
+from beliefbound.planning.task import effective_horizon as effective_horizon
+from beliefbound.planning.task import start_of as start_of
 from beliefbound.policy import MemorylessPolicy, Policy
 from beliefbound.validation import (
     FloatArray,
@@ -191,12 +193,6 @@ def qmdp(belief: FiniteBelief, *, discount: float, horizon: int | None = None) -
     return best
 
 
-def start_of(belief: Belief, initial: FloatArray | int | None) -> FloatArray:
-    """A start distribution: `initial`, else the belief's own, else uniform over states."""
-    given = check_initial(initial, belief.n_states, ParameterError)
-    return uniform_if_none(belief.initial if given is None else given, belief.n_states)
-
-
 def value_width(belief: Belief | HasModels, discount: float, horizon: int | None) -> float | None:
     """Width of the range a policy's value can lie in under any model of the belief; `None` when unbounded."""
     discount = check_discount(discount, horizon)
@@ -206,14 +202,6 @@ def value_width(belief: Belief | HasModels, discount: float, horizon: int | None
     if range_ is None:
         return None
     return (range_[1] - range_[0]) * effective_horizon(discount, horizon)
-
-
-def effective_horizon(discount: float, horizon: int | None) -> float:
-    """`Σ_{k<T} γ^k`, which is `1/(1−γ)` without a horizon."""
-    if discount == 1.0:
-        assert horizon is not None
-        return float(horizon)
-    return (1.0 - (0.0 if horizon is None else discount**horizon)) / (1.0 - discount)
 
 
 def require(rng: np.random.Generator | None) -> np.random.Generator:

@@ -20,10 +20,7 @@ import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
-from beliefbound.evaluation import solve_each
-from beliefbound.kernels.graph.lookahead import values_from_above
 from beliefbound.kernels.graph.nodes import Problem
-from beliefbound.kernels.planning import sweep
 from beliefbound.kernels.random import seed_stream
 from beliefbound.models import ModelSet
 from beliefbound.planning.cadp import cadp
@@ -39,7 +36,8 @@ LEAF = 2e-5  # a scenario ends where what is left to gain is this share of the v
 _TABLE_BYTES = 1 << 28
 _MAX_STAGE = 1000
 _OWN_POLICIES = 16
-_SWEEPS = 2000
+_SWEEPS = 2000  # of value iteration from above; what is missing then is added, so that it stays valid
+_EPSILON = 1e-9  # of the largest value: when it stops earlier
 _CADP_WORK = 10_000_000
 
 
@@ -148,23 +146,18 @@ def _reward_outcomes(belief: FiniteBelief, s: int, a: int) -> list[tuple[float, 
 
 def optimal_from_above(models: ModelSet, discount: float, horizon: int | None, stages: int) -> FloatArray:
     """`[stage,m,s,a]`, zero where unavailable: stages `0..stages` of a finite horizon, one stage when infinite."""
-    shape = models.rewards.shape
-    q = np.empty_like(models.rewards)
     if horizon is None:
-        values = np.empty(shape[:2])
-        scale = max(abs(x) for x in models.reward_range) / (1.0 - discount)
-        epsilon = 1e-9 * max(scale, 1e-300)
-        values_from_above(models.dense(), models.rewards, models.available, discount, epsilon, _SWEEPS, values)
-        models.backup(values, discount, q)
+        epsilon = _EPSILON * models.largest_reward / (1.0 - discount)
+        q = models.backup(models.from_above(discount, epsilon, _SWEEPS), discount)
         q[:, ~models.available] = 0.0
-        return q[None].copy()
-    values = np.zeros(shape[:2])
-    kept = np.zeros((stages + 1, *shape))
-    for k in range(horizon - 1, -1, -1):
-        models.backup(values, discount, q)
-        sweep.best_values(q, models.available, values)
+        return q[None]
+    kept = np.zeros((stages + 1, *models.rewards.shape))
+
+    def keep(k: int, q: FloatArray, _: FloatArray) -> None:
         if k <= stages:
             kept[k] = np.where(models.available, q, 0.0)
+
+    models.induct_best(discount, horizon, keep)
     return kept
 
 
@@ -174,15 +167,14 @@ def stage_values(policy: Policy, models: ModelSet, discount: float, horizon: int
     if horizon is None:
         if isinstance(policy, MemorylessPolicy):
             raise ParameterError("a time-indexed policy has no value without a horizon; pass its first step")
-        return solve_each(np.broadcast_to(chances, models.rewards.shape), models, discount)[None]
-    values = np.zeros(models.rewards.shape[:2])
-    kept = np.zeros((stages + 1, *values.shape))
-    q = np.empty_like(models.rewards)
-    for k in range(horizon - 1, -1, -1):
-        models.backup(values, discount, q)
-        sweep.follow(q, chances if chances.ndim == 2 else chances[k], values)
+        return models.solve(chances, discount)[None]
+    kept = np.zeros((stages + 1, *models.rewards.shape[:2]))
+
+    def keep(k: int, _: FloatArray, values: FloatArray) -> None:
         if k <= stages:
             kept[k] = values
+
+    models.induct_follow(chances, discount, horizon, keep)
     return kept
 
 
