@@ -12,11 +12,11 @@ from beliefbound.errors import ModelError, ParameterError, PolicyError
 from beliefbound.limits import check_horizon
 from beliefbound.mdp import MDP
 from beliefbound.models import HasModels, ModelSet
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, check_count, check_discount
 
 
-def evaluate(policy: Policy, models: HasModels, *, discount: float, horizon: int | None = None) -> FloatArray:
+def evaluate(policy: TablePolicy, models: HasModels, *, discount: float, horizon: int | None = None) -> FloatArray:
     """Value of `policy` from every state: `[s]` on an `MDP`, `[m,s]` on a belief over several models.
 
     Args:
@@ -61,7 +61,7 @@ def models_of(thing: HasModels) -> ModelSet:
     raise ModelError(f"expected an MDP or a FiniteBelief, got {type(thing).__name__}{way}")
 
 
-def check_fits(policy: Policy, models: ModelSet) -> FloatArray:
+def check_fits(policy: TablePolicy, models: ModelSet) -> FloatArray:
     """The policy's chances `[s,a]` or `[t,s,a]`, after checking that it fits the models' states and action sets."""
     if not isinstance(policy, StationaryPolicy | MemorylessPolicy):
         raise PolicyError(f"expected a StationaryPolicy or MemorylessPolicy, got {type(policy).__name__}")

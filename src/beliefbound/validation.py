@@ -149,6 +149,14 @@ def check_positive(value: Any, name: str) -> float:
     return number
 
 
+def check_gap(value: Any, name: str) -> float:
+    """How far apart two ends may be, as a share of the larger one: a number of at least 0."""
+    number = _number(value, name, "of at least 0, a share of the value")
+    if not number >= 0.0:
+        raise ParameterError(f"{name} is {number}; give a share of the value, 0 or more")
+    return number
+
+
 def check_probability(value: Any, name: str) -> float:
     """A number strictly between 0 and 1, such as a confidence level."""
     number = _number(value, name, "between 0 and 1")

@@ -79,7 +79,7 @@ def test_every_sweep_equals_its_numpy_twin(layout, monkeypatch):
             twin, v, b = numpy_sweep(p, r, w, p0, twin, discount, available, ascent.rounding)
             first, rho, values = ascent.sweep(actions, first)
             seen = ascent.stages.occupancies
-            if isinstance(ascent.stages, LanesAscent):  # which keep the weights that are mixed with, `w` in states never met
+            if isinstance(ascent.stages, LanesAscent):  # they keep what is mixed with: `w` where no model is
                 b = np.where(b.sum(axis=1, keepdims=True) > 0.0, b, w[:, None])
             np.testing.assert_allclose(seen, b, rtol=1e-12, atol=1e-15)
             np.testing.assert_array_equal(actions, twin)

@@ -167,9 +167,7 @@ class ModelSet:
                 seen(k, q, values)
         return values, q
 
-    def induct_follow(
-        self, chances: FloatArray, discount: float, horizon: int, seen: Seen | None = None
-    ) -> FloatArray:
+    def induct_follow(self, chances: FloatArray, discount: float, horizon: int, seen: Seen | None = None) -> FloatArray:
         """Values `[m,s]` of a policy, `chances[s,a]` or `chances[t,s,a]`; `seen` is shown every stage."""
         values, q = self._zeros(), np.empty_like(self.rewards)
         for k in range(horizon - 1, -1, -1):
@@ -197,7 +195,7 @@ class ModelSet:
     # For ever.
 
     def solve(self, chances: FloatArray, discount: float) -> FloatArray:
-        """Values `[m,s]` without a horizon of one policy per model, `chances[m,s,a]`, or one for all, `chances[s,a]`."""
+        """Values `[m,s]` without a horizon of a policy per model, `chances[m,s,a]`, or of one for all, `[s,a]`."""
         chances = np.broadcast_to(chances, self.rewards.shape)
         return self.transitions.solve(chances, np.einsum("msa,msa->ms", chances, self.rewards), discount)
 

@@ -31,7 +31,7 @@ from beliefbound.planning.plan import Plan, plan_of
 from beliefbound.planning.starts import chosen_models, expected_policy
 from beliefbound.planning.swaps import best_by_swaps
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray
 
 _MAX_SWEEPS = 10_000  # of one ascent; a handful is usual
@@ -43,7 +43,7 @@ def cadp(
     discount: float,
     horizon: int | None = None,
     initial: FloatArray | int | None = None,
-    start: Policy | None = None,
+    start: TablePolicy | None = None,
     restarts: bool = True,
 ) -> Plan:
     """A locally optimal memoryless policy for a finite belief and start distribution, never worse than MMBI.
@@ -80,7 +80,7 @@ def cadp(
     return cadp_plan(task, start=start, restarts=restarts)
 
 
-def cadp_plan(task: FiniteTask, *, start: Policy | None = None, restarts: bool = True) -> Plan:
+def cadp_plan(task: FiniteTask, *, start: TablePolicy | None = None, restarts: bool = True) -> Plan:
     """CADP for a task; see `cadp`."""
     if start is not None:
         check_fits(start, task.models)
@@ -112,7 +112,7 @@ def cadp_plan(task: FiniteTask, *, start: Policy | None = None, restarts: bool =
     )
 
 
-def _starts(task: FiniteTask, horizon: int, start: Policy | None, restarts: bool) -> list[tuple[str, IntArray]]:
+def _starts(task: FiniteTask, horizon: int, start: TablePolicy | None, restarts: bool) -> list[tuple[str, IntArray]]:
     """Names and actions `[t,s]` of the policies to start from."""
     models, starts = task.models, list[tuple[str, IntArray]]()
     if start is not None:

@@ -18,7 +18,7 @@ from beliefbound.planning.cadp import cadp_plan
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import MemorylessPolicy, Policy
+from beliefbound.policy import MemorylessPolicy, TablePolicy
 from beliefbound.validation import FloatArray
 
 
@@ -69,7 +69,7 @@ def compare_memoryless(
         here = task.lasting(horizon)
         both = [here, None if tests is None else tests.lasting(horizon)]
         wsu = mmbi_plan(here).policy
-        policies: dict[str, Policy] = {
+        policies: dict[str, TablePolicy] = {
             "MVP": MemorylessPolicy(mean.induct_greedy(np.ones(1), here.discount, horizon)[0]),
             "MMBI": wsu,
             "CADP": cadp_plan(here, start=wsu, restarts=False).policy,

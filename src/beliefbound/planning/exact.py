@@ -34,7 +34,7 @@ from beliefbound.limits import check_horizon
 from beliefbound.planning.cadp import Ascent, cadp_plan
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy
-from beliefbound.validation import FloatArray, IntArray, check_count, check_positive
+from beliefbound.validation import FloatArray, IntArray, check_count, check_gap, check_positive
 
 _ROUNDING = 1e-10  # relative to the largest value the problem allows
 
@@ -92,7 +92,7 @@ def best_memoryless(
     (3.0, 3.0, True)
     """
     begin = time.perf_counter()
-    gap = check_gap(gap)
+    gap = check_gap(gap, "gap")
     deadline = math.inf if time_limit is None else begin + check_positive(time_limit, "time_limit")
     most_nodes = math.inf if node_limit is None else check_count(node_limit, "node_limit")
     search = _Search(finite_horizon_task(belief, discount, horizon, initial), gap)
@@ -122,13 +122,6 @@ def finite_horizon_task(belief: FiniteBelief, discount: float, horizon: int, ini
     return task
 
 
-def check_gap(gap: Any) -> float:
-    """A relative gap: a share of the larger end."""
-    if not isinstance(gap, int | float | np.number) or not gap >= 0.0:
-        raise ParameterError(f"gap is {gap!r}; give a share of the value, 0 or more")
-    return float(gap)
-
-
 class _Search:
     """The open nodes (a heap on the bound), the incumbent, and scratch arrays."""
 
@@ -138,7 +131,12 @@ class _Search:
         self.n_actions, self.available = models.n_actions, models.available
         self.ascent = Ascent(task)
         self.problem = kernel.Problem(
-            models.dense(), models.rewards, np.array(task.weights), models.available, task.discount, np.array(task.start)
+            models.dense(),
+            models.rewards,
+            np.array(task.weights),
+            models.available,
+            task.discount,
+            np.array(task.start),
         )
         self.shape = (task.horizon, models.n_states)
         self.solved = kernel.new_solved(self.problem, task.horizon)
@@ -182,9 +180,7 @@ class _Search:
         for action in range(self.n_actions):
             if not self.available[state, action]:
                 continue
-            child = kernel.bound_child(
-                self.problem, fixed, stage, state, action, self.solved, self.child, self.scratch
-            )
+            child = kernel.bound_child(self.problem, fixed, stage, state, action, self.solved, self.child, self.scratch)
             fixed[stage, state] = action
             self._push(min(child, bound), fixed)
             fixed[stage, state] = -1

@@ -22,9 +22,9 @@ import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.planning.exact import BestMemoryless, check_gap, finite_horizon_task
+from beliefbound.planning.exact import BestMemoryless, finite_horizon_task
 from beliefbound.policy import MemorylessPolicy
-from beliefbound.validation import FloatArray, check_positive
+from beliefbound.validation import FloatArray, check_gap, check_positive
 
 
 def best_memoryless_milp(
@@ -43,7 +43,7 @@ def best_memoryless_milp(
     2.25
     """
     begin = time.perf_counter()
-    gap = check_gap(gap)
+    gap = check_gap(gap, "gap")
     task = finite_horizon_task(belief, discount, horizon, initial)
     models, p0, discount = task.models, task.start, task.discount
     p, r, w = models.dense(), models.rewards, task.weights

@@ -88,8 +88,8 @@ def truncated_guarantee(task: FiniteTask, stages: int) -> str:
         return f"{what}; rewards are not negative, so it is a lower bound on its Bayes-optimal value from every state"
     tail = -low * task.discount**stages / (1.0 - task.discount)
     return (
-        f"{what}; what comes after may cost up to {tail:.3g}, as rewards can be negative: subtract it for a lower bound "
-        f"on the Bayes-optimal value"
+        f"{what}; what comes after may cost up to {tail:.3g}, as rewards can be negative: subtract it for a lower "
+        f"bound on the Bayes-optimal value"
     )
 
 

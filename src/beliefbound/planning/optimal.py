@@ -24,7 +24,7 @@ from beliefbound.mdp import MDP
 from beliefbound.models import HasModels, ModelSet
 from beliefbound.planning.plan import Plan, plan_of
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_positive, frozen
 
 _ROUNDING = 1e-12  # of the largest value there can be
@@ -133,7 +133,8 @@ def _one(mdp: MDP) -> ModelSet:
     """The MDP as a set of one; a belief is refused, as its models have no values in common."""
     if not isinstance(mdp, MDP):
         raise ModelError(
-            f"expected an MDP, got {type(mdp).__name__}; for a belief use mmbi or cadp, or belief.mean(), its expected MDP"
+            f"expected an MDP, got {type(mdp).__name__}; for a belief use mmbi or cadp, "
+            f"or its expected MDP, belief.mean()"
         )
     return mdp.models
 
@@ -158,7 +159,7 @@ def _iterate(mdp: MDP, discount: float, epsilon: float, max_sweeps: int, *, extr
         change = new - values
         low, high = tail * float(change.min()), tail * float(change.max())
         values, new = new, values
-        error = (high - low) / 2 + rounding
+        error = float((high - low) / 2 + rounding)
         if error <= max(epsilon / 2, 2.0 * rounding) or sweeps >= max_sweeps:
             break
         if extra:
@@ -174,7 +175,7 @@ def _iterate(mdp: MDP, discount: float, epsilon: float, max_sweeps: int, *, extr
 
 def _plan(
     mdp: MDP,
-    policy: Policy,
+    policy: TablePolicy,
     values: FloatArray,
     discount: float,
     horizon: int | None,

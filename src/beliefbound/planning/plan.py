@@ -7,7 +7,7 @@ import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.planning.task import FiniteTask, start_of
-from beliefbound.policy import Policy, StationaryPolicy
+from beliefbound.policy import StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, frozen
 
 
@@ -27,7 +27,7 @@ class Plan:
       note: what happened on the way that a user should know, such as a cycle; empty when nothing did.
     """
 
-    policy: Policy
+    policy: TablePolicy
     values: FloatArray
     model_values: FloatArray
     belief: FiniteBelief
@@ -66,7 +66,7 @@ LOWER_BOUND = (
 
 
 def plan_of(
-    policy: Policy,
+    policy: TablePolicy,
     model_values: FloatArray,
     task: FiniteTask,
     *,
@@ -91,7 +91,7 @@ def plan_of(
 
 
 def plan_for(
-    policy: Policy, task: FiniteTask, *, converged: bool = True, residual: float = 0.0, note: str = ""
+    policy: TablePolicy, task: FiniteTask, *, converged: bool = True, residual: float = 0.0, note: str = ""
 ) -> Plan:
     """The plan of a given policy: its exact value on each model of the belief."""
     return plan_of(policy, task.policy_values(policy), task, converged=converged, residual=residual, note=note)

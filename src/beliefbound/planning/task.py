@@ -16,7 +16,7 @@ from beliefbound.evaluation import evaluate
 from beliefbound.limits import check_horizon
 from beliefbound.mdp import MDP
 from beliefbound.models import ModelSet
-from beliefbound.policy import MemorylessPolicy, Policy
+from beliefbound.policy import MemorylessPolicy, TablePolicy
 from beliefbound.validation import FloatArray, check_discount, check_initial, frozen
 
 _ROUNDING = 1e-12  # of the largest value: differences below are rounding, wherever policies or values are compared
@@ -50,14 +50,26 @@ class Task:
     horizon: int | None
 
     @classmethod
-    def of(cls, belief: Any, *, discount: float, horizon: int | None = None, initial: Any = None) -> Self:
+    def of(
+        cls,
+        belief: Any,
+        *,
+        discount: float,
+        horizon: int | None = None,
+        initial: Any = None,
+        policy: TablePolicy | None = None,
+    ) -> Self:
         """Check and complete: `initial` is a distribution or a state; default: the belief's own, else uniform.
+
+        Where the task is to value a time-indexed `policy`, that brings its own horizon.
 
         >>> from beliefbound.beliefs import DirichletBelief
         >>> Task.of(DirichletBelief(2, 1), discount=0.5).start.tolist()
         [0.5, 0.5]
         """
         cls._check(belief)
+        if horizon is None and isinstance(policy, MemorylessPolicy):
+            horizon = policy.horizon
         discount = check_discount(discount, horizon)
         if horizon is not None:
             models = getattr(belief, "models", None)
@@ -75,7 +87,7 @@ class Task:
         """`Σ_k γ^k` over the decisions."""
         return effective_horizon(self.discount, self.horizon)
 
-    def stages_of(self, policy: Policy) -> int | None:
+    def stages_of(self, policy: TablePolicy) -> int | None:
         """Decisions a policy is valued for: a time-indexed policy has its own horizon, any other the task's."""
         return policy.horizon if isinstance(policy, MemorylessPolicy) else self.horizon
 
@@ -119,14 +131,21 @@ class FiniteTask(Task):
         """`Σ_m w_m p0·V_m` of values `[m,s]`."""
         return float(self.weights @ model_values @ self.start)
 
-    def policy_value(self, policy: Policy) -> float:
+    def policy_value(self, policy: TablePolicy) -> float:
         """The exact expected value of a policy."""
         return self.value(self.policy_values(policy))
 
-    def policy_values(self, policy: Policy) -> FloatArray:
+    def policy_values(self, policy: TablePolicy) -> FloatArray:
         """The exact values `[m,s]` of a policy on each model."""
         own = isinstance(policy, MemorylessPolicy)
         return evaluate(policy, self.belief, discount=self.discount, horizon=None if own else self.horizon)
+
+
+def finite_task(task: Task) -> FiniteTask | None:
+    """The task where its belief is finite, so that expectations are sums; else nothing. The one place that asks."""
+    if isinstance(task.belief, FiniteBelief):
+        return FiniteTask(task.belief, task.start, task.discount, task.horizon)
+    return None
 
 
 def _described(thing: Any) -> str:

@@ -26,22 +26,23 @@ import numpy as np
 import numpy.typing as npt
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.basic import effective_horizon, start_of
 from beliefbound.bounds.bound import Bound, Side
 from beliefbound.bounds.finite.pairs import with_pairs
-from beliefbound.bounds.finite.problem import LEAF, policy_pool, problem_of, search_depth
+from beliefbound.bounds.finite.problem import LEAF, named_pool, problem_of, search_depth
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.information_relaxation import run_block
 from beliefbound.kernels.graph.nodes import Graph, Problem, new_graph
 from beliefbound.kernels.random import GOLDEN
-from beliefbound.policy import Policy
+from beliefbound.limits import GRAPH_BYTES
+from beliefbound.planning.task import FiniteTask
+from beliefbound.policy import TablePolicy
 from beliefbound.threads import available_threads
-from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_probability
+from beliefbound.validation import FloatArray, IntArray, as_rng, check_count, check_probability
 
 Address = npt.NDArray[np.uint64]
-BLOCK = 64
-_GRAPH_BYTES = 1 << 30
+BLOCK = 64  # scenarios between two restorations of the graph: what they share they build once, whoever runs them
+_TINY = 1e-290  # a tolerance above 0 where every value is 0
 
 
 def extended(address: Address, *words: int) -> Address:
@@ -68,37 +69,27 @@ class Certifier:
         discount: float,
         horizon: int | None,
         initial: FloatArray | int | None = None,
-        policies: Sequence[Policy] | None = None,
+        policies: Sequence[TablePolicy] | None = None,
         core_nodes: int = 200_000,
         max_nodes: int = 2000,
         mix: float = 0.6,
         pairs: bool = True,
         entries: int | None = None,
     ) -> None:
-        self.belief, self.horizon = belief, horizon
-        self.discount = check_discount(discount, horizon)
-        self.start = start_of(belief, initial)
+        self.task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
+        self.belief, self.horizon, self.start = belief, self.task.horizon, self.task.start
         self.max_nodes = check_count(max_nodes, "max_nodes")
-        if policies is None:
-            policies = policy_pool(belief, discount=discount, horizon=horizon, initial=self.start)
-        self.policies = list(policies)
+        self.policies = [policy for _, policy in named_pool(self.task)] if policies is None else list(policies)
         low, high = belief.models.reward_range
-        self.span = (high - low) * effective_horizon(self.discount, horizon)
-        self.depth = search_depth(belief, self.discount, horizon, len(self.policies))
-        self.problem: Problem = problem_of(
-            belief,
-            discount=self.discount,
-            horizon=horizon,
-            stages=self.depth,
-            policies=self.policies,
-            mix=mix,
-        )
+        self.span = (high - low) * self.task.effective_horizon
+        self.depth = search_depth(self.task, len(self.policies))
+        self.problem: Problem = problem_of(self.task, stages=self.depth, policies=self.policies, mix=mix)
         if pairs:
             self.problem = with_pairs(self.problem, belief.weights, self.start)
         rows = int((self.problem.first[:, -1] - self.problem.first[:, 0]).max())
         each = 28 * rows + 16 * belief.n_actions + 120 + 12 * belief.n_models
-        self.core_nodes = int(min(core_nodes, max(64, _GRAPH_BYTES // each)))
-        extra = int(min(BLOCK * max_nodes, max(4 * max_nodes, _GRAPH_BYTES // each)))
+        self.core_nodes = int(min(core_nodes, max(64, GRAPH_BYTES // each)))
+        extra = int(min(BLOCK * max_nodes, max(4 * max_nodes, GRAPH_BYTES // each)))
         self._capacity = self.core_nodes + extra + belief.n_states
         entries = self._capacity * belief.n_models if entries is None else entries
         self.graph: Graph = new_graph(self.problem, self._capacity, entries)
@@ -106,7 +97,7 @@ class Certifier:
         self.weights = self.start[self.states]
         self.roots = np.array([self._add_root(int(s)) for s in self.states])
         self._copies: list[Graph] = []
-        self.tolerance = LEAF * max(abs(self.upper), abs(self.lower), 1e-12)
+        self.tolerance = max(LEAF * max(abs(self.upper), abs(self.lower)), _TINY)
 
     def _add_root(self, s: int) -> int:
         """The node of a start state. It is at stage 0, where no outcome leads, so the table need not hold it."""
@@ -138,10 +129,10 @@ class Certifier:
 
     def grow(self, nodes: int, tolerance: float = 0.0) -> bool:
         """Search until the graph has `nodes` nodes or the gap is at most `tolerance`; false when it is full."""
-        room = min(nodes, self.core_nodes) - self.n_nodes
-        if room <= 0:
+        more = min(nodes, self.core_nodes) - self.n_nodes
+        if more <= 0:
             return self.n_nodes < self.core_nodes
-        return bool(kernel.grow(self.problem, self.graph, self.weights, self.roots, tolerance, self.depth - 1, room))
+        return bool(kernel.grow(self.problem, self.graph, self.weights, self.roots, tolerance, self.depth - 1, more))
 
     def settle(self) -> None:
         """Freeze the graph's values; searching may go on after `reopen`."""
@@ -273,7 +264,7 @@ def relaxation(
     scenarios: int = 4096,
     pairs: bool = True,
     confidence: float = 0.95,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
     threads: int | None = None,
 ) -> Relaxed:
     """Information-relaxation upper bound and adaptive-policy lower bound of a finite belief, on common scenarios.
@@ -291,6 +282,7 @@ def relaxation(
     0.0
     """
     alpha = 1.0 - check_probability(confidence, "confidence")
+    rng, threads = as_rng(rng), None if threads is None else check_count(threads, "threads")
     certifier = Certifier(
         belief,
         discount=discount,

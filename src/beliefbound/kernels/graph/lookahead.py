@@ -38,7 +38,7 @@ def leaf(problem, weights, s, stage, above):
 
 
 @njit(**FAST)
-def look(problem, weights, s, stage, depth, above):
+def look_ahead(problem, weights, s, stage, depth, above):
     """`U_depth` or `L_depth` at `weights[0]`, the remaining rows being scratch; also which action attains it."""
     if depth == 0 or stage >= problem.horizon:
         return (leaf(problem, weights[0], s, stage, above) if stage < problem.horizon else 0.0), -1
@@ -59,7 +59,7 @@ def look(problem, weights, s, stage, depth, above):
                 child[m] = b[m] * problem.like[offset + m * n_rows]
                 mass += child[m]
             if mass > 0.0:
-                value, _ = look(problem, weights[1:], problem.arrive[k], stage + 1, depth - 1, above)
+                value, _ = look_ahead(problem, weights[1:], problem.arrive[k], stage + 1, depth - 1, above)
                 total += problem.discount * value
         if total > best:
             best, chosen = total, a

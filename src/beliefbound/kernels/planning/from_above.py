@@ -1,7 +1,7 @@
 """Values of each model by itself, from above, without a horizon.
 
-Sweeps `V' = TV` from `V = 0`; after any number of them `V' + γ/(1−γ) max(V' − V)` (MacQueen) is at least `V*`, and falls
-under its own backup.
+Sweeps `V' = TV` from `V = 0`; after any number of them `V' + γ/(1−γ) max(V' − V)` (MacQueen) is at least `V*`, and
+falls under its own backup.
 """
 
 import numpy as np
