@@ -268,15 +268,43 @@ def test_gymnasium_tables_solve_to_their_known_values(name, options, discount, h
     assert mdp.initial @ found.values == pytest.approx(value, abs=5e-3 if horizon else 1e-6)
 
 
-def test_stopping_early_is_said_and_bounded():
-    p, r, _, _ = random_models(np.random.default_rng(4), 1, 30, 4)
-    mdp = MDP(p[0], r[0])
-    plan = value_iteration(mdp, discount=0.99, epsilon=1e-12, max_sweeps=3)
+@pytest.mark.parametrize("discount", [0.0, 0.9, 0.99, 0.999])
+@pytest.mark.parametrize("shift", [0.0, -0.7])
+def test_whenever_they_stop_values_and_policy_are_as_close_as_they_say(discount, shift):
+    p, r, _, _ = random_models(np.random.default_rng(4), 1, 30, 4, sparsity=0.8)
+    mdp = MDP(p[0], r[0] + shift)
+    truth = policy_iteration(mdp, discount=discount).values
+    for sweeps in (1, 2, 3, 10, 21, 22, 23, 100):
+        for solver in (value_iteration, modified_policy_iteration):
+            plan = solver(mdp, discount=discount, epsilon=1e-12, max_sweeps=sweeps)
+            assert np.abs(plan.values - truth).max() <= plan.residual
+            assert plan.guarantee.startswith(f"within {plan.residual:.3g} of the optimal value")
+            value = evaluate(plan.policy, mdp, discount=discount)
+            assert (truth - value).max() <= 2.0 * plan.residual
+            assert plan.converged or "not converged" in repr(plan)
+    assert not value_iteration(mdp, discount=0.99, epsilon=1e-12, max_sweeps=3).converged
+
+
+def test_an_accuracy_beyond_rounding_ends_and_is_not_claimed():
+    p, r, _, _ = random_models(np.random.default_rng(4), 1, 6, 2)
+    plan = value_iteration(MDP(p[0], 1e12 * r[0]), discount=0.9, epsilon=1e-9)
     assert not plan.converged
-    assert plan.residual > 1e-12
-    truth = policy_iteration(mdp, discount=0.99).values
-    assert "not converged" in repr(plan)
-    assert np.abs(plan.values - truth).max() <= 2 * 0.99 / 0.01  # sanity: bounded by the largest value
+    assert 1e-9 < plan.residual < 1e3
+    truth = policy_iteration(MDP(p[0], 1e12 * r[0]), discount=0.9).values
+    assert np.abs(plan.values - truth).max() <= plan.residual
+
+
+def test_a_truncated_plan_says_what_it_proves_about_ever_after():
+    p, r, w, _ = random_models(np.random.default_rng(9), 3, 4, 2)
+    good = mmbi(belief_of(p, r, w), discount=0.9, epsilon=0.5)
+    assert "rewards are not negative, so it is a lower bound" in good.guarantee
+    bad = mmbi(belief_of(p, r - 2.0, w), discount=0.9, epsilon=0.5)
+    upper = e_max(belief_of(p, r - 2.0, w), discount=0.9)
+    assert (bad.values > upper).any()  # not a lower bound at all
+    assert "subtract it for a lower bound" in bad.guarantee
+    tail = float(bad.guarantee.split("cost up to ")[1].split(",")[0])
+    assert tail == pytest.approx(0.9**bad.horizon * -(r - 2.0).min() / 0.1, rel=0.01)
+    assert (bad.values - 1.01 * tail <= upper).all()
 
 
 def test_each_model_is_solved_on_its_own():
