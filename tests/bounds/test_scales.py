@@ -85,7 +85,7 @@ def test_plans_of_an_mdp_scale_with_its_rewards(form, discount):
 
 @pytest.mark.parametrize("reward", [1e-300, 1e-12, 1e-6, 1.0, 1e12])
 def test_upper_bounds_are_not_below_the_value_of_a_small_reward(reward):
-    """A reward every other step, for those who go and fetch it: staying at home pays nothing and is the lower action."""
+    """A reward every other step for those who go and fetch it; staying pays nothing and is the lower action."""
     go, stay = [0.0, 1.0], [1.0, 0.0]
     p = [[[stay, go], [stay, stay]]] * 2
     r = np.array([[[0.0, 0.0], [reward, reward]]] * 2)

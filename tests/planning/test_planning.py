@@ -11,6 +11,7 @@ from beliefbound import (
     DirichletBelief,
     FiniteBelief,
     backward_induction,
+    cadp,
     e_max,
     evaluate,
     expected_mdp_policy,
@@ -313,6 +314,22 @@ def test_each_model_is_solved_on_its_own():
     for m in range(5):
         assert np.allclose(solved.values[m], policy_iteration(MDP(p[m], r[m]), discount=0.9).values, atol=1e-10)
     assert np.allclose(solved.q.max(-1), solved.values, atol=1e-10)
+
+
+@pytest.mark.parametrize("discount", [0.9999, 1.0 - 1e-6, 1.0 - 1e-8])
+def test_a_discount_close_to_one_ends_in_few_steps(discount):
+    """Where a linear solve loses digits, differences of that size are not chased for ever."""
+    p, r, w, p0 = random_models(np.random.default_rng(0), 8, 5, 2)
+    belief = belief_of(p, r, w, initial=p0)
+    plan = cadp(belief, discount=discount)
+    assert plan.converged
+    assert int(plan.note.split()[-2]) < 20
+    upper = p0 @ e_max(belief, discount=discount)
+    assert plan.value() <= upper * (1.0 + 1e-6)
+    mdp = MDP(p[0], r[0])
+    best = policy_iteration(mdp, discount=discount)
+    truth = stationary_values(p[:1], r[:1], best.policy.actions, discount)[0]
+    assert np.allclose(best.values, truth, rtol=1e-6)
 
 
 # -- MSBI -----------------------------------------------------------------------------------------------------

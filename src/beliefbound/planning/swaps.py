@@ -83,7 +83,9 @@ class SwapSearch:
         self.n = np.empty((n_models, n_states, n_states))
         self.v = np.empty((n_models, n_states))
         self.gain = np.empty((n_states, n_actions))
-        self.rounding = _ROUNDING * task.largest_value
+        # A gain is a product with an inverse, whose condition number is 2/(1−γ) at most.
+        lost = 16.0 * float(np.finfo(np.float64).eps) / (1.0 - task.discount)
+        self.rounding = max(_ROUNDING, lost) * task.largest_value
 
     def rho(self) -> float:
         """The objective of the policy the factors belong to."""

@@ -180,11 +180,11 @@ def _pool_values(policies: Sequence[TablePolicy], task: FiniteTask, stages: int)
     return np.ascontiguousarray(np.stack(values, axis=-1))
 
 
-def named_pool(task: FiniteTask) -> list[tuple[str, TablePolicy]]:
-    """Memoryless policies worth having at the leaves, and what each is: MMBI, the expected MDP's, CADP, and the optimal
-    ones of the likeliest models."""
+def named_pool(task: FiniteTask, mmbi: TablePolicy | None = None) -> list[tuple[str, TablePolicy]]:
+    """Memoryless policies worth having at the leaves, and what each is: MMBI (if it is known, it is taken), the
+    expected MDP's, CADP, and the optimal ones of the likeliest models."""
     pool: list[tuple[str, TablePolicy]] = [
-        ("MMBI", mmbi_plan(task).policy),
+        ("MMBI", mmbi_plan(task).policy if mmbi is None else mmbi),
         ("optimal policy of the expected MDP", expected_plan(task).policy),
     ]
     if math.prod(task.models.rewards.shape) * task.models.n_states * (task.horizon or 100) <= _CADP_WORK:

@@ -47,7 +47,7 @@ def bracket_finite(task: FiniteTask, rng: np.random.Generator, threads: int | No
     )
     if log.done:
         return
-    pool = named_pool(task)
+    pool = named_pool(task, plan.policy)
     for name, policy in pool:
         log.add(Bound(task.policy_value(policy), "lower", name, policy=policy))
     if log.done or belief.reward_signal == "continuous":
