@@ -31,8 +31,16 @@ from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import LEAF, named_pool, problem_of, search_depth
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.kernels.graph import search as kernel
-from beliefbound.kernels.graph.information_relaxation import run_block
-from beliefbound.kernels.graph.nodes import Graph, Problem, new_graph
+from beliefbound.kernels.graph.information_relaxation import Rules, run_block
+from beliefbound.kernels.graph.nodes import (
+    ENTRIES,
+    FROZEN_ENTRIES,
+    FROZEN_NODES,
+    NODES,
+    Graph,
+    Problem,
+    new_graph,
+)
 from beliefbound.kernels.random import GOLDEN
 from beliefbound.limits import GRAPH_BYTES
 from beliefbound.planning.task import FiniteTask
@@ -102,12 +110,12 @@ class Certifier:
     def _add_root(self, s: int) -> int:
         """The node of a start state. It is at stage 0, where no outcome leads, so the table need not hold it."""
         problem, graph, weights = self.problem, self.graph, self.belief.weights
-        node, entry = int(graph.size[0]), int(graph.size[1])
+        node, entry = int(graph.size[NODES]), int(graph.size[ENTRIES])
         held = np.flatnonzero(weights)
         graph.model[entry : entry + len(held)] = held
         graph.weight[entry : entry + len(held)] = weights[held]
-        graph.size[:2] = node + 1, entry + len(held)
-        graph.begin[node + 1] = graph.size[1]
+        graph.size[NODES], graph.size[ENTRIES] = node + 1, entry + len(held)
+        graph.begin[node + 1] = graph.size[ENTRIES]
         graph.state[node], graph.stage[node] = s, 0
         graph.key[node] = (s + 1) * int(GOLDEN) % 2**64
         graph.upper[node] = np.inf
@@ -117,7 +125,7 @@ class Certifier:
 
     @property
     def n_nodes(self) -> int:
-        return int(self.graph.size[2] or self.graph.size[0])
+        return int(self.graph.size[FROZEN_NODES] or self.graph.size[NODES])
 
     @property
     def lower(self) -> float:
@@ -141,7 +149,7 @@ class Certifier:
 
     def reopen(self) -> None:
         """Let the graph grow again."""
-        self.graph.size[2:] = 0
+        self.graph.size[FROZEN_NODES:] = 0
 
     def widest(self) -> float:
         """The largest gap any belief can have: `min_π max_{m,s} V*_m(s) − V^π_m(s)`, over all stages."""
@@ -168,22 +176,14 @@ class Certifier:
             self._copies.append(self.copy())
         graphs = [self.graph, *self._copies[: workers - 1]]
 
+        rules = Rules(self.depth, self.tolerance, self.max_nodes if relax else 0, float(clip), float(stop))
+
         def work(worker: int) -> None:
             for block in range(worker * BLOCK, count, workers * BLOCK):
+                own = slice(block, block + BLOCK)
+                graph = graphs[worker]
                 run_block(
-                    self.problem,
-                    graphs[worker],
-                    self.weights,
-                    self.roots,
-                    address,
-                    first + block,
-                    self.depth,
-                    self.tolerance,
-                    self.max_nodes if relax else 0,
-                    clip,
-                    stop,
-                    costs[block : block + BLOCK],
-                    nodes[block : block + BLOCK],
+                    self.problem, graph, self.weights, self.roots, rules, address, first + block, costs[own], nodes[own]
                 )
 
         if workers == 1:
@@ -198,7 +198,7 @@ class Certifier:
         """The settled graph, apart from this one."""
         source = self.graph
         copy = new_graph(self.problem, self._capacity, len(source.weight))
-        n, entries = int(source.size[2]), int(source.size[3])
+        n, entries = int(source.size[FROZEN_NODES]), int(source.size[FROZEN_ENTRIES])
         for name, mine, theirs in zip(Graph._fields, copy, source, strict=True):
             if name in ("size", "table"):
                 mine[:] = theirs
@@ -213,7 +213,7 @@ class Certifier:
 
 def settle(problem: Problem, graph: Graph) -> None:
     """Make the values of a graph consistent, and freeze them."""
-    kernel.settle(problem, graph, np.argsort(-graph.stage[: graph.size[0]], kind="stable"))
+    kernel.settle(problem, graph, np.argsort(-graph.stage[: graph.size[NODES]], kind="stable"))
 
 
 class Relaxed(NamedTuple):

@@ -112,7 +112,7 @@ def keep_policies(log: Log) -> None:
 def sample_until(
     certifier: Certifier, address: Address, attempt: int, threads: int | None, log: Log, *, late: bool
 ) -> bool:
-    """A pilot; then, if it promises to reach the target or time is running out, scenarios until that or the end of
+    """A pilot; then, if that predicts reaching the target or time is running out, scenarios until that or the end of
     time. False when sampling had no more to give.
 
     The policy's costs vary more than the relaxation's, and take far less time: after the first scenarios, which are
