@@ -192,8 +192,8 @@ def check_initial(initial: Any, n_states: int, error: type[BeliefboundError]) ->
     start = as_floats(initial, "initial", error)
     if start.shape != (n_states,):
         raise error(f"initial has shape {start.shape}, expected ({n_states},), one probability per state")
-    check_distributions(start, "initial", ("state",), error, fix="make the probabilities sum to 1")
-    return frozen(start)
+    total = check_distributions(start, "initial", ("state",), error, fix="make the probabilities sum to 1")
+    return frozen(start if abs(total - 1.0) <= 1e-14 else start / total)
 
 
 def check_names(

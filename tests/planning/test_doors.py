@@ -18,6 +18,7 @@ from beliefbound import (
     e_max,
     evaluate,
     expected_mdp_policy,
+    lemma2_models,
     lookahead_lower,
     lookahead_upper,
     lower_bound,
@@ -30,6 +31,9 @@ from beliefbound import (
     policy_iteration,
     qmdp,
     relaxation,
+    theorem1_gap,
+    truncation_stages,
+    uniform_models,
     upper_bound,
     value_iteration,
 )
@@ -215,3 +219,17 @@ def test_an_empty_pool_bounds_nothing():
         lookahead_lower(BELIEF, depth=1, discount=0.9, policies=[3])
     with pytest.raises(BeliefboundError, match="the policy has 1 states"):
         lookahead_lower(BELIEF, depth=1, discount=0.9, policies=[StationaryPolicy([0])])
+
+
+def test_rewards_that_overflow_are_refused():
+    huge = FiniteBelief(P, 1e307 * R, W, reward_signal="unobserved")
+    with pytest.raises(ParameterError, match="overflow"):
+        mmbi(huge, discount=0.999)
+    with pytest.raises(ParameterError, match="overflow"):
+        truncation_stages(1.0, discount=0.999, r_max=1e307)
+    with pytest.raises(ParameterError, match="give a larger one"):
+        lemma2_models(1e-200, discount=0.9, r_max=1.0)
+    with pytest.raises(ParameterError, match="n_actions is 0"):
+        uniform_models(0.5, n_states=2, n_actions=0, horizon=3, discount=0.9, r_max=1.0)
+    with pytest.raises(ParameterError, match="distance is"):
+        theorem1_gap("far", discount=0.9, r_max=1.0)

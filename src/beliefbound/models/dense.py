@@ -112,10 +112,6 @@ class Dense:
         """`[m,s,a,t]`: the array itself."""
         return self.array
 
-    @property
-    def nbytes(self) -> int:
-        return self.array.nbytes
-
 
 def _share(rows: FloatArray) -> float:
     """Share of entries that are not zero."""

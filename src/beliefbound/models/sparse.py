@@ -135,10 +135,6 @@ class Csr:
         array: FloatArray = np.asarray(self.matrix.toarray(), dtype=np.float64).reshape(*self.shape, self.shape[1])
         return array
 
-    @property
-    def nbytes(self) -> int:
-        return int(self.matrix.data.nbytes + self.matrix.indices.nbytes)
-
 
 def _krylov(chain: Any, rewards: FloatArray, discount: float) -> FloatArray:
     """Solved for rewards of size one, as the libraries' own rules for stopping are absolute."""

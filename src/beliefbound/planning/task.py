@@ -71,10 +71,15 @@ class Task:
         if horizon is None and isinstance(policy, MemorylessPolicy):
             horizon = policy.horizon
         discount = check_discount(discount, horizon)
+        models: Any = getattr(belief, "models", None)
+        known = isinstance(models, ModelSet)
         if horizon is not None:
-            models = getattr(belief, "models", None)
-            work = models.n_entries if isinstance(models, ModelSet) else belief.n_states**2 * belief.n_actions
+            work = models.n_entries if known else belief.n_states**2 * belief.n_actions
             horizon = check_horizon(horizon, work, 8 * belief.n_states)
+        if known and not np.isfinite(models.largest_reward * effective_horizon(discount, horizon)):
+            raise ParameterError(
+                f"rewards as large as {models.largest_reward:.3g} overflow; use a larger unit for them"
+            )
         return cls(belief, start_of(belief, initial), discount, horizon)
 
     @classmethod
