@@ -10,8 +10,9 @@ import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.kernels.planning import sweep
+from beliefbound.models.ascent import LanesAscent
 from beliefbound.planning.cadp import Ascent
-from beliefbound.planning.mmbi import induct
+from beliefbound.planning.task import FiniteTask
 from benchmarks.timing import race, show
 
 SIZES = ((16, 5, 2, 180, 1001), (32, 100, 4, 100, 21))  # models, states, actions, horizon, repeats
@@ -22,18 +23,18 @@ def sweeps(n_models: int, n_states: int, n_actions: int, horizon: int, repeats: 
     rng = np.random.default_rng(1)
     transitions = rng.dirichlet(np.full(n_states, 0.3), size=(n_models, n_states, n_actions))
     belief = FiniteBelief(transitions, rng.random((n_states, n_actions)))
-    ascent = Ascent(belief, 0.95, horizon, np.full(n_states, 1.0 / n_states))
-    actions, _ = induct(belief.models, belief.weights, 0.95, horizon)
+    task = FiniteTask.of(belief, discount=0.95, horizon=horizon)
+    ascent, models = Ascent(task), belief.models
+    actions, _ = models.induct_greedy(belief.weights, 0.95, horizon)
     values = np.zeros((n_states, n_models))
-    r = np.ascontiguousarray(np.moveaxis(belief.models.rewards, 0, -1))
-    p = belief.models.transitions.lanes() if ascent.lanes else None
+    lanes = models.lanes() if isinstance(ascent.stages, LanesAscent) else None
 
     def mmbi_sweep() -> None:
-        if p is None:
-            induct(belief.models, belief.weights, 0.95, horizon)
+        if lanes is None:
+            models.induct_greedy(belief.weights, 0.95, horizon)
         else:
             values[:] = 0.0
-            sweep.induct_lanes(p, r, belief.weights, belief.models.available, 0.95, values, actions.copy())
+            sweep.induct_lanes(*lanes, belief.weights, models.available, 0.95, values, actions.copy())
 
     count = ascent.climb(actions, "MMBI").sweeps
     times = race(

@@ -13,7 +13,7 @@ import beliefbound
 SOURCE = Path(beliefbound.__file__).parent
 
 LAYERS = [
-    {"errors", "validation", "executors", "io"},
+    {"errors", "validation", "limits", "executors", "io"},
     {"kernels"},
     {"models", "mdp", "policy", "evaluation", "convert"},
     {"beliefs", "envs"},

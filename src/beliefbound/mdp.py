@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from beliefbound.errors import ModelError
-from beliefbound.models import Csr, ModelSet, build
+from beliefbound.models import ModelSet, build
 from beliefbound.validation import BoolArray, FloatArray, Frozen, IntArray, as_floats, check_initial, check_names
 
 
@@ -93,13 +93,13 @@ class MDP(Frozen):
 
     @property
     def is_sparse(self) -> bool:
-        return isinstance(self.models.transitions, Csr)
+        return self.models.is_sparse
 
     @property
     def transitions(self) -> Any:
         """`[s,a,t]` when dense; a CSR matrix with rows over `(s,a)` when sparse."""
-        kept = self.models.transitions
-        return kept.matrix if isinstance(kept, Csr) else kept.array[0]
+        stored = self.models.transitions.stored
+        return stored if self.is_sparse else stored[0]
 
     @property
     def rewards(self) -> FloatArray:
@@ -114,20 +114,15 @@ class MDP(Frozen):
 
     def to_dense(self) -> "MDP":
         """The same MDP with a dense transition array."""
-        return MDP(
-            self.models.dense()[0],
-            self.rewards,
-            initial=self.initial,
-            states=self.states,
-            actions=self.actions,
-            available=self.available,
-        )
+        return self._with(self.models.dense()[0])
 
     def to_sparse(self) -> "MDP":
         """The same MDP in compressed rows."""
-        flat = self.models.dense().reshape(self.n_states * self.n_actions, self.n_states)
+        return self._with(self.models.compressed())
+
+    def _with(self, transitions: Any) -> "MDP":
         return MDP(
-            sp.csr_array(flat),
+            transitions,
             self.rewards,
             initial=self.initial,
             states=self.states,
@@ -136,13 +131,17 @@ class MDP(Frozen):
         )
 
     def relabel(self, order: IntArray) -> "MDP":
-        """The same MDP with state `order[i]` renamed `i`; dense."""
+        """The same MDP with state `order[i]` renamed `i`; sparse if this one is."""
         order = np.asarray(order, dtype=np.int64)
         if not np.array_equal(np.sort(order), np.arange(self.n_states)):
             raise ModelError(f"order must list each of the {self.n_states} states once")
-        array = self.models.dense()[0][order][:, :, order]
+        if self.is_sparse:
+            rows = (order[:, None] * self.n_actions + np.arange(self.n_actions)).ravel()
+            transitions = self.transitions[rows][:, order]
+        else:
+            transitions = self.transitions[order][:, :, order]
         return MDP(
-            array,
+            transitions,
             self.rewards[order],
             initial=None if self.initial is None else self.initial[order],
             states=None if self.states is None else [self.states[i] for i in order],

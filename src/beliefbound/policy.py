@@ -160,4 +160,5 @@ class MemorylessPolicy(_Policy):
         return type(self)(probabilities=self.probabilities[stages:])
 
 
-Policy = StationaryPolicy | MemorylessPolicy
+TablePolicy = StationaryPolicy | MemorylessPolicy
+Policy = TablePolicy

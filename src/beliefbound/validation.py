@@ -38,6 +38,27 @@ class Frozen:
             object.__setattr__(self, name, value)
 
 
+def as_rng(rng: np.random.Generator | int | None, *, fresh: bool = False) -> np.random.Generator:
+    """A generator from a generator, which is used as it is, or from a seed.
+
+    Randomness is an argument: `None` is refused, unless `fresh` says that each call may differ.
+
+    >>> int(as_rng(0).integers(10)) == int(np.random.default_rng(0).integers(10))
+    True
+    """
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None and fresh:
+        return np.random.default_rng()
+    try:
+        seed = operator.index(rng)  # type: ignore[arg-type]
+    except TypeError:
+        raise ParameterError(f"rng is {rng!r}; pass a whole number or numpy.random.default_rng(seed)") from None
+    if seed < 0:
+        raise ParameterError(f"rng is {seed}; a seed is 0 or more")
+    return np.random.default_rng(seed)
+
+
 def as_floats(value: Any, name: str, error: type[BeliefboundError]) -> FloatArray:
     """`value` as a C-contiguous float64 array, not copied when it already is one."""
     try:
@@ -68,17 +89,17 @@ def check_distributions(
     *,
     empty: BoolArray | None = None,
     fix: str = "rescale the row",
-) -> None:
+) -> FloatArray:
     """Rows along the last axis are probability distributions; rows marked `empty` may be all zero instead.
 
-    Needs memory for the row sums only: a large transition array is never copied.
+    Returns the row sums, and needs memory for them only: a large transition array is never copied.
     """
     if array.size and not array.min() >= 0.0:  # also catches NaN
         bad = ~(array >= 0.0)
         index = tuple(int(i) for i in np.argwhere(bad)[0])
         kind = "negative" if array[index] < 0 else "not a number"
         raise error(f"{place(name, axes, index)} is {array[index]}, {kind}; probabilities are between 0 and 1")
-    sums = array.sum(axis=-1)
+    sums = np.asarray(array.sum(axis=-1))
     wrong = ~(np.abs(sums - 1.0) <= TOLERANCE)
     if empty is not None:
         wrong &= ~((sums == 0.0) & empty)
@@ -87,6 +108,7 @@ def check_distributions(
         raise error(
             f"{place(name, axes[:-1], index)} sums to {sums[index]:.12g}, expected 1 within {TOLERANCE:g}; {fix}"
         )
+    return sums
 
 
 def _number(value: Any, name: str, where: str) -> float:
@@ -127,6 +149,14 @@ def check_positive(value: Any, name: str) -> float:
     return number
 
 
+def check_gap(value: Any, name: str) -> float:
+    """How far apart two ends may be, as a share of the larger one: a number of at least 0."""
+    number = _number(value, name, "of at least 0, a share of the value")
+    if not number >= 0.0:
+        raise ParameterError(f"{name} is {number}; give a share of the value, 0 or more")
+    return number
+
+
 def check_probability(value: Any, name: str) -> float:
     """A number strictly between 0 and 1, such as a confidence level."""
     number = _number(value, name, "between 0 and 1")
@@ -162,8 +192,8 @@ def check_initial(initial: Any, n_states: int, error: type[BeliefboundError]) ->
     start = as_floats(initial, "initial", error)
     if start.shape != (n_states,):
         raise error(f"initial has shape {start.shape}, expected ({n_states},), one probability per state")
-    check_distributions(start, "initial", ("state",), error, fix="make the probabilities sum to 1")
-    return frozen(start)
+    total = check_distributions(start, "initial", ("state",), error, fix="make the probabilities sum to 1")
+    return frozen(start if abs(total - 1.0) <= 1e-14 else start / total)
 
 
 def check_names(

@@ -15,11 +15,16 @@ from beliefbound import (
     NormalRewards,
     StationaryPolicy,
     belief_distance,
+    bracket,
+    cadp,
     cost_estimate,
+    expected_mdp_policy,
     lemma2_models,
     lower_bound,
     mmbi,
+    optimal_values,
     policy_gap,
+    policy_iteration,
     theorem1_gap,
     truncation_stages,
     uniform_deviation,
@@ -28,6 +33,7 @@ from beliefbound import (
 )
 from beliefbound.bounds.statistics.intervals import margin
 from beliefbound.errors import BeliefError, ParameterError
+from support.beliefs import random_belief
 from support.oracles import bayes_adaptive_value, random_models
 
 PRIOR = DirichletBelief(2, 2, concentration=0.5, rewards=KnownRewards([[0.0, 0.1], [1.0, 0.2]]), initial=0)
@@ -199,3 +205,41 @@ def test_belief_distance_of_dirichlet_beliefs_is_an_integral():
     assert same.estimate == 0.0
     with pytest.raises(BeliefError, match="different kinds"):
         belief_distance(first, DirichletBelief(2, 1, concentration=2.0), rng=np.random.default_rng(0))
+
+
+def test_an_upper_bound_of_something_else_proves_no_policy_optimal():
+    rng = np.random.default_rng(2)
+    belief, _ = random_belief(rng, "unobserved")
+    policy = mmbi(belief, discount=0.9).policy
+    poorer = FiniteBelief(belief.transitions, 0.5 * belief.rewards, belief.weights, reward_signal="unobserved")
+    with pytest.raises(ParameterError, match="below the policy's value"):
+        policy_gap(policy, belief, upper_bound(poorer, discount=0.9), discount=0.9)
+    with pytest.raises(ParameterError, match="below the policy's value"):
+        policy_gap(policy, belief, upper_bound(belief, discount=0.9, horizon=3), discount=0.9)
+    with pytest.raises(ParameterError, match="needs an upper bound"):
+        policy_gap(policy, belief, lower_bound(policy, belief, discount=0.9), discount=0.9)
+    one = FiniteBelief(belief.transitions[:1], belief.rewards[:1], reward_signal="unobserved")
+    best = policy_iteration(one.mean(), discount=0.9).policy
+    assert policy_gap(best, one, upper_bound(one, discount=0.9), discount=0.9).value == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("horizon", [None, 6])
+def test_every_policy_of_the_pool_is_called_what_it_is(horizon):
+    met = set()
+    for seed in range(20):
+        p, r, w, p0 = random_models(np.random.default_rng(seed), 3, 4, 2, concentration=0.2)
+        belief = FiniteBelief(p, r, w, reward_signal="unobserved", initial=p0)
+        task = {"discount": 0.9, "horizon": horizon}
+        alone = optimal_values(belief, **task).actions
+        step = "" if horizon is None else ", first step"
+        made = {
+            "MMBI": mmbi(belief, **task).policy,
+            "CADP": cadp(belief, **task).policy,
+            "optimal policy of the expected MDP": expected_mdp_policy(belief, **task).policy,
+        } | {f"optimal policy of model {m}{step}": StationaryPolicy(actions) for m, actions in enumerate(alone)}
+        found = bracket(belief, target_gap=1e-9, time_limit=0.05, rng=np.random.default_rng(1), threads=1, **task)
+        for bound in found.bounds:
+            if bound.side == "lower" and "graph" not in bound.method:
+                assert bound.policy == made[bound.method]
+                met.add(bound.method)
+    assert met == set(made)

@@ -143,7 +143,7 @@ def test_a_large_dense_array_that_is_nearly_empty_is_swept_in_compressed_rows(mo
     mdp = MDP(large.transitions, large.rewards)
     assert mdp.models.transitions._compressed is not None
     compressed = backward_induction(mdp, discount=0.95, horizon=30)
-    monkeypatch.setattr("beliefbound.models._COMPRESS_SHARE", -1.0)
+    monkeypatch.setattr("beliefbound.models.dense.COMPRESS_SHARE", -1.0)
     plain = MDP(large.transitions, large.rewards)
     assert plain.models.transitions._compressed is None
     rows = backward_induction(plain, discount=0.95, horizon=30)

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from beliefbound import FiniteBelief, MemorylessPolicy, StationaryPolicy, cadp, e_max, evaluate, mmbi
 from beliefbound.errors import ParameterError, PolicyError
-from beliefbound.planning import mmbi as mmbi_module
+from beliefbound.models.ascent import LanesAscent
 from beliefbound.planning import starts
 from beliefbound.planning.cadp import Ascent
 from beliefbound.planning.swaps import SwapSearch
+from beliefbound.planning.task import FiniteTask
 from support.oracles import (
     bayes_adaptive_value,
     best_memoryless_value,
@@ -31,7 +32,7 @@ def belief_of(p, r, w, p0=None, **knobs):
 
 def in_layout(layout, monkeypatch, p, r, w, p0=None, **knobs):
     """The same belief, forced through one of the four implementations of a sweep."""
-    monkeypatch.setattr(mmbi_module, "LANES_BYTES", 1 << 30 if layout == "lanes" else 0)
+    monkeypatch.setattr("beliefbound.limits.LANES_BYTES", 1 << 30 if layout == "lanes" else 0)
     if layout == "csr":
         m, s, a, _ = p.shape
         p = [sp.csr_array(x.reshape(s * a, s)) for x in p]
@@ -71,14 +72,14 @@ def test_every_sweep_equals_its_numpy_twin(layout, monkeypatch):
             p0 = np.eye(n_states)[0]
         belief = in_layout(layout, monkeypatch, p, r, w, p0, available=available)
         discount = float(rng.choice([0.0, 0.5, 0.95, 1.0]))
-        ascent = Ascent(belief, discount, horizon, p0)
+        ascent = Ascent(FiniteTask.of(belief, discount=discount, horizon=horizon))
         actions = np.array([available.argmax(axis=1)] * horizon)
         twin, first = actions.copy(), 0
         for _ in range(4):
             twin, v, b = numpy_sweep(p, r, w, p0, twin, discount, available, ascent.rounding)
             first, rho, values = ascent.sweep(actions, first)
-            seen = ascent.b.transpose(0, 2, 1) if ascent.lanes else ascent.b
-            if ascent.lanes:  # which keep the weights that are mixed with, `w` in states never met
+            seen = ascent.stages.occupancies
+            if isinstance(ascent.stages, LanesAscent):  # they keep what is mixed with: `w` where no model is
                 b = np.where(b.sum(axis=1, keepdims=True) > 0.0, b, w[:, None])
             np.testing.assert_allclose(seen, b, rtol=1e-12, atol=1e-15)
             np.testing.assert_array_equal(actions, twin)
@@ -92,16 +93,16 @@ def test_occupancies_are_plain_sums_in_the_order_of_states(layout, n_models, n_s
     """Bit for bit, whatever the numbers of models and states leave over of a vector: no machine's own rounding."""
     p, r, w, _ = random_models(np.random.default_rng(8), n_models, n_states, 2, sparsity=0.5)
     p0 = np.eye(n_states)[0]
-    ascent = Ascent(in_layout(layout, monkeypatch, p, r, w, p0), 0.9, 6, p0)
-    assert ascent.lanes == (layout == "lanes" and n_models > 1)
+    ascent = Ascent(FiniteTask.of(in_layout(layout, monkeypatch, p, r, w, p0), discount=0.9, horizon=6))
+    assert isinstance(ascent.stages, LanesAscent) == (layout == "lanes" and n_models > 1)
     actions = np.random.default_rng(9).integers(0, 2, (6, n_states))
-    b = ascent.weights[:, None] * p0
+    b = w[:, None] * p0
     expected = [b]
     for chosen in actions[:-1]:
         b = sum(b[:, s, None] * p[:, s, chosen[s]] for s in range(n_states))
         expected.append(b)
     ascent.sweep(actions.copy(), 0)
-    seen = ascent.b.transpose(0, 2, 1) if ascent.lanes else ascent.b
+    seen = ascent.stages.occupancies
     met = np.sum(expected, axis=1, keepdims=True) > 0.0
     np.testing.assert_array_equal(np.where(met, seen, 0.0), expected)
 
@@ -114,7 +115,7 @@ def test_ascent_is_monotone_and_never_below_its_start(layout, monkeypatch):
         p, r, w, p0 = random_models(rng, n_models, n_states, n_actions, concentration=0.2)
         belief = in_layout(layout, monkeypatch, p, r, w, p0)
         start = rng.integers(0, n_actions, (horizon, n_states))
-        found = Ascent(belief, 0.97, horizon, p0).climb(start, "random")
+        found = Ascent(FiniteTask.of(belief, discount=0.97, horizon=horizon)).climb(start, "random")
         before = w @ policy_values(p, r, start, 0.97) @ p0
         history = np.array([before, *found.history])
         assert (np.diff(history) >= -1e-12 * history.max()).all()
@@ -266,7 +267,7 @@ def test_the_swap_formula_equals_solving_again(layout, monkeypatch):
     rng = np.random.default_rng(10)
     for _ in range(20):
         p, r, w, p0 = random_models(rng, 3, 5, 3, sparsity=0.3)
-        search = SwapSearch(in_layout(layout, monkeypatch, p, r, w, p0), 0.95, p0)
+        search = SwapSearch(FiniteTask.of(in_layout(layout, monkeypatch, p, r, w, p0), discount=0.95))
         actions = rng.integers(0, 3, 5)
         search.factor(actions)
         rho = w @ stationary_values(p, r, actions, 0.95) @ p0
@@ -328,7 +329,7 @@ def test_stationary_respects_action_sets_and_long_searches_stay_accurate():
 
 
 def test_too_large_a_stationary_problem_says_so(monkeypatch):
-    monkeypatch.setattr("beliefbound.planning.swaps._MAX_BYTES", 100)
+    monkeypatch.setattr("beliefbound.limits.INVERSE_BYTES", 100)
     p, r, w, p0 = random_models(np.random.default_rng(13), 2, 3, 2)
     with pytest.raises(ParameterError, match="GiB"):
         cadp(belief_of(p, r, w, p0), discount=0.9)

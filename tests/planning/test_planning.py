@@ -11,6 +11,7 @@ from beliefbound import (
     DirichletBelief,
     FiniteBelief,
     backward_induction,
+    cadp,
     e_max,
     evaluate,
     expected_mdp_policy,
@@ -24,7 +25,6 @@ from beliefbound import (
     value_iteration,
 )
 from beliefbound.errors import ParameterError
-from beliefbound.planning import mmbi as mmbi_module
 from support.oracles import (
     bayes_adaptive_value,
     best_memoryless_value,
@@ -82,7 +82,7 @@ def test_all_layouts_agree(monkeypatch):
     p, r, w, _ = random_models(np.random.default_rng(0), 7, 12, 3, sparsity=0.6)
     lanes = mmbi(belief_of(p, r, w), discount=0.95, horizon=40)
     sparse = mmbi(belief_of([sp.csr_array(x.reshape(36, 12)) for x in p], r, w), discount=0.95, horizon=40)
-    monkeypatch.setattr(mmbi_module, "LANES_BYTES", 0)
+    monkeypatch.setattr("beliefbound.limits.LANES_BYTES", 0)
     rows = mmbi(belief_of(p, r, w), discount=0.95, horizon=40)
     rows_sparse = mmbi(belief_of([sp.csr_array(x.reshape(36, 12)) for x in p], r, w), discount=0.95, horizon=40)
     for other in (sparse, rows, rows_sparse):
@@ -269,15 +269,43 @@ def test_gymnasium_tables_solve_to_their_known_values(name, options, discount, h
     assert mdp.initial @ found.values == pytest.approx(value, abs=5e-3 if horizon else 1e-6)
 
 
-def test_stopping_early_is_said_and_bounded():
-    p, r, _, _ = random_models(np.random.default_rng(4), 1, 30, 4)
-    mdp = MDP(p[0], r[0])
-    plan = value_iteration(mdp, discount=0.99, epsilon=1e-12, max_sweeps=3)
+@pytest.mark.parametrize("discount", [0.0, 0.9, 0.99, 0.999])
+@pytest.mark.parametrize("shift", [0.0, -0.7])
+def test_whenever_they_stop_values_and_policy_are_as_close_as_they_say(discount, shift):
+    p, r, _, _ = random_models(np.random.default_rng(4), 1, 30, 4, sparsity=0.8)
+    mdp = MDP(p[0], r[0] + shift)
+    truth = policy_iteration(mdp, discount=discount).values
+    for sweeps in (1, 2, 3, 10, 21, 22, 23, 100):
+        for solver in (value_iteration, modified_policy_iteration):
+            plan = solver(mdp, discount=discount, epsilon=1e-12, max_sweeps=sweeps)
+            assert np.abs(plan.values - truth).max() <= plan.residual
+            assert plan.guarantee.startswith(f"within {plan.residual:.3g} of the optimal value")
+            value = evaluate(plan.policy, mdp, discount=discount)
+            assert (truth - value).max() <= 2.0 * plan.residual
+            assert plan.converged or "not converged" in repr(plan)
+    assert not value_iteration(mdp, discount=0.99, epsilon=1e-12, max_sweeps=3).converged
+
+
+def test_an_accuracy_beyond_rounding_ends_and_is_not_claimed():
+    p, r, _, _ = random_models(np.random.default_rng(4), 1, 6, 2)
+    plan = value_iteration(MDP(p[0], 1e12 * r[0]), discount=0.9, epsilon=1e-9)
     assert not plan.converged
-    assert plan.residual > 1e-12
-    truth = policy_iteration(mdp, discount=0.99).values
-    assert "not converged" in repr(plan)
-    assert np.abs(plan.values - truth).max() <= 2 * 0.99 / 0.01  # sanity: bounded by the largest value
+    assert 1e-9 < plan.residual < 1e3
+    truth = policy_iteration(MDP(p[0], 1e12 * r[0]), discount=0.9).values
+    assert np.abs(plan.values - truth).max() <= plan.residual
+
+
+def test_a_truncated_plan_says_what_it_proves_about_ever_after():
+    p, r, w, _ = random_models(np.random.default_rng(9), 3, 4, 2)
+    good = mmbi(belief_of(p, r, w), discount=0.9, epsilon=0.5)
+    assert "rewards are not negative, so it is a lower bound" in good.guarantee
+    bad = mmbi(belief_of(p, r - 2.0, w), discount=0.9, epsilon=0.5)
+    upper = e_max(belief_of(p, r - 2.0, w), discount=0.9)
+    assert (bad.values > upper).any()  # not a lower bound at all
+    assert "subtract it for a lower bound" in bad.guarantee
+    tail = float(bad.guarantee.split("cost up to ")[1].split(",")[0])
+    assert tail == pytest.approx(0.9**bad.horizon * -(r - 2.0).min() / 0.1, rel=0.01)
+    assert (bad.values - 1.01 * tail <= upper).all()
 
 
 def test_each_model_is_solved_on_its_own():
@@ -286,6 +314,22 @@ def test_each_model_is_solved_on_its_own():
     for m in range(5):
         assert np.allclose(solved.values[m], policy_iteration(MDP(p[m], r[m]), discount=0.9).values, atol=1e-10)
     assert np.allclose(solved.q.max(-1), solved.values, atol=1e-10)
+
+
+@pytest.mark.parametrize("discount", [0.9999, 1.0 - 1e-6, 1.0 - 1e-8])
+def test_a_discount_close_to_one_ends_in_few_steps(discount):
+    """Where a linear solve loses digits, differences of that size are not chased for ever."""
+    p, r, w, p0 = random_models(np.random.default_rng(0), 8, 5, 2)
+    belief = belief_of(p, r, w, initial=p0)
+    plan = cadp(belief, discount=discount)
+    assert plan.converged
+    assert int(plan.note.split()[-2]) < 20
+    upper = p0 @ e_max(belief, discount=discount)
+    assert plan.value() <= upper * (1.0 + 1e-6)
+    mdp = MDP(p[0], r[0])
+    best = policy_iteration(mdp, discount=discount)
+    truth = stationary_values(p[:1], r[:1], best.policy.actions, discount)[0]
+    assert np.allclose(best.values, truth, rtol=1e-6)
 
 
 # -- MSBI -----------------------------------------------------------------------------------------------------

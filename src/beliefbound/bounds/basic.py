@@ -20,19 +20,23 @@ from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.models import HasModels
 from beliefbound.planning.optimal import optimal_values
-from beliefbound.planning.plan import uniform_if_none
-from beliefbound.policy import MemorylessPolicy, Policy
+from beliefbound.planning.task import FiniteTask, Task, finite_task
+from beliefbound.planning.task import effective_horizon as effective_horizon
+from beliefbound.planning.task import start_of as start_of
+from beliefbound.policy import TablePolicy
 from beliefbound.validation import (
     FloatArray,
+    as_rng,
     check_count,
     check_discount,
-    check_initial,
     check_probability,
 )
 
+_ROUNDING = 1e-9  # of the largest value: a bound may be this much on the wrong side of what it bounds, by rounding
+
 
 def lower_bound(
-    policy: Policy,
+    policy: TablePolicy,
     belief: Belief,
     *,
     discount: float,
@@ -41,7 +45,7 @@ def lower_bound(
     confidence: float = 0.95,
     n_models: int = 1000,
     interval: Interval | None = None,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Bound:
     """The expected value of `policy` under `belief`: a lower bound on the Bayes-optimal value.
 
@@ -55,14 +59,14 @@ def lower_bound(
     >>> lower_bound(StationaryPolicy([0]), belief, discount=0.5)
     Bound(lower 3, exact, value of the policy)
     """
-    start = start_of(belief, initial)
-    if isinstance(belief, FiniteBelief):
-        values = evaluate(policy, belief, discount=discount, horizon=horizon)
-        return Bound(float(belief.weights @ values @ start), "lower", "value of the policy", policy=policy)
+    task = Task.of(belief, discount=discount, horizon=horizon, initial=initial, policy=policy)
+    finite = finite_task(task)
+    if finite is not None:
+        values = evaluate(policy, finite.belief, discount=discount, horizon=horizon)
+        return Bound(finite.value(values), "lower", "value of the policy", policy=policy)
     sample = belief.sample(check_count(n_models, "n_models", least=2), require(rng))
-    samples = evaluate(policy, sample, discount=discount, horizon=horizon) @ start
-    stages = policy.horizon if isinstance(policy, MemorylessPolicy) else horizon
-    width = value_width(belief, discount, stages)
+    samples = evaluate(policy, sample, discount=discount, horizon=horizon) @ task.start
+    width = value_width(belief, task.discount, task.stages_of(policy))
     interval = interval or ("t" if width is None else "bernstein")
     gap = margin(samples, confidence=confidence, width=width, interval=interval)
     mean = float(samples.mean())
@@ -89,7 +93,7 @@ def upper_bound(
     confidence: float = 0.95,
     n_models: int = 1000,
     interval: Interval | None = None,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Bound:
     """QMDP or `E max`, from a start distribution. Exact for a finite belief, else with a one-sided interval.
 
@@ -99,10 +103,11 @@ def upper_bound(
     """
     if method not in ("qmdp", "emax"):
         raise ParameterError(f"method is {method!r}; choose 'qmdp' or 'emax'")
-    start = start_of(belief, initial)
-    name = "QMDP" if method == "qmdp" else "E max"
-    if isinstance(belief, FiniteBelief):
-        values = (qmdp if method == "qmdp" else e_max)(belief, discount=discount, horizon=horizon)
+    task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
+    start, discount, name = task.start, task.discount, "QMDP" if method == "qmdp" else "E max"
+    finite = finite_task(task)
+    if finite is not None:
+        values = (qmdp if method == "qmdp" else e_max)(finite.belief, discount=discount, horizon=horizon)
         return Bound(float(start @ values), "upper", name)
     sample = belief.sample(check_count(n_models, "n_models", least=2), require(rng))
     solved = optimal_values(sample, discount=discount, horizon=horizon)
@@ -132,7 +137,7 @@ def upper_bound(
 
 
 def policy_gap(
-    policy: Policy,
+    policy: TablePolicy,
     belief: FiniteBelief,
     upper: Bound,
     *,
@@ -152,9 +157,15 @@ def policy_gap(
     >>> policy_gap(StationaryPolicy([1]), belief, upper, discount=0.5).value
     0.5
     """
-    if upper.side != "upper":
+    if not isinstance(upper, Bound) or upper.side != "upper":
         raise ParameterError(f"the gap needs an upper bound; got {upper!r}")
-    value = lower_bound(policy, belief, discount=discount, horizon=horizon, initial=initial).value
+    task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial, policy=policy)
+    value = lower_bound(policy, belief, discount=discount, horizon=horizon, initial=task.start).value
+    if upper.value < value - _ROUNDING * max(abs(upper.value), abs(value), task.largest_value):
+        raise ParameterError(
+            f"the upper bound {upper.value:.6g} is below the policy's value {value:.6g}, so it is not one for this "
+            f"belief, start, discount and horizon" + ("" if upper.exact else ", or it is one of those that fail")
+        )
     return Bound(
         max(0.0, upper.value - value),
         "upper",
@@ -173,7 +184,8 @@ def e_max(belief: FiniteBelief, *, discount: float, horizon: int | None = None) 
     >>> e_max(belief, discount=0.5).tolist()
     [3.0]
     """
-    values: FloatArray = belief.weights @ optimal_values(belief, discount=discount, horizon=horizon).values
+    task = FiniteTask.of(belief, discount=discount, horizon=horizon)
+    values: FloatArray = task.weights @ optimal_values(belief, discount=discount, horizon=task.horizon).values
     return values
 
 
@@ -184,17 +196,12 @@ def qmdp(belief: FiniteBelief, *, discount: float, horizon: int | None = None) -
     >>> qmdp(belief, discount=0.5).tolist()
     [3.0]
     """
-    q = optimal_values(belief, discount=discount, horizon=horizon).q
+    task = FiniteTask.of(belief, discount=discount, horizon=horizon)
+    q = optimal_values(belief, discount=discount, horizon=task.horizon).q
     mixed: FloatArray = np.tensordot(belief.weights, np.where(np.isfinite(q), q, 0.0), axes=1)
     mixed[~belief.models.available] = -np.inf
     best: FloatArray = mixed.max(axis=-1)
     return best
-
-
-def start_of(belief: Belief, initial: FloatArray | int | None) -> FloatArray:
-    """A start distribution: `initial`, else the belief's own, else uniform over states."""
-    given = check_initial(initial, belief.n_states, ParameterError)
-    return uniform_if_none(belief.initial if given is None else given, belief.n_states)
 
 
 def value_width(belief: Belief | HasModels, discount: float, horizon: int | None) -> float | None:
@@ -208,19 +215,11 @@ def value_width(belief: Belief | HasModels, discount: float, horizon: int | None
     return (range_[1] - range_[0]) * effective_horizon(discount, horizon)
 
 
-def effective_horizon(discount: float, horizon: int | None) -> float:
-    """`Σ_{k<T} γ^k`, which is `1/(1−γ)` without a horizon."""
-    if discount == 1.0:
-        assert horizon is not None
-        return float(horizon)
-    return (1.0 - (0.0 if horizon is None else discount**horizon)) / (1.0 - discount)
-
-
-def require(rng: np.random.Generator | None) -> np.random.Generator:
+def require(rng: np.random.Generator | int | None) -> np.random.Generator:
     """The generator, or an error that asks for one: randomness is an argument."""
     if rng is None:
         raise ParameterError("this belief is bounded by sampling; pass rng=numpy.random.default_rng(seed)")
-    return rng
+    return as_rng(rng)
 
 
 def describe(interval: Interval) -> str:

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from beliefbound.beliefs import Belief
-from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.basic import start_of
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.dirichlet.sampler import bracket_sampled
 from beliefbound.bounds.finite.search import bracket_finite
 from beliefbound.bounds.log import Log, TracePoint, relative
-from beliefbound.errors import ParameterError
-from beliefbound.validation import FloatArray, check_count, check_discount, check_positive, check_probability
+from beliefbound.planning.task import Task, finite_task
+from beliefbound.validation import FloatArray, as_rng, check_count, check_gap, check_positive, check_probability
 
 DEFAULT_GAP, DEFAULT_SECONDS = 0.01, 60.0
 
@@ -106,7 +104,7 @@ def bracket(
     confidence: float = 0.95,
     target_gap: float | None = None,
     time_limit: float | None = None,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
     threads: int | None = None,
     watch: Callable[[TracePoint], None] | None = None,
 ) -> Bracket:
@@ -120,32 +118,28 @@ def bracket(
       target_gap: stop when `upper − lower` is at most this share of the larger of `|upper|` and `|lower|`. Default:
         0.01, unless there is a time limit; then 0.
       time_limit: seconds, roughly; compilation included. Default: 60.
-      rng: source of all randomness. What is computed depends on it, and on the time taken.
+      rng: source of all randomness, a generator or a seed. What is computed depends on it, and on the time taken.
       threads: default: the cores this process may use. Changes no bound of a given size of graph and sample.
       watch: called with every new point of the trace, as it happens.
 
+    >>> from beliefbound import FiniteBelief
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
     >>> bracket(belief, discount=0.5, rng=np.random.default_rng(0))
     Bracket([3, 3], 0% wide, proven)
     """
     clock = time.perf_counter()
-    discount = check_discount(discount, horizon)
-    if horizon is not None:
-        horizon = check_count(horizon, "horizon")
+    task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
+    rng, threads = as_rng(rng), None if threads is None else check_count(threads, "threads")
     limit = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
     if target_gap is None:
-        target = DEFAULT_GAP if time_limit is None else 0.0
-    elif not target_gap >= 0.0:
-        raise ParameterError(f"target_gap is {target_gap}; give a share of the value, 0 or more")
+        target_gap = DEFAULT_GAP if time_limit is None else 0.0
+    log = Log(clock, limit, check_gap(target_gap, "target_gap"), confidence, watch)
+    finite = finite_task(task)
+    if finite is not None:
+        bracket_finite(finite, rng, threads, log)
     else:
-        target = float(target_gap)
-    log = Log(clock, limit, target, confidence, watch)
-    start = start_of(belief, initial)
-    if isinstance(belief, FiniteBelief):
-        bracket_finite(belief, start, discount, horizon, rng, threads, log)
-    else:
-        bracket_sampled(belief, start, discount, horizon, rng, threads, log)
+        bracket_sampled(belief, task.start, task.discount, task.horizon, rng, threads, log)
     return _result(log)
 
 

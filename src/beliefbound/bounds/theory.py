@@ -17,6 +17,8 @@ The proofs use `0 ≤ r ≤ r_max`; for other ranges pass the width `r_max − r
 
 import math
 
+import numpy as np
+
 from beliefbound.errors import ParameterError
 from beliefbound.planning.lemmas import truncation_stages, value_scale
 from beliefbound.validation import check_count, check_positive, check_probability
@@ -54,7 +56,7 @@ def theorem1_gap(distance: float, *, discount: float, r_max: float) -> float:
     >>> round(theorem1_gap(0.01, discount=0.9, r_max=1.0), 9)
     1.0
     """
-    if not 0.0 <= distance <= 2.0:
+    if not isinstance(distance, int | float | np.number) or not 0.0 <= distance <= 2.0:
         raise ParameterError(f"distance is {distance}; the L1 distance between beliefs lies between 0 and 2")
     return value_scale(discount, r_max) / (1.0 - discount) * distance
 
@@ -81,5 +83,6 @@ def cost_estimate(
 
 
 def _complexity(n_states: int, n_actions: int, horizon: int, delta: float) -> float:
-    policies = check_count(n_states, "n_states") * check_count(horizon, "horizon") * math.log(n_actions)
+    policies: float = check_count(n_states, "n_states") * check_count(horizon, "horizon")
+    policies *= math.log(check_count(n_actions, "n_actions"))
     return policies + math.log(2.0 / check_probability(delta, "delta"))

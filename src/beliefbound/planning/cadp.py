@@ -24,20 +24,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.errors import ParameterError, PolicyError
+from beliefbound.errors import PolicyError
 from beliefbound.evaluation import check_fits
-from beliefbound.kernels.planning import occupancy
-from beliefbound.kernels.planning.simd import copied, zeros
-from beliefbound.models import Dense
-from beliefbound.planning.mmbi import induct, use_lanes
-from beliefbound.planning.plan import LOWER_BOUND, Plan, uniform_if_none
-from beliefbound.planning.starts import chosen_models, expected_policy, own_policies
+from beliefbound.limits import check_horizon
+from beliefbound.planning.plan import Plan, plan_of
+from beliefbound.planning.starts import chosen_models, expected_policy
 from beliefbound.planning.swaps import best_by_swaps
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
-from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_initial, frozen
+from beliefbound.planning.task import FiniteTask
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
+from beliefbound.validation import FloatArray, IntArray
 
-_ROUNDING = 1e-12  # relative to the largest value the problem allows
-_MAX_SWEEPS = 10_000
+_MAX_SWEEPS = 10_000  # of one ascent; a handful is usual
 
 
 def cadp(
@@ -46,7 +43,7 @@ def cadp(
     discount: float,
     horizon: int | None = None,
     initial: FloatArray | int | None = None,
-    start: Policy | None = None,
+    start: TablePolicy | None = None,
     restarts: bool = True,
 ) -> Plan:
     """A locally optimal memoryless policy for a finite belief and start distribution, never worse than MMBI.
@@ -79,48 +76,45 @@ def cadp(
     >>> mmbi(belief, discount=1.0, horizon=2).value()
     2.0
     """
-    discount = check_discount(discount, horizon)
-    given = belief.initial if initial is None else check_initial(initial, belief.n_states, ParameterError)
-    p0 = uniform_if_none(given, belief.n_states)
+    task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
+    return cadp_plan(task, start=start, restarts=restarts)
+
+
+def cadp_plan(task: FiniteTask, *, start: TablePolicy | None = None, restarts: bool = True) -> Plan:
+    """CADP for a task; see `cadp`."""
     if start is not None:
-        check_fits(start, belief.models)
+        check_fits(start, task.models)
         if not start.is_deterministic:
             raise PolicyError("the start of CADP must be deterministic; this policy is stochastic")
-    if horizon is None:
+    if task.horizon is None:
         if isinstance(start, MemorylessPolicy):
             raise PolicyError("without a horizon CADP starts from a StationaryPolicy; use .first_step()")
-        return best_by_swaps(belief, discount, p0, start, restarts)
-    horizon = check_count(horizon, "horizon")
-    ascent = Ascent(belief, discount, horizon, p0)
+        return best_by_swaps(task, start, restarts)
+    check_horizon(task.horizon, task.models.n_entries, 8 * task.models.n_models * task.models.n_states)
+    ascent = Ascent(task)
     best: Ascended | None = None
     tried: set[bytes] = set()
-    for name, actions in _starts(belief, discount, horizon, start, restarts):
+    for name, actions in _starts(task, task.horizon, start, restarts):
         if actions.tobytes() in tried:
             continue
         tried.add(actions.tobytes())
         found = ascent.climb(actions, name)
-        if best is None or found.rho > best.rho + ascent.rounding:
+        if best is None or found.rho > best.rho + task.rounding:
             best = found
     assert best is not None
-    return Plan(
-        policy=MemorylessPolicy(best.actions),
-        values=frozen(belief.weights @ best.values),
-        model_values=frozen(np.ascontiguousarray(best.values)),
-        belief=belief,
-        discount=discount,
-        horizon=horizon,
+    return plan_of(
+        MemorylessPolicy(best.actions),
+        best.values,
+        task,
         converged=best.converged,
         residual=best.residual,
-        guarantee=LOWER_BOUND,
         note=f"best of {len(tried)} starts: from {best.start}, {best.sweeps} sweeps",
     )
 
 
-def _starts(
-    belief: FiniteBelief, discount: float, horizon: int, start: Policy | None, restarts: bool
-) -> list[tuple[str, IntArray]]:
+def _starts(task: FiniteTask, horizon: int, start: TablePolicy | None, restarts: bool) -> list[tuple[str, IntArray]]:
     """Names and actions `[t,s]` of the policies to start from."""
-    starts: list[tuple[str, IntArray]] = []
+    models, starts = task.models, list[tuple[str, IntArray]]()
     if start is not None:
         if isinstance(start, StationaryPolicy):
             start = start.repeat(horizon)
@@ -128,11 +122,11 @@ def _starts(
             raise PolicyError(f"the start has {start.horizon} stages but the horizon is {horizon}")
         starts.append(("the given policy", np.array(start.actions)))
     if start is None or restarts:
-        starts.append(("MMBI", induct(belief.models, belief.weights, discount, horizon)[0]))
+        starts.append(("MMBI", models.induct_greedy(task.weights, task.discount, horizon)[0]))
     if restarts:
-        starts.append(("the expected MDP", expected_policy(belief, discount, horizon)))
-        chosen = chosen_models(belief, horizon)
-        own, _ = own_policies(belief.models.select(chosen), discount, horizon)
+        starts.append(("the expected MDP", expected_policy(task)))
+        chosen = chosen_models(task.belief, horizon)
+        own, _ = models.select(chosen).induct_own(task.discount, horizon)
         starts.extend((f"the optimum of model {m}", np.ascontiguousarray(own[:, i])) for i, m in enumerate(chosen))
     return starts
 
@@ -152,36 +146,18 @@ class Ascended:
 
 
 class Ascent:
-    """Coordinate ascent on one belief, horizon and start distribution, from any number of starts.
+    """Coordinate ascent on one task with a horizon, from any number of starts."""
 
-    Holds the models in the layout the sweeps want (`use_lanes` decides as for MMBI) and the occupancy arrays.
-    """
-
-    def __init__(self, belief: FiniteBelief, discount: float, horizon: int, p0: FloatArray) -> None:
-        self.models, self.discount, self.horizon = belief.models, discount, horizon
-        self.weights, self.p0 = np.array(belief.weights), np.array(p0)
-        stages = horizon if discount == 1.0 else (1.0 - discount**horizon) / (1.0 - discount)
-        self.rounding = _ROUNDING * stages * max(abs(x) for x in self.models.reward_range)
-        n_models, n_states, n_actions = self.models.rewards.shape
-        self.lanes = use_lanes(self.models)
-        self.mass: FloatArray
-        if self.lanes:
-            self.b, self.mass = zeros(horizon, n_states, n_models), np.empty((horizon, n_states))
-            met = self.p0 * self.weights.sum() > occupancy.NEGLIGIBLE
-            self.mass[0] = np.where(met, self.p0 * self.weights.sum(), 0.0)
-            self.b[0] = np.where(met, self.p0, 1.0)[:, None] * self.weights
-            self.p = self.models.transitions.lanes()
-            self.r = copied(np.moveaxis(self.models.rewards, 0, -1))
-        else:
-            self.b, self.mass = np.empty((horizon, n_models, n_states)), np.empty(n_states)
-            self.b[0] = self.weights[:, None] * self.p0
-            self.q = np.empty_like(self.models.rewards)
-            self.mixed = np.empty((n_states, n_actions))
+    def __init__(self, task: FiniteTask) -> None:
+        assert task.horizon is not None
+        self.task, self.horizon, self.rounding = task, task.horizon, task.rounding
+        self.shape = task.models.rewards.shape[:2]
+        self.stages = task.models.ascent(task.weights, task.start, task.discount, task.horizon, task.rounding)
 
     def climb(self, actions: IntArray, start: str) -> Ascended:
         """Ascend from `actions [t,s]` until `rho` stops; the argument is left alone."""
         actions = actions.copy()
-        values = np.empty((self.models.n_models, self.models.n_states))
+        values: FloatArray = np.empty(self.shape)
         history: list[float] = []
         first, gain = 0, np.inf
         while gain > self.rounding and len(history) < _MAX_SWEEPS:
@@ -207,50 +183,4 @@ class Ascent:
 
         Returns the first stage that changed (the horizon when none did), the new `rho`, and the values `[m,s]`.
         """
-        models = self.models
-        if self.lanes:
-            v = np.empty((models.n_states, models.n_models))
-            first, rho = occupancy.sweep_lanes(
-                self.p,
-                self.r,
-                self.weights,
-                models.available,
-                self.discount,
-                self.rounding,
-                self.p0,
-                first,
-                self.b,
-                self.mass,
-                actions,
-                v,
-            )
-            return first, rho, v.T
-        self._forward(actions, first)
-        values = np.zeros((models.n_models, models.n_states))
-        first = self.horizon
-        for k in range(self.horizon - 1, -1, -1):
-            models.backup(values, self.discount, self.q)
-            if occupancy.improve_stage(
-                self.q,
-                self.weights,
-                models.available,
-                self.b[k],
-                self.rounding,
-                self.mixed,
-                self.mass,
-                actions[k],
-                values,
-            ):
-                first = k
-        return first, float(self.weights @ values @ self.p0), values
-
-    def _forward(self, actions: IntArray, first: int) -> None:
-        """Occupancies in the rows and csr layouts."""
-        kept = self.models.transitions
-        if isinstance(kept, Dense):
-            occupancy.forward_rows(kept.array, actions, first, self.b)
-        else:
-            matrix = kept.matrix
-            occupancy.forward_csr(
-                matrix.indptr, matrix.indices, matrix.data, self.models.n_actions, actions, first, self.b
-            )
+        return self.stages.sweep(actions, first)

@@ -12,14 +12,14 @@ import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
-from beliefbound.evaluation import evaluate
+from beliefbound.limits import check_horizon
 from beliefbound.mdp import MDP
-from beliefbound.planning.cadp import cadp
-from beliefbound.planning.mmbi import induct, mmbi
+from beliefbound.planning.cadp import cadp_plan
+from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import optimal_values
-from beliefbound.planning.plan import start_of
-from beliefbound.policy import MemorylessPolicy
-from beliefbound.validation import FloatArray, check_count, check_discount
+from beliefbound.planning.task import FiniteTask
+from beliefbound.policy import MemorylessPolicy, TablePolicy
+from beliefbound.validation import FloatArray
 
 
 @dataclass(frozen=True)
@@ -60,33 +60,30 @@ def compare_memoryless(
         raise ParameterError(
             f"training has (states, actions) = {training.rewards.shape[1:]}, test has {test.rewards.shape[1:]}"
         )
-    start = start_of(training, initial)
+    task = FiniteTask.of(training, discount=discount, horizon=1, initial=initial)
+    tests = None if test is None else FiniteTask.of(test, discount=discount, horizon=1, initial=task.start)
     mean = (training.mean() if expected is None else expected).models
     rows = []
     for asked in horizons:
-        horizon = check_count(asked, "horizon")
-        gamma = check_discount(discount, horizon)
-        wsu = mmbi(training, discount=gamma, horizon=horizon).policy
-        policies = {
-            "MVP": MemorylessPolicy(induct(mean, np.ones(1), gamma, horizon)[0]),
+        horizon = check_horizon(asked, task.models.n_entries, 8 * task.models.n_states)
+        here = task.lasting(horizon)
+        both = [here, None if tests is None else tests.lasting(horizon)]
+        wsu = mmbi_plan(here).policy
+        policies: dict[str, TablePolicy] = {
+            "MVP": MemorylessPolicy(mean.induct_greedy(np.ones(1), here.discount, horizon)[0]),
             "MMBI": wsu,
-            "CADP": cadp(training, discount=gamma, horizon=horizon, initial=start, start=wsu, restarts=False).policy,
+            "CADP": cadp_plan(here, start=wsu, restarts=False).policy,
         }
         if restarts:
-            policies["CADP, restarts"] = cadp(training, discount=gamma, horizon=horizon, initial=start).policy
+            policies["CADP, restarts"] = cadp_plan(here).policy
         for method, policy in policies.items():
-            values = [
-                None if belief is None else float(belief.weights @ evaluate(policy, belief, discount=gamma) @ start)
-                for belief in (training, test)
-            ]
-            rows.append(_row(method, horizon, values))
-        oracle = [None if belief is None else _e_max(belief, gamma, horizon, start) for belief in (training, test)]
-        rows.append(_row("oracle", horizon, oracle))
+            rows.append(_row(method, horizon, [None if each is None else each.policy_value(policy) for each in both]))
+        rows.append(_row("oracle", horizon, [None if each is None else _e_max(each) for each in both]))
     return rows
 
 
-def _e_max(belief: FiniteBelief, discount: float, horizon: int, start: FloatArray) -> float:
-    return float(belief.weights @ optimal_values(belief, discount=discount, horizon=horizon).values @ start)
+def _e_max(task: FiniteTask) -> float:
+    return task.value(optimal_values(task.belief, discount=task.discount, horizon=task.horizon).values)
 
 
 def _row(method: str, horizon: int, values: list[float | None]) -> Comparison:

@@ -22,17 +22,19 @@ import heapq
 import math
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
-from beliefbound.kernels.planning import branch_and_bound as relax
-from beliefbound.planning.cadp import Ascent, cadp
-from beliefbound.planning.plan import start_of
+from beliefbound.kernels.planning import branch_and_bound as kernel
+from beliefbound.limits import check_horizon
+from beliefbound.planning.cadp import Ascent, cadp_plan
+from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy
-from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_positive
+from beliefbound.validation import FloatArray, IntArray, check_count, check_gap, check_positive
 
 _ROUNDING = 1e-10  # relative to the largest value the problem allows
 
@@ -74,7 +76,8 @@ def best_memoryless(
       belief: models and weights; sparse ones are made dense.
       discount, horizon: of the problem.
       initial: start distribution `[s]` or start state; default: the belief's own, else uniform.
-      gap: stop when `upper − lower` is at most this; 0 proves optimality up to rounding.
+      gap: stop when `upper − lower` is at most this share of the larger end, as `target_gap` of `bracket`; 0 proves
+        optimality up to rounding.
       time_limit, node_limit: seconds and nodes after which the bracket reached so far is returned; CADP and the
         first node are always completed.
 
@@ -89,18 +92,15 @@ def best_memoryless(
     (3.0, 3.0, True)
     """
     begin = time.perf_counter()
-    horizon = check_count(horizon, "horizon")
-    discount = check_discount(discount, horizon)
-    if not gap >= 0.0:
-        raise ParameterError(f"gap is {gap}; it must be at least 0")
+    gap = check_gap(gap, "gap")
     deadline = math.inf if time_limit is None else begin + check_positive(time_limit, "time_limit")
     most_nodes = math.inf if node_limit is None else check_count(node_limit, "node_limit")
-    search = _Search(belief, discount, horizon, start_of(belief, initial), gap)
+    search = _Search(finite_horizon_task(belief, discount, horizon, initial), gap)
     nodes = 0
     while search.open and nodes < most_nodes and (nodes == 0 or time.perf_counter() < deadline):
         if -search.open[0][0] <= search.lower + search.allowed:
             break
-        search.expand()
+        search.open_best()
         nodes += 1
     upper = max(search.lower, search.closed, -search.open[0][0] if search.open else -math.inf)
     return BestMemoryless(
@@ -113,37 +113,49 @@ def best_memoryless(
     )
 
 
+def finite_horizon_task(belief: FiniteBelief, discount: float, horizon: int, initial: Any) -> FiniteTask:
+    """The task of a best time-indexed policy: the horizon is not optional."""
+    if horizon is None:
+        raise ParameterError("the best memoryless policy needs a horizon; pass horizon=...")
+    task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
+    check_horizon(horizon, 8 * belief.models.rewards.size * belief.n_states, 16 * belief.models.rewards.size)
+    return task
+
+
 class _Search:
     """The open nodes (a heap on the bound), the incumbent, and scratch arrays."""
 
-    def __init__(self, belief: FiniteBelief, discount: float, horizon: int, p0: FloatArray, gap: float) -> None:
-        models = belief.models
-        n_models, n_states, n_actions = models.rewards.shape
-        self.n_actions, self.available = n_actions, models.available
-        self.ascent = Ascent(belief, discount, horizon, p0)
-        weights, start = np.array(belief.weights), np.array(p0)
-        self.problem = (models.dense(), models.rewards, weights, models.available, discount, start)
-        self.shape = (horizon, n_states)
-        self.v = np.zeros((horizon + 1, n_models, n_states))
-        self.q = np.zeros((horizon, n_models, n_states, n_actions))
-        self.child_v, self.child_q = np.zeros_like(self.v), np.zeros_like(self.q)
-        self.d, self.loss = np.empty(self.shape), np.empty((*self.shape, n_actions))
-        self.rule = np.empty(self.shape, dtype=np.int64)
-        self.scratch = (
-            np.zeros(n_models, dtype=np.bool_),
-            np.empty((n_models, n_states)),
-            np.empty((n_models, n_states)),
+    def __init__(self, task: FiniteTask, gap: float) -> None:
+        assert task.horizon is not None
+        models = task.models
+        self.n_actions, self.available = models.n_actions, models.available
+        self.ascent = Ascent(task)
+        self.problem = kernel.Problem(
+            models.dense(),
+            models.rewards,
+            np.array(task.weights),
+            models.available,
+            task.discount,
+            np.array(task.start),
         )
-        self.current, self.other = np.empty(n_states), np.empty(n_states)
-        stages = horizon if discount == 1.0 else (1.0 - discount**horizon) / (1.0 - discount)
-        self.allowed = max(gap, _ROUNDING * stages * max(abs(x) for x in models.reward_range))
-        plan = cadp(belief, discount=discount, horizon=horizon, initial=p0)
+        self.shape = (task.horizon, models.n_states)
+        self.solved = kernel.new_solved(self.problem, task.horizon)
+        self.child = kernel.new_solved(self.problem, task.horizon)
+        self.scratch = kernel.new_scratch(self.problem, task.horizon)
+        self.rule = np.empty(self.shape, dtype=np.int64)
+        self.gap, self.rounding = gap, _ROUNDING * task.largest_value
+        plan = cadp_plan(task)
         self.actions: IntArray = np.array(plan.policy.actions)
-        self.lower = plan.value(p0)
+        self.lower = plan.value(task.start)
         self.closed = -math.inf  # the highest bound among nodes closed without being opened further
         self.count = 0
         self.open: list[tuple[float, int, bytes]] = []
         self._push(math.inf, np.full(self.shape, -1, dtype=np.int16))
+
+    @property
+    def allowed(self) -> float:
+        """The distance between the ends that is small enough; the larger end is at least the incumbent."""
+        return max(self.rounding, self.gap * abs(self.lower))
 
     def _push(self, bound: float, fixed: npt.NDArray[np.int16]) -> None:
         if bound <= self.lower + self.allowed:
@@ -152,16 +164,13 @@ class _Search:
         heapq.heappush(self.open, (-bound, self.count, fixed.tobytes()))
         self.count += 1
 
-    def expand(self) -> None:
+    def open_best(self) -> None:
         """Open the node of highest bound: update the incumbent, push its children."""
         known, _, packed = heapq.heappop(self.open)
         fixed = np.frombuffer(packed, dtype=np.int16).reshape(self.shape).copy()
-        p, r, w, available, discount, p0 = self.problem
-        bound, stage, state = relax.open_node(
-            p, r, w, available, discount, p0, fixed, self.v, self.q, self.d, self.loss, self.rule, *self.scratch
-        )
+        bound, stage, state = kernel.open_node(self.problem, fixed, self.solved, self.rule, self.scratch)
         bound = min(bound, -known)
-        value = relax.value_of(p, r, w, discount, p0, self.rule, self.current, self.other)
+        value = kernel.objective(self.problem, self.rule, self.scratch)
         if value > self.lower:
             found = self.ascent.climb(self.rule, "branch and bound")
             self.actions, self.lower = found.actions, found.rho
@@ -171,23 +180,7 @@ class _Search:
         for action in range(self.n_actions):
             if not self.available[state, action]:
                 continue
-            child = relax.bound_child(
-                p,
-                r,
-                w,
-                available,
-                discount,
-                p0,
-                fixed,
-                stage,
-                state,
-                action,
-                self.v,
-                self.q,
-                self.child_v,
-                self.child_q,
-                *self.scratch,
-            )
+            child = kernel.bound_child(self.problem, fixed, stage, state, action, self.solved, self.child, self.scratch)
             fixed[stage, state] = action
             self._push(min(child, bound), fixed)
             fixed[stage, state] = -1

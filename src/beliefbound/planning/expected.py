@@ -7,6 +7,7 @@ model. It is the baseline that MMBI improves on, and what Exploit plays.
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.planning.optimal import backward_induction, policy_iteration
 from beliefbound.planning.plan import Plan, plan_for
+from beliefbound.planning.task import FiniteTask
 
 
 def expected_mdp_policy(belief: FiniteBelief, *, discount: float, horizon: int | None = None) -> Plan:
@@ -19,9 +20,14 @@ def expected_mdp_policy(belief: FiniteBelief, *, discount: float, horizon: int |
     >>> expected_mdp_policy(belief, discount=0.5).values.tolist()
     [3.0]
     """
-    mean = belief.mean()
-    if horizon is None:
-        plan = policy_iteration(mean, discount=discount)
+    return expected_plan(FiniteTask.of(belief, discount=discount, horizon=horizon))
+
+
+def expected_plan(task: FiniteTask) -> Plan:
+    """The same for a task."""
+    mean = task.belief.mean()
+    if task.horizon is None:
+        plan = policy_iteration(mean, discount=task.discount)
     else:
-        plan = backward_induction(mean, discount=discount, horizon=horizon)
-    return plan_for(plan.policy, belief, discount=plan.discount, horizon=horizon)
+        plan = backward_induction(mean, discount=task.discount, horizon=task.horizon)
+    return plan_for(plan.policy, task)

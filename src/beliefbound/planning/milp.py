@@ -22,12 +22,9 @@ import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.errors import ParameterError
-from beliefbound.evaluation import evaluate
-from beliefbound.planning.exact import BestMemoryless
-from beliefbound.planning.plan import start_of
+from beliefbound.planning.exact import BestMemoryless, finite_horizon_task
 from beliefbound.policy import MemorylessPolicy
-from beliefbound.validation import FloatArray, check_count, check_discount, check_positive
+from beliefbound.validation import FloatArray, check_gap, check_positive
 
 
 def best_memoryless_milp(
@@ -39,20 +36,17 @@ def best_memoryless_milp(
     gap: float = 0.0,
     time_limit: float | None = None,
 ) -> BestMemoryless:
-    """As `best_memoryless`, by HiGHS; `gap` is absolute, in units of value.
+    """As `best_memoryless`, by HiGHS.
 
     >>> belief = FiniteBelief([[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[0.0, 3.0]]], reward_signal="deterministic")
     >>> best_memoryless_milp(belief, discount=0.5, horizon=2).lower
     2.25
     """
     begin = time.perf_counter()
-    horizon = check_count(horizon, "horizon")
-    discount = check_discount(discount, horizon)
-    if not gap >= 0.0:
-        raise ParameterError(f"gap is {gap}; it must be at least 0")
-    p0 = start_of(belief, initial)
-    models = belief.models
-    p, r, w = models.dense(), models.rewards, belief.weights
+    gap = check_gap(gap, "gap")
+    task = finite_horizon_task(belief, discount, horizon, initial)
+    models, p0, discount = task.models, task.start, task.discount
+    p, r, w = models.dense(), models.rewards, task.weights
     n_models, n_states, n_actions = r.shape
     x_shape, pi_shape = (n_models, horizon, n_states, n_actions), (horizon, n_states, n_actions)
     x = np.arange(np.prod(x_shape)).reshape(x_shape)
@@ -90,12 +84,9 @@ def best_memoryless_milp(
     )
     upper = np.concatenate([np.broadcast_to(reach[..., None], x_shape).ravel(), np.ones(pi.size)])
     upper[x.size :][~np.broadcast_to(models.available, pi_shape).ravel()] = 0.0
-    options: dict[str, Any] = {"mip_rel_gap": 0.0}
+    options: dict[str, Any] = {"mip_rel_gap": gap}
     if time_limit is not None:
         options["time_limit"] = check_positive(time_limit, "time_limit")
-    if gap > 0.0:
-        scale = float(np.abs(w @ np.abs(r).max(axis=(1, 2)))) * horizon
-        options["mip_rel_gap"] = min(1.0, gap / scale) if scale > 0.0 else 0.0
     answer = milp(
         objective,
         integrality=np.concatenate([np.zeros(x.size), np.ones(pi.size)]),
@@ -112,10 +103,10 @@ def best_memoryless_milp(
     else:
         chances = np.where(models.available, answer.x[x.size :].reshape(pi_shape), -1.0)
     policy = MemorylessPolicy(chances.argmax(axis=2))
-    lower = float(w @ evaluate(policy, belief, discount=discount) @ p0)
+    lower = task.policy_value(policy)
     proven = -np.inf if answer.mip_dual_bound is None else -float(answer.mip_dual_bound)
     if not np.isfinite(proven):
-        proven = float(np.sum(discount ** np.arange(horizon))) * float(models.reward_range[1])
+        proven = task.effective_horizon * models.reward_range[1]
     proven = max(lower, proven)
     return BestMemoryless(
         policy=policy,

@@ -15,19 +15,23 @@ That fixed point need not exist: the greedy policies may cycle. Then the best po
 plan says so.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
-from beliefbound.kernels.planning import sweep
-from beliefbound.models import LANES_BYTES, ModelSet
+from beliefbound.limits import check_horizon
+from beliefbound.models import ModelSet
 from beliefbound.planning.lemmas import truncation_stages
-from beliefbound.planning.plan import LOWER_BOUND, Plan, plan_for, uniform_if_none
+from beliefbound.planning.plan import Plan, plan_for, plan_of
+from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
-from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, frozen
+from beliefbound.validation import IntArray, check_positive
 
-_MAX_SWEEPS = 100_000
-_TOLERANCE = 1e-10
+_MAX_SWEEPS = 100_000  # then the last policies met are compared; sweeping on would hardly change them
+_TOLERANCE = 1e-10  # of the largest value: how close two sweeps must come to count as equal
+_MOST_CANDIDATES = 1000  # policies of a cycle that are valued exactly: each takes a linear solve
 
 
 def mmbi(belief: FiniteBelief, *, discount: float, horizon: int | None = None, epsilon: float | None = None) -> Plan:
@@ -42,7 +46,7 @@ def mmbi(belief: FiniteBelief, *, discount: float, horizon: int | None = None, e
 
     Returns:
       A `Plan`; `plan.values` is a lower bound on the Bayes-optimal value of the belief. For a truncated infinite
-      horizon it is the value of the first `plan.horizon` decisions; with rewards ≥ 0 still a lower bound.
+      horizon it is the value of the first `plan.horizon` decisions; `plan.guarantee` says what that proves.
 
     >>> left, right = [[[1.0, 0.0], [0.0, 1.0]]] * 2, [[[0.0, 1.0], [1.0, 0.0]]] * 2
     >>> belief = FiniteBelief([left, right], [[1.0, 1.0], [0.0, 0.0]], [0.75, 0.25])
@@ -50,84 +54,58 @@ def mmbi(belief: FiniteBelief, *, discount: float, horizon: int | None = None, e
     >>> plan.policy.actions.tolist(), plan.values.round(4).tolist()
     ([[0, 0], [0, 0]], [1.675, 0.675])
     """
-    discount = check_discount(discount, horizon)
-    if horizon is not None:
-        if epsilon is not None:
-            raise ParameterError("give a horizon or epsilon, not both")
-        return _finite(belief, discount, check_count(horizon, "horizon"))
-    if epsilon is not None:
-        return _finite(belief, discount, truncation_horizon(belief.models, discount, epsilon))
-    return _fixed_point(belief, discount)
+    if horizon is not None and epsilon is not None:
+        raise ParameterError("give a horizon or epsilon, not both")
+    task = FiniteTask.of(belief, discount=discount, horizon=horizon)
+    if epsilon is None:
+        return mmbi_plan(task)
+    stages = truncation_horizon(task.models, task.discount, epsilon)
+    stages = check_horizon(stages, task.models.n_entries, 8 * task.models.n_states)
+    plan = mmbi_plan(task.lasting(stages))
+    return replace(plan, guarantee=truncated_guarantee(task, stages))
+
+
+def mmbi_plan(task: FiniteTask) -> Plan:
+    """MMBI for a task: time-indexed with a horizon, else stationary."""
+    if task.horizon is None:
+        return _fixed_point(task)
+    actions, model_values = task.models.induct_greedy(task.weights, task.discount, task.horizon)
+    return plan_of(MemorylessPolicy(actions), model_values, task)
 
 
 def truncation_horizon(models: ModelSet, discount: float, epsilon: float) -> int:
     """Lemma 1: decisions after which everything still to come is worth at most `epsilon` in any of the models."""
-    largest = max(abs(x) for x in models.reward_range)
+    largest = models.largest_reward
+    epsilon = check_positive(epsilon, "epsilon")
     return truncation_stages(epsilon, discount=discount, r_max=largest) if largest > 0.0 else 1
 
 
-def _finite(belief: FiniteBelief, discount: float, horizon: int) -> Plan:
-    actions, model_values = induct(belief.models, belief.weights, discount, horizon)
-    return Plan(
-        policy=MemorylessPolicy(actions),
-        values=frozen(belief.weights @ model_values),
-        model_values=frozen(model_values),
-        belief=belief,
-        discount=discount,
-        horizon=horizon,
-        converged=True,
-        residual=0.0,
-        guarantee=LOWER_BOUND,
+def truncated_guarantee(task: FiniteTask, stages: int) -> str:
+    """What the value of the first `stages` decisions proves about the task, which goes on for ever."""
+    low, _ = task.models.reward_range
+    what = f"exact value of the first {stages} decisions on this finite belief"
+    if low >= 0.0:
+        return f"{what}; rewards are not negative, so it is a lower bound on its Bayes-optimal value from every state"
+    tail = -low * task.discount**stages / (1.0 - task.discount)
+    return (
+        f"{what}; what comes after may cost up to {tail:.3g}, as rewards can be negative: subtract it for a lower "
+        f"bound on the Bayes-optimal value"
     )
 
 
-def induct(
-    models: ModelSet, weights: FloatArray, discount: float, horizon: int, terminal: FloatArray | None = None
-) -> tuple[IntArray, FloatArray]:
-    """The recursion: `(actions [t,s], values [m,s])`, from terminal values `[m,s]` (zero by default)."""
-    actions = np.empty((horizon, models.n_states), dtype=np.int64)
-    values = np.zeros((models.n_models, models.n_states)) if terminal is None else terminal.copy()
-    if use_lanes(models):
-        lanes = np.ascontiguousarray(values.T)
-        sweep.induct_lanes(
-            models.transitions.lanes(),
-            np.ascontiguousarray(np.moveaxis(models.rewards, 0, -1)),
-            weights,
-            models.available,
-            discount,
-            lanes,
-            actions,
-        )
-        return actions, np.ascontiguousarray(lanes.T)
-    q = np.empty_like(models.rewards)
-    for k in range(horizon - 1, -1, -1):
-        models.backup(values, discount, q)
-        sweep.greedy(q, weights, models.available, actions[k], values)
-    return actions, values
-
-
-def use_lanes(models: ModelSet) -> bool:
-    """Whether a models-last copy pays: several models, and small enough to stay in cache."""
-    dense_bytes = 8 * models.n_models * models.n_states**2 * models.n_actions
-    return models.n_models > 1 and dense_bytes <= LANES_BYTES
-
-
-def _fixed_point(belief: FiniteBelief, discount: float) -> Plan:
+def _fixed_point(task: FiniteTask) -> Plan:
     """Sweep until the values repeat, watching for cycles with Brent's method: compare with a checkpoint that moves
     forward at powers of two, so a cycle of any length is met."""
-    models, weights = belief.models, belief.weights
-    shape = (models.n_models, models.n_states)
-    scale = max(1.0, max(abs(x) for x in models.reward_range) / (1.0 - discount))
-    tolerance = _TOLERANCE * scale * (1.0 - discount)
-    values, q = np.zeros(shape), np.empty_like(models.rewards)
+    models, discount = task.models, task.discount
+    tolerance = _TOLERANCE * task.largest_value * (1.0 - discount)
+    values, q = np.zeros(models.rewards.shape[:2]), np.empty_like(models.rewards)
     actions = np.empty(models.n_states, dtype=np.int64)
     checkpoint, since, power = values.copy(), 0, 1
     seen: dict[bytes, IntArray] = {}
     cycled, residual = False, np.inf
     for _ in range(_MAX_SWEEPS):
         previous = values.copy()
-        models.backup(values, discount, q)
-        sweep.greedy(q, weights, models.available, actions, values)
+        models.greedy(values, task.weights, discount, q=q, actions=actions, out=values)
         seen[actions.tobytes()] = actions.copy()
         since += 1
         residual = float(np.abs(values - previous).max())
@@ -144,20 +122,11 @@ def _fixed_point(belief: FiniteBelief, discount: float) -> Plan:
         candidates = [actions]
         note = ""
     else:
-        candidates = list(seen.values())
-        what = f"cycles through {len(candidates)} policies" if cycled else f"did not settle in {_MAX_SWEEPS} sweeps"
+        candidates = list(seen.values())[-_MOST_CANDIDATES:]
+        what = f"cycles through {len(seen)} policies" if cycled else f"did not settle in {_MAX_SWEEPS} sweeps"
         note = f"the fixed point of MMBI {what}; the best of them is returned"
     plans = [
-        plan_for(
-            StationaryPolicy(candidate),
-            belief,
-            discount=discount,
-            horizon=None,
-            converged=converged,
-            residual=residual,
-            note=note,
-        )
+        plan_for(StationaryPolicy(candidate), task, converged=converged, residual=residual, note=note)
         for candidate in candidates
     ]
-    start = uniform_if_none(belief.initial, belief.n_states)
-    return max(plans, key=lambda plan: plan.value(start))
+    return max(plans, key=lambda plan: plan.value(task.start))

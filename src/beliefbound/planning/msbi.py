@@ -13,7 +13,8 @@ from beliefbound.errors import ParameterError
 from beliefbound.planning.lemmas import lemma2_models
 from beliefbound.planning.mmbi import mmbi, truncation_horizon
 from beliefbound.planning.plan import Plan, plan_for
-from beliefbound.validation import check_count, check_discount
+from beliefbound.planning.task import FiniteTask, Task
+from beliefbound.validation import as_rng, check_count
 
 _DEFAULT_MODELS = 64
 _MOST_MODELS = 10_000_000
@@ -21,7 +22,7 @@ _MOST_MODELS = 10_000_000
 
 def msbi(
     belief: Belief,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
     *,
     discount: float,
     epsilon: float | None = None,
@@ -33,7 +34,7 @@ def msbi(
 
     Args:
       belief: finite or Dirichlet.
-      rng: source of randomness.
+      rng: source of randomness: a generator or a seed.
       discount: in [0, 1]; below 1 when there is no horizon.
       epsilon: accuracy. Sets the truncation horizon (Lemma 1) when there is no horizon, and the number of models by
         the paper's Lemma 2 as printed, `(3 r_max / (ε (1−γ)))³`, when `n_models` is not given.
@@ -49,20 +50,20 @@ def msbi(
     >>> plan.model_values.shape
     (1000, 2)
     """
-    discount = check_discount(discount, horizon)
+    task = Task.of(belief, discount=discount, horizon=horizon)
     n_evaluate = check_count(n_evaluate, "n_evaluate")
+    rng = as_rng(rng)
     if n_models is None:
-        n_models = _DEFAULT_MODELS if epsilon is None else _lemma2(belief, rng, discount, epsilon)
+        n_models = _DEFAULT_MODELS if epsilon is None else _lemma2(belief, rng, task.discount, epsilon)
     sample = belief.sample(check_count(n_models, "n_models"), rng)
     if horizon is None and epsilon is not None:
-        horizon = truncation_horizon(sample.models, discount, epsilon)
-    chosen = mmbi(sample, discount=discount, horizon=horizon)
+        horizon = truncation_horizon(sample.models, task.discount, epsilon)
+    chosen = mmbi(sample, discount=task.discount, horizon=horizon)
     note = f"value on the {n_models} models it was planned on, biased upwards: {chosen.value():.6g}"
+    fresh = FiniteTask.of(belief.sample(n_evaluate, rng), discount=task.discount, horizon=horizon)
     return plan_for(
         chosen.policy,
-        belief.sample(n_evaluate, rng),
-        discount=discount,
-        horizon=horizon,
+        fresh,
         converged=chosen.converged,
         residual=chosen.residual,
         note="; ".join(filter(None, (note, chosen.note))),

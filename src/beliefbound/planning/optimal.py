@@ -4,8 +4,8 @@
 * `policy_iteration`: infinite horizon, exact up to rounding. Evaluate by a linear solve, improve greedily; an action
   changes only when it is better by more than rounding, so it ends. A handful of solves.
 * `value_iteration`: sweeps `V ← max_a Q`. After each sweep MacQueen's bounds hold for every state,
-  `V + γ/(1−γ) min ΔV ≤ V* ≤ V + γ/(1−γ) max ΔV`; it stops when they are `epsilon` apart and returns their middle, so
-  values are within `epsilon/2` of optimal and the policy is `epsilon`-optimal.
+  `V + γ/(1−γ) min ΔV ≤ V* ≤ V + γ/(1−γ) max ΔV`; it stops when they are `epsilon` apart, or after a number of sweeps,
+  and returns their middle: values are within half their distance of optimal, and the policy within all of it.
 * `modified_policy_iteration`: value iteration with extra sweeps under the current policy between improvements; the same
   stopping rule and guarantee.
 
@@ -17,16 +17,17 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.evaluation import solve_each
-from beliefbound.kernels.planning import sweep
+from beliefbound.errors import ModelError
+from beliefbound.evaluation import models_of
+from beliefbound.limits import check_horizon
 from beliefbound.mdp import MDP
 from beliefbound.models import HasModels, ModelSet
-from beliefbound.planning.mmbi import induct
-from beliefbound.planning.plan import Plan
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.planning.plan import Plan, plan_of
+from beliefbound.planning.task import FiniteTask
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_positive, frozen
 
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # of the largest value there can be
 
 
 class OptimalValues(NamedTuple):
@@ -45,38 +46,33 @@ def optimal_values(models: HasModels, *, discount: float, horizon: int | None = 
     [[2.0], [4.0]]
     """
     discount = check_discount(discount, horizon)
-    set_ = models.models
+    set_ = models_of(models)
     if horizon is None:
         return _policy_iteration(set_, discount)
-    values = np.zeros((set_.n_models, set_.n_states))
-    q = np.empty_like(set_.rewards)
-    for _ in range(check_count(horizon, "horizon")):
-        set_.backup(values, discount, q)
-        sweep.best_values(q, set_.available, values)
+    values, q = set_.induct_best(discount, check_horizon(horizon, set_.n_entries))
     q[:, ~set_.available] = -np.inf
     return OptimalValues(values, q, q.argmax(axis=-1))
 
 
 def _policy_iteration(models: ModelSet, discount: float) -> OptimalValues:
-    shape = (models.n_models, models.n_states)
-    scale = max(1.0, max(abs(x) for x in models.reward_range) / (1.0 - discount))
+    rounding = _ROUNDING * models.largest_reward / (1.0 - discount)
     q = np.where(models.available, models.rewards, -np.inf)
     actions = q.argmax(axis=-1)
-    values = np.zeros(shape)
+    values = np.zeros(models.rewards.shape[:2])
     chances = np.empty_like(models.rewards)
     for _ in range(1000 + models.n_states):
         chances[...] = 0.0
         np.put_along_axis(chances, actions[..., None], 1.0, axis=-1)
-        values = solve_each(chances, models, discount)
+        values = models.solve(chances, discount)
         models.backup(values, discount, q)
         q[:, ~models.available] = -np.inf
         kept = np.take_along_axis(q, actions[..., None], axis=-1)[..., 0]
-        better = q.max(axis=-1) > kept + _ROUNDING * scale
+        better = q.max(axis=-1) > kept + rounding
         if not better.any():
             break
         actions = np.where(better, q.argmax(axis=-1), actions)
     # Ties go to the lowest action: an action within rounding of the best counts as best.
-    actions = (q >= q.max(axis=-1, keepdims=True) - _ROUNDING * scale).argmax(axis=-1)
+    actions = (q >= q.max(axis=-1, keepdims=True) - rounding).argmax(axis=-1)
     return OptimalValues(values, q, actions)
 
 
@@ -87,9 +83,10 @@ def backward_induction(mdp: MDP, *, discount: float, horizon: int) -> Plan:
     >>> backward_induction(mdp, discount=1.0, horizon=3).values.tolist()
     [2.0, 3.0]
     """
-    horizon = check_count(horizon, "horizon")
+    models = _one(mdp)
+    horizon = check_horizon(horizon, models.n_entries, 8 * models.n_states)
     discount = check_discount(discount, horizon)
-    actions, values = induct(mdp.models, frozen(np.ones(1)), discount, horizon)
+    actions, values = models.induct_greedy(frozen(np.ones(1)), discount, horizon)
     return _plan(mdp, MemorylessPolicy(actions), values, discount, horizon, "optimal value, exact")
 
 
@@ -100,15 +97,17 @@ def policy_iteration(mdp: MDP, *, discount: float) -> Plan:
     >>> policy_iteration(mdp, discount=0.5).values.round(3).tolist()
     [1.0, 2.0]
     """
+    models = _one(mdp)
     discount = check_discount(discount, None)
-    values, _, actions = _policy_iteration(mdp.models, discount)
+    values, _, actions = _policy_iteration(models, discount)
     return _plan(mdp, StationaryPolicy(actions[0]), values, discount, None, "optimal value, exact up to rounding")
 
 
 def value_iteration(mdp: MDP, *, discount: float, epsilon: float = 1e-6, max_sweeps: int = 1_000_000) -> Plan:
     """An `epsilon`-optimal stationary policy, and values within `epsilon/2` of optimal.
 
-    `plan.converged` is false when `max_sweeps` ended it first; `plan.residual` bounds the error either way.
+    `plan.converged` is false when `max_sweeps` ended it first, or rounding did; `plan.residual` bounds the error either
+    way.
 
     >>> mdp = MDP([[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]], [[0.0, 0.5], [1.0, 0.0]])
     >>> value_iteration(mdp, discount=0.5).values.round(3).tolist()
@@ -130,34 +129,45 @@ def modified_policy_iteration(
     return _iterate(mdp, discount, epsilon, max_sweeps, extra=extra)
 
 
+def _one(mdp: MDP) -> ModelSet:
+    """The MDP as a set of one; a belief is refused, as its models have no values in common."""
+    if not isinstance(mdp, MDP):
+        raise ModelError(
+            f"expected an MDP, got {type(mdp).__name__}; for a belief use mmbi or cadp, "
+            f"or its expected MDP, belief.mean()"
+        )
+    return mdp.models
+
+
 def _iterate(mdp: MDP, discount: float, epsilon: float, max_sweeps: int, *, extra: int) -> Plan:
+    """The last sweep is always a greedy one, and its bounds, whatever ended it, give the values and the error."""
+    models = _one(mdp)
     discount = check_discount(discount, None)
     epsilon = check_positive(epsilon, "epsilon")
     max_sweeps = check_count(max_sweeps, "max_sweeps")
-    models = mdp.models
     weights = frozen(np.ones(1))
     values, q = np.zeros((1, models.n_states)), np.empty_like(models.rewards)
     new = np.empty_like(values)
     actions = np.empty(models.n_states, dtype=np.int64)
     tail = discount / (1.0 - discount)
-    error, sweeps = np.inf, 0
-    while sweeps < max_sweeps:
-        models.backup(values, discount, q)
-        sweep.greedy(q, weights, models.available, actions, new)
+    # A backup's sum over next states is off by this much at most, and the tail multiplies it.
+    rounding = (models.n_states + 2) * np.finfo(np.float64).eps * models.largest_reward / (1.0 - discount) ** 2
+    sweeps = 0
+    while True:
+        models.greedy(values, weights, discount, q=q, actions=actions, out=new)
         sweeps += 1
         change = new - values
         low, high = tail * float(change.min()), tail * float(change.max())
         values, new = new, values
-        error = (high - low) / 2
-        if error <= epsilon / 2:
-            values += (high + low) / 2
+        error = float((high - low) / 2 + rounding)
+        if error <= max(epsilon / 2, 2.0 * rounding) or sweeps >= max_sweeps:
             break
         if extra:
             chances = StationaryPolicy(actions).chances(models.n_actions)
-            for _ in range(min(extra, max_sweeps - sweeps)):
-                models.backup(values, discount, q)
-                sweep.follow(q, chances, values)
+            for _ in range(min(extra, max_sweeps - sweeps - 1)):
+                models.follow(values, chances, discount, q=q, out=values)
                 sweeps += 1
+    values += (high + low) / 2
     guarantee = f"within {error:.3g} of the optimal value in every state; the policy is {2 * error:.3g}-optimal"
     policy = StationaryPolicy(actions)
     return _plan(mdp, policy, values, discount, None, guarantee, residual=error, converged=error <= epsilon / 2)
@@ -165,7 +175,7 @@ def _iterate(mdp: MDP, discount: float, epsilon: float, max_sweeps: int, *, extr
 
 def _plan(
     mdp: MDP,
-    policy: Policy,
+    policy: TablePolicy,
     values: FloatArray,
     discount: float,
     horizon: int | None,
@@ -174,14 +184,5 @@ def _plan(
     residual: float = 0.0,
     converged: bool = True,
 ) -> Plan:
-    return Plan(
-        policy=policy,
-        values=frozen(values[0]),
-        model_values=frozen(values),
-        belief=FiniteBelief.of(mdp.models, initial=mdp.initial),
-        discount=discount,
-        horizon=horizon,
-        converged=converged,
-        residual=residual,
-        guarantee=guarantee,
-    )
+    task = FiniteTask.of(FiniteBelief.of(mdp.models, initial=mdp.initial), discount=discount, horizon=horizon)
+    return plan_of(policy, values, task, converged=converged, residual=residual, guarantee=guarantee)

@@ -1,14 +1,14 @@
 """`Plan`: a policy, its exact value on each model, and what that proves."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.errors import ParameterError
-from beliefbound.evaluation import evaluate
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
-from beliefbound.validation import FloatArray, check_initial, frozen
+from beliefbound.planning.task import FiniteTask, start_of
+from beliefbound.policy import StationaryPolicy, TablePolicy
+from beliefbound.validation import FloatArray, frozen
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Plan:
       note: what happened on the way that a user should know, such as a cycle; empty when nothing did.
     """
 
-    policy: Policy
+    policy: TablePolicy
     values: FloatArray
     model_values: FloatArray
     belief: FiniteBelief
@@ -42,10 +42,9 @@ class Plan:
         state = "converged" if self.converged else f"not converged, residual {self.residual:.3g}"
         return f"Plan({self.policy!r}, {state})"
 
-    def value(self, initial: FloatArray | None = None) -> float:
-        """Expected value from a start distribution: `initial`, else the belief's own, else uniform over states."""
-        start = self.belief.initial if initial is None else initial
-        return float(self.values.mean() if start is None else start @ self.values)
+    def value(self, initial: Any = None) -> float:
+        """Expected value from a start distribution or state: `initial`, else the belief's own, else uniform."""
+        return float(start_of(self.belief, initial) @ self.values)
 
     def stationary(self) -> "Plan":
         """The first-step policy played for ever (or to the horizon), re-evaluated: it is a different policy.
@@ -57,37 +56,8 @@ class Plan:
         """
         if isinstance(self.policy, StationaryPolicy):
             return self
-        return plan_for(
-            self.policy.first_step(), self.belief, discount=self.discount, horizon=self.horizon, note=self.note
-        )
-
-
-def plan_for(
-    policy: Policy,
-    belief: FiniteBelief,
-    *,
-    discount: float,
-    horizon: int | None,
-    converged: bool = True,
-    residual: float = 0.0,
-    note: str = "",
-) -> Plan:
-    """The plan of a given policy: its exact value on each model of `belief`."""
-    model_values = evaluate(
-        policy, belief, discount=discount, horizon=None if isinstance(policy, MemorylessPolicy) else horizon
-    )
-    return Plan(
-        policy=policy,
-        values=frozen(belief.weights @ model_values),
-        model_values=frozen(model_values),
-        belief=belief,
-        discount=discount,
-        horizon=policy.horizon if isinstance(policy, MemorylessPolicy) else horizon,
-        converged=converged,
-        residual=residual,
-        guarantee=LOWER_BOUND,
-        note=note,
-    )
+        task = FiniteTask.of(self.belief, discount=self.discount, horizon=self.horizon)
+        return plan_for(self.policy.first_step(), task, note=self.note)
 
 
 LOWER_BOUND = (
@@ -95,12 +65,33 @@ LOWER_BOUND = (
 )
 
 
-def uniform_if_none(initial: FloatArray | None, n_states: int) -> FloatArray:
-    """The start distribution that ranks policies when none is given: uniform over states."""
-    return np.full(n_states, 1.0 / n_states) if initial is None else initial
+def plan_of(
+    policy: TablePolicy,
+    model_values: FloatArray,
+    task: FiniteTask,
+    *,
+    converged: bool = True,
+    residual: float = 0.0,
+    guarantee: str = LOWER_BOUND,
+    note: str = "",
+) -> Plan:
+    """The plan of a policy whose values `[m,s]` are known."""
+    return Plan(
+        policy=policy,
+        values=frozen(task.weights @ model_values),
+        model_values=frozen(np.ascontiguousarray(model_values)),
+        belief=task.belief,
+        discount=task.discount,
+        horizon=task.stages_of(policy),
+        converged=converged,
+        residual=residual,
+        guarantee=guarantee,
+        note=note,
+    )
 
 
-def start_of(belief: FiniteBelief, initial: FloatArray | int | None) -> FloatArray:
-    """Where to start: a distribution or state if one is given, else the belief's own, else uniform."""
-    given = belief.initial if initial is None else check_initial(initial, belief.n_states, ParameterError)
-    return uniform_if_none(given, belief.n_states)
+def plan_for(
+    policy: TablePolicy, task: FiniteTask, *, converged: bool = True, residual: float = 0.0, note: str = ""
+) -> Plan:
+    """The plan of a given policy: its exact value on each model of the belief."""
+    return plan_of(policy, task.policy_values(policy), task, converged=converged, residual=residual, note=note)

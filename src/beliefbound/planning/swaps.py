@@ -10,41 +10,37 @@ better), and its value is computed by a linear solve: a lower bound on the Bayes
 `M·S²`.
 """
 
-from typing import Any
-
 import numpy as np
 
-from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound import limits
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.planning import swaps as kernel
-from beliefbound.models import Dense
-from beliefbound.planning.mmbi import mmbi
+from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.plan import Plan, plan_for
 from beliefbound.planning.starts import chosen_models
+from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import StationaryPolicy
 from beliefbound.validation import FloatArray, IntArray
 
-_REFACTOR = 50
+_REFACTOR = 50  # swaps between fresh inverses: a rank-one update is S times cheaper and loses a few digits each
 _MAX_SWAPS = 100_000
-_MAX_BYTES = 4 << 30
 _ROUNDING = 1e-11  # relative to the largest value the problem allows
 
 
-def best_by_swaps(
-    belief: FiniteBelief, discount: float, p0: FloatArray, start: StationaryPolicy | None, restarts: bool
-) -> Plan:
+def best_by_swaps(task: FiniteTask, start: StationaryPolicy | None, restarts: bool) -> Plan:
     """The best local optimum over the starts; see `cadp`, which calls this without a horizon."""
-    needed = 8 * belief.n_models * belief.n_states**2
-    if needed > _MAX_BYTES:
+    models = task.models
+    needed = 8 * models.n_models * models.n_states**2
+    if needed > limits.INVERSE_BYTES:
         raise ParameterError(
-            f"exact swaps on {belief.n_models} models of {belief.n_states} states need {needed / 2**30:.1f} GiB for "
+            f"exact swaps on {models.n_models} models of {models.n_states} states need {needed / 2**30:.1f} GiB for "
             f"their inverses; pass horizon=... (for example truncation_horizon) or fewer models"
         )
-    search = SwapSearch(belief, discount, p0)
+    search = SwapSearch(task)
     best: tuple[float, IntArray, str, int, float] | None = None
     tried: set[bytes] = set()
-    for name, actions in _starts(belief, discount, start, restarts):
+    for name, actions in _starts(task, start, restarts):
         if actions.tobytes() in tried:
             continue
         tried.add(actions.tobytes())
@@ -55,23 +51,20 @@ def best_by_swaps(
     _, found, name, count, left = best
     return plan_for(
         StationaryPolicy(found),
-        belief,
-        discount=discount,
-        horizon=None,
+        task,
         converged=left <= search.rounding,
         residual=max(0.0, left) if left > search.rounding else 0.0,
         note=f"best of {len(tried)} starts: from {name}, {count} swaps",
     )
 
 
-def _starts(
-    belief: FiniteBelief, discount: float, start: StationaryPolicy | None, restarts: bool
-) -> list[tuple[str, IntArray]]:
+def _starts(task: FiniteTask, start: StationaryPolicy | None, restarts: bool) -> list[tuple[str, IntArray]]:
+    belief, discount = task.belief, task.discount
     starts: list[tuple[str, IntArray]] = []
     if start is not None:
         starts.append(("the given policy", np.array(start.actions)))
     if start is None or restarts:
-        starts.append(("MMBI", np.array(mmbi(belief, discount=discount).policy.actions)))
+        starts.append(("MMBI", np.array(mmbi_plan(task).policy.actions)))
     if restarts:
         starts.append(("the expected MDP", optimal_values(belief.mean(), discount=discount).actions[0]))
         chosen = chosen_models(belief, belief.n_states)
@@ -81,16 +74,18 @@ def _starts(
 
 
 class SwapSearch:
-    """Best-improvement search over single swaps on one belief and start distribution."""
+    """Best-improvement search over single swaps on one task without a horizon."""
 
-    def __init__(self, belief: FiniteBelief, discount: float, p0: FloatArray) -> None:
-        self.models, self.discount = belief.models, discount
-        self.weights, self.p0 = np.array(belief.weights), np.array(p0)
+    def __init__(self, task: FiniteTask) -> None:
+        self.models, self.discount = task.models, task.discount
+        self.weights, self.p0 = np.array(task.weights), np.array(task.start)
         n_models, n_states, n_actions = self.models.rewards.shape
         self.n = np.empty((n_models, n_states, n_states))
         self.v = np.empty((n_models, n_states))
         self.gain = np.empty((n_states, n_actions))
-        self.rounding = _ROUNDING * max(abs(x) for x in self.models.reward_range) / (1.0 - discount)
+        # A gain is a product with an inverse, whose condition number is 2/(1−γ) at most.
+        lost = 16.0 * float(np.finfo(np.float64).eps) / (1.0 - task.discount)
+        self.rounding = max(_ROUNDING, lost) * task.largest_value
 
     def rho(self) -> float:
         """The objective of the policy the factors belong to."""
@@ -99,39 +94,23 @@ class SwapSearch:
     def factor(self, actions: IntArray) -> None:
         """Fresh inverses and values for `actions [s]`."""
         models, states = self.models, np.arange(self.models.n_states)
-        identity = np.eye(models.n_states)
-        chances = np.zeros(models.rewards.shape[1:])
-        chances[states, actions] = 1.0
+        models.invert(actions, self.discount, self.n)
         for m in range(models.n_models):
-            chain: Any = models.transitions.under(m, chances)
-            system = identity - self.discount * (chain if isinstance(models.transitions, Dense) else chain.toarray())
-            self.n[m] = np.linalg.inv(system).T
             self.v[m] = models.rewards[m, states, actions] @ self.n[m]
 
     def gains(self) -> FloatArray:
         """What each swap `[s,a]` adds to the objective."""
-        kept = self.models.transitions
-        common = (
-            self.models.rewards,
-            self.weights,
-            self.models.available,
-            self.discount,
-            self.p0,
-            self.n,
-            self.v,
-            self.gain,
+        models = self.models
+        objective = kernel.Objective(
+            models.rewards, self.weights, models.available, self.discount, self.p0, self.n, self.v
         )
-        if isinstance(kept, Dense):
-            kernel.gains_rows(kept.array, *common)
-        else:
-            kernel.gains_csr(kept.matrix.indptr, kept.matrix.indices, kept.matrix.data, *common)
+        models.swap_gains(objective, self.gain)
         return self.gain
 
     def swap(self, state: int, action: int) -> None:
         """Update factors and values for one swap."""
-        models = self.models
-        rows = np.stack([models.transitions.row(m, state, action) for m in range(models.n_models)])
-        kernel.swap(rows, np.ascontiguousarray(models.rewards[:, state, action]), self.discount, state, self.n, self.v)
+        rewards = np.ascontiguousarray(self.models.rewards[:, state, action])
+        kernel.swap(self.models.rows(state, action), rewards, self.discount, state, self.n, self.v)
 
     def climb(self, actions: IntArray) -> tuple[IntArray, int, float]:
         """From `actions [s]` to a local optimum: actions, number of swaps, and the gain of the best swap left."""

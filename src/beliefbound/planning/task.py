@@ -1,18 +1,43 @@
 """`Task`: what is to be solved. A belief, where it starts, how rewards are discounted, and for how many decisions.
 
-Made once at the door (`Task.of` checks everything), then handed on whole. Internal: public functions take the pieces by
-name.
+Made once at the door (`of` checks everything), then handed on whole. Internal: public functions take the pieces by
+name. `FiniteTask` is that of a finite belief; every planner but MSBI needs one, and it says what to do with anything
+else.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
-from beliefbound.beliefs import Belief
-from beliefbound.errors import BeliefError
-from beliefbound.policy import MemorylessPolicy, Policy
-from beliefbound.validation import FloatArray, check_count, check_discount, check_initial, frozen
+from beliefbound.beliefs import Belief, FiniteBelief
+from beliefbound.errors import BeliefError, ParameterError
+from beliefbound.evaluation import evaluate
+from beliefbound.limits import check_horizon
+from beliefbound.mdp import MDP
+from beliefbound.models import ModelSet
+from beliefbound.policy import MemorylessPolicy, TablePolicy
+from beliefbound.validation import FloatArray, check_discount, check_initial, frozen
+
+_ROUNDING = 1e-12  # of the largest value: differences below are rounding, wherever policies or values are compared
+
+
+def effective_horizon(discount: float, horizon: int | None) -> float:
+    """`Σ_k γ^k` over the decisions: what one unit of reward a step is worth.
+
+    >>> effective_horizon(0.5, None), effective_horizon(0.5, 2), effective_horizon(1.0, 3)
+    (2.0, 1.5, 3.0)
+    """
+    if horizon is None:
+        return 1.0 / (1.0 - discount)
+    return float(horizon) if discount == 1.0 else (1.0 - discount**horizon) / (1.0 - discount)
+
+
+def start_of(belief: Belief, initial: Any) -> FloatArray:
+    """A start distribution `[s]`: `initial` (a distribution or a state), else the belief's own, else uniform."""
+    start = check_initial(initial, belief.n_states, ParameterError)
+    start = belief.initial if start is None else start
+    return frozen(np.full(belief.n_states, 1.0 / belief.n_states)) if start is None else start
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,31 +50,116 @@ class Task:
     horizon: int | None
 
     @classmethod
-    def of(cls, belief: Belief, *, discount: float, horizon: int | None = None, initial: Any = None) -> "Task":
+    def of(
+        cls,
+        belief: Any,
+        *,
+        discount: float,
+        horizon: int | None = None,
+        initial: Any = None,
+        policy: TablePolicy | None = None,
+    ) -> Self:
         """Check and complete: `initial` is a distribution or a state; default: the belief's own, else uniform.
+
+        Where the task is to value a time-indexed `policy`, that brings its own horizon.
 
         >>> from beliefbound.beliefs import DirichletBelief
         >>> Task.of(DirichletBelief(2, 1), discount=0.5).start.tolist()
         [0.5, 0.5]
         """
+        cls._check(belief)
+        if horizon is None and isinstance(policy, MemorylessPolicy):
+            horizon = policy.horizon
         discount = check_discount(discount, horizon)
+        models: Any = getattr(belief, "models", None)
+        known = isinstance(models, ModelSet)
         if horizon is not None:
-            horizon = check_count(horizon, "horizon")
-        start = check_initial(initial, belief.n_states, BeliefError)
-        start = belief.initial if start is None else start
-        if start is None:
-            start = frozen(np.full(belief.n_states, 1.0 / belief.n_states))
-        return cls(belief, start, discount, horizon)
+            work = models.n_entries if known else belief.n_states**2 * belief.n_actions
+            horizon = check_horizon(horizon, work, 8 * belief.n_states)
+        if known and not np.isfinite(models.largest_reward * effective_horizon(discount, horizon)):
+            raise ParameterError(
+                f"rewards as large as {models.largest_reward:.3g} overflow; use a larger unit for them"
+            )
+        return cls(belief, start_of(belief, initial), discount, horizon)
+
+    @classmethod
+    def _check(cls, belief: Any) -> None:
+        if not all(hasattr(belief, name) for name in ("n_states", "n_actions", "initial", "sample")):
+            raise BeliefError(f"expected a belief, got {_described(belief)}")
 
     @property
     def effective_horizon(self) -> float:
-        """`Σ_k γ^k` over the decisions: what one unit of reward a step is worth."""
-        if self.horizon is None:
-            return 1.0 / (1.0 - self.discount)
-        if self.discount == 1.0:
-            return float(self.horizon)
-        return (1.0 - self.discount**self.horizon) / (1.0 - self.discount)
+        """`Σ_k γ^k` over the decisions."""
+        return effective_horizon(self.discount, self.horizon)
 
-    def stages_of(self, policy: Policy) -> int | None:
+    def stages_of(self, policy: TablePolicy) -> int | None:
         """Decisions a policy is valued for: a time-indexed policy has its own horizon, any other the task's."""
         return policy.horizon if isinstance(policy, MemorylessPolicy) else self.horizon
+
+    def lasting(self, horizon: int | None) -> Self:
+        """The same for another number of decisions."""
+        return replace(self, horizon=horizon)
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteTask(Task):
+    """A task on a finite belief."""
+
+    belief: FiniteBelief
+
+    @classmethod
+    def _check(cls, belief: Any) -> None:
+        if not isinstance(belief, FiniteBelief):
+            raise BeliefError(f"expected a FiniteBelief, got {_described(belief)}")
+
+    @property
+    def models(self) -> ModelSet:
+        """The belief's models."""
+        return self.belief.models
+
+    @property
+    def weights(self) -> FloatArray:
+        """Their probabilities `[m]`."""
+        return self.belief.weights
+
+    @property
+    def largest_value(self) -> float:
+        """No value is larger in absolute terms: `max |r| · Σ_k γ^k`, the unit of every tolerance."""
+        return self.models.largest_reward * self.effective_horizon
+
+    @property
+    def rounding(self) -> float:
+        """Differences of values below this are taken for rounding."""
+        return _ROUNDING * self.largest_value
+
+    def value(self, model_values: FloatArray) -> float:
+        """`Σ_m w_m p0·V_m` of values `[m,s]`."""
+        return float(self.weights @ model_values @ self.start)
+
+    def policy_value(self, policy: TablePolicy) -> float:
+        """The exact expected value of a policy."""
+        return self.value(self.policy_values(policy))
+
+    def policy_values(self, policy: TablePolicy) -> FloatArray:
+        """The exact values `[m,s]` of a policy on each model."""
+        own = isinstance(policy, MemorylessPolicy)
+        return evaluate(policy, self.belief, discount=self.discount, horizon=None if own else self.horizon)
+
+
+def finite_task(task: Task) -> FiniteTask | None:
+    """The task where its belief is finite, so that expectations are sums; else nothing. The one place that asks."""
+    if isinstance(task.belief, FiniteBelief):
+        return FiniteTask(task.belief, task.start, task.discount, task.horizon)
+    return None
+
+
+def _described(thing: Any) -> str:
+    """What was given instead, and what to do about it."""
+    name = type(thing).__name__
+    if isinstance(thing, MDP):
+        return f"{name}, which is known: use policy_iteration or backward_induction, or FiniteBelief.from_mdps([mdp])"
+    if isinstance(getattr(thing, "training", None), FiniteBelief):
+        return f"{name}; pass its belief, .training"
+    if hasattr(thing, "sample"):
+        return f"{name}; sample it first: belief.sample(n, rng)"
+    return name

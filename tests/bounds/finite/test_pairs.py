@@ -8,19 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beliefbound.beliefs import FiniteBelief
-from beliefbound.bounds.basic import qmdp, start_of
+from beliefbound.bounds.basic import qmdp
 from beliefbound.bounds.finite import pairs
 from beliefbound.bounds.finite.pairs import matching, pair_bound, read_pairs, with_pairs
 from beliefbound.bounds.finite.problem import problem_of
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.errors import ParameterError
+from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, chain_belief, random_belief
 
 
 def paired_problem(belief, horizon, discount=0.9):
-    told = problem_of(belief, discount=discount, horizon=horizon, stages=horizon or 1, policies=())
-    return with_pairs(told, belief.weights, start_of(belief, None))
+    task = FiniteTask.of(belief, discount=discount, horizon=horizon)
+    return with_pairs(problem_of(task, stages=horizon or 1, policies=()), task.weights, task.start)
 
 
 @pytest.mark.parametrize("signal", SIGNALS)

@@ -5,17 +5,22 @@ by the belief's `reward_signal`; an upper look-ahead that only watched next stat
 value of an agent that learns from rewards.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.basic import start_of
 from beliefbound.bounds.bound import Bound, Side
-from beliefbound.bounds.finite.problem import policy_pool, problem_of
-from beliefbound.kernels.graph.lookahead import look
-from beliefbound.policy import Policy
-from beliefbound.validation import FloatArray, check_count, check_discount
+from beliefbound.bounds.finite.problem import named_pool, problem_of
+from beliefbound.errors import ParameterError
+from beliefbound.evaluation import check_fits
+from beliefbound.kernels.graph.lookahead import look_ahead
+from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.limits import MOST_WORK
+from beliefbound.planning.task import FiniteTask
+from beliefbound.policy import TablePolicy
+from beliefbound.validation import FloatArray, check_count
 
 
 def lookahead_upper(
@@ -34,7 +39,8 @@ def lookahead_upper(
     >>> lookahead_upper(belief, depth=2, discount=0.5)
     Bound(upper 3, exact, 2-step look-ahead to QMDP)
     """
-    value = _look(belief, depth, discount, horizon, initial, "upper", None)
+    task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
+    value = _value(task, depth, "upper", ())
     return Bound(value, "upper", f"{depth}-step look-ahead to QMDP")
 
 
@@ -45,7 +51,7 @@ def lookahead_lower(
     discount: float,
     horizon: int | None = None,
     initial: FloatArray | int | None = None,
-    policies: Sequence[Policy] | None = None,
+    policies: Sequence[TablePolicy] | None = None,
 ) -> Bound:
     """`L_k` from a start distribution: `depth` exact steps, then the best of a pool of memoryless policies.
 
@@ -56,29 +62,33 @@ def lookahead_lower(
     >>> lookahead_lower(belief, depth=2, discount=0.5)
     Bound(lower 3, exact, 2-step look-ahead to a pool of 1 policies)
     """
-    start = start_of(belief, initial)
+    task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     if policies is None:
-        policies = policy_pool(belief, discount=discount, horizon=horizon, initial=start)
-    value = _look(belief, depth, discount, horizon, initial, "lower", policies)
+        policies = [policy for _, policy in named_pool(task)]
+    if len(policies) == 0:
+        raise ParameterError("policies is empty; give at least one policy, or leave it out for the default pool")
+    for policy in policies:
+        check_fits(policy, task.models)
+    value = _value(task, depth, "lower", policies)
     return Bound(value, "lower", f"{depth}-step look-ahead to a pool of {len(policies)} policies")
 
 
-def _look(
-    belief: FiniteBelief,
-    depth: int,
-    discount: float,
-    horizon: int | None,
-    initial: FloatArray | int | None,
-    side: Side,
-    policies: Sequence[Policy] | None,
-) -> float:
-    discount = check_discount(discount, horizon)
+def _value(task: FiniteTask, depth: int, side: Side, policies: Sequence[TablePolicy]) -> float:
     depth = check_count(depth, "depth", least=0)
-    if horizon is not None:
-        check_count(horizon, "horizon")
-    start = start_of(belief, initial)
-    problem = problem_of(belief, discount=discount, horizon=horizon, stages=depth, policies=policies or ())
-    weights = np.zeros((depth + 1, belief.n_models))
-    weights[0] = belief.weights
-    states = np.flatnonzero(start)
-    return float(sum(start[s] * look(problem, weights, s, 0, depth, side == "upper")[0] for s in states))
+    problem = problem_of(task, stages=depth, policies=policies)
+    _check_leaves(problem, depth)
+    weights = np.zeros((depth + 1, task.models.n_models))
+    weights[0] = task.weights
+    states = np.flatnonzero(task.start)
+    return float(sum(task.start[s] * look_ahead(problem, weights, s, 0, depth, side == "upper")[0] for s in states))
+
+
+def _check_leaves(problem: Problem, depth: int) -> None:
+    """Refuse a tree that would never end: `(actions · outcomes)^depth` leaves, of as many models each."""
+    widest = int((problem.first[:, -1] - problem.first[:, 0]).max())
+    depth = min(depth, problem.horizon)
+    if depth * math.log(max(1, widest)) + math.log(problem.reward.shape[0]) > math.log(MOST_WORK):
+        raise ParameterError(
+            f"depth is {depth}, and a step has up to {widest} outcomes: {widest}^{depth} leaves are too many; "
+            f"look less far ahead, or use bracket"
+        )

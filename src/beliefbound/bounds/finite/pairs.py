@@ -12,20 +12,21 @@ from itertools import combinations
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.basic import start_of
+from beliefbound.bounds.basic import qmdp
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.finite.problem import problem_of, search_depth
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.kernels.graph.pairs import solve_pair
-from beliefbound.validation import FloatArray, IntArray, check_count, check_discount
+from beliefbound.limits import PAIR_BYTES
+from beliefbound.planning.task import FiniteTask
+from beliefbound.validation import FloatArray, IntArray
 
 _SIZES = ((4, 33), (4, 17), (2, 17), (1, 17), (1, 9), (1, 5), (1, 3))  # pairings, grid points
-_COARSE = 5
-_SWEEPS = 400
-_EPSILON = 1e-6  # of the largest value
-_WORK = 50_000_000  # outcomes met at grid points, for choosing and for solving
-_BYTES = 1 << 27
-_MOST_MODELS = 512
+_COARSE = 5  # grid points that tell a good pair from a bad one
+_SWEEPS = 400  # of one pair without a horizon; valid after any number
+_EPSILON = 1e-6  # of the largest value: when sweeps stop earlier
+_WORK = 50_000_000  # outcomes met at grid points, for choosing and for solving: under a second
+_MOST_MODELS = 512  # beyond, choosing among all pairs takes longer than what pairs gain
 
 
 def pair_bound(
@@ -37,7 +38,7 @@ def pair_bound(
 ) -> Bound:
     """The value of an agent that is told which pair of models holds the true one, and learns the rest.
 
-    Exact and, but for rounding, never above QMDP; on Chain it takes more than half of the way from there to
+    Exact and never above QMDP; on Chain it takes more than half of the way from there to
     the Bayes-optimal value. Beyond the limits of this module it *is* QMDP. Refuses continuous reward signals.
 
     >>> stay, rewards = [[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[0.0, 3.0]]]
@@ -45,14 +46,11 @@ def pair_bound(
     >>> pair_bound(belief, discount=0.5)  # two models that nothing tells apart: QMDP says 3.5
     Bound(upper 3, exact, told which of two models, least of 1 pairing)
     """
-    discount = check_discount(discount, horizon)
-    if horizon is not None:
-        check_count(horizon, "horizon")
-    start = start_of(belief, initial)
-    stages = search_depth(belief, discount, horizon)
-    problem = problem_of(belief, discount=discount, horizon=horizon, stages=stages, policies=())
-    problem = with_pairs(problem, belief.weights, start)
-    return bound_of(problem, belief.weights, start)
+    task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
+    problem = with_pairs(problem_of(task, stages=search_depth(task), policies=()), task.weights, task.start)
+    paired = bound_of(problem, task.weights, task.start)
+    told = float(task.start @ qmdp(belief, discount=discount, horizon=horizon))
+    return paired if paired.value <= told else Bound(told, "upper", "QMDP")
 
 
 def bound_of(problem: Problem, weights: FloatArray, start: FloatArray) -> Bound:
@@ -121,16 +119,16 @@ def _size(problem: Problem, work: int) -> tuple[int, int]:
     n_models = problem.q.shape[1]
     if 1 < n_models <= _MOST_MODELS:
         for n_pairings, n_grid in _SIZES:
-            if n_pairings * n_grid * work <= _WORK and n_pairings * n_grid * problem.q.nbytes <= 2 * _BYTES:
+            if n_pairings * n_grid * work <= _WORK and n_pairings * n_grid * problem.q.nbytes <= 2 * PAIR_BYTES:
                 return min(n_pairings, n_models - 1), n_grid
     return 0, 0
 
 
-def _candidates(n_models: int, room: int) -> IntArray:
-    """`[c,2]`: all pairs, or as many as there is room for, drawn once and for all."""
+def _candidates(n_models: int, most: int) -> IntArray:
+    """`[c,2]`: all pairs, or `most` of them, drawn once and for all."""
     pairs = np.stack(np.triu_indices(n_models, 1), axis=1)
-    if len(pairs) > room:
-        pairs = np.random.default_rng(0).permutation(pairs)[:room]
+    if len(pairs) > most:
+        pairs = np.random.default_rng(0).permutation(pairs)[:most]
     return np.ascontiguousarray(pairs)
 
 

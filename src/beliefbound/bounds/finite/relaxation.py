@@ -25,22 +25,31 @@ import numpy as np
 import numpy.typing as npt
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.basic import effective_horizon, start_of
 from beliefbound.bounds.bound import Bound, Side
 from beliefbound.bounds.finite.pairs import with_pairs
-from beliefbound.bounds.finite.problem import LEAF, policy_pool, problem_of, search_depth
+from beliefbound.bounds.finite.problem import LEAF, named_pool, problem_of, search_depth
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.graph import search as kernel
-from beliefbound.kernels.graph.information_relaxation import run_block
-from beliefbound.kernels.graph.nodes import Graph, Problem, new_graph
+from beliefbound.kernels.graph.information_relaxation import Rules, run_block
+from beliefbound.kernels.graph.nodes import (
+    ENTRIES,
+    FROZEN_ENTRIES,
+    FROZEN_NODES,
+    NODES,
+    Graph,
+    Problem,
+    new_graph,
+)
 from beliefbound.kernels.random import GOLDEN
-from beliefbound.policy import Policy
-from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_probability
+from beliefbound.limits import GRAPH_BYTES
+from beliefbound.planning.task import FiniteTask
+from beliefbound.policy import TablePolicy
+from beliefbound.validation import FloatArray, IntArray, as_rng, check_count, check_probability
 
 Address = npt.NDArray[np.uint64]
-BLOCK = 64
-_GRAPH_BYTES = 1 << 30
+BLOCK = 64  # scenarios between two restorations of the graph: what they share they build once, whoever runs them
+_TINY = 1e-290  # a tolerance above 0 where every value is 0
 
 
 def extended(address: Address, *words: int) -> Address:
@@ -67,37 +76,27 @@ class Certifier:
         discount: float,
         horizon: int | None,
         initial: FloatArray | int | None = None,
-        policies: Sequence[Policy] | None = None,
+        policies: Sequence[TablePolicy] | None = None,
         core_nodes: int = 200_000,
         max_nodes: int = 2000,
         mix: float = 0.6,
         pairs: bool = True,
         entries: int | None = None,
     ) -> None:
-        self.belief, self.horizon = belief, horizon
-        self.discount = check_discount(discount, horizon)
-        self.start = start_of(belief, initial)
+        self.task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
+        self.belief, self.horizon, self.start = belief, self.task.horizon, self.task.start
         self.max_nodes = check_count(max_nodes, "max_nodes")
-        if policies is None:
-            policies = policy_pool(belief, discount=discount, horizon=horizon, initial=self.start)
-        self.policies = list(policies)
+        self.policies = [policy for _, policy in named_pool(self.task)] if policies is None else list(policies)
         low, high = belief.models.reward_range
-        self.span = (high - low) * effective_horizon(self.discount, horizon)
-        self.depth = search_depth(belief, self.discount, horizon, len(self.policies))
-        self.problem: Problem = problem_of(
-            belief,
-            discount=self.discount,
-            horizon=horizon,
-            stages=self.depth,
-            policies=self.policies,
-            mix=mix,
-        )
+        self.span = (high - low) * self.task.effective_horizon
+        self.depth = search_depth(self.task, len(self.policies))
+        self.problem: Problem = problem_of(self.task, stages=self.depth, policies=self.policies, mix=mix)
         if pairs:
             self.problem = with_pairs(self.problem, belief.weights, self.start)
         rows = int((self.problem.first[:, -1] - self.problem.first[:, 0]).max())
         each = 28 * rows + 16 * belief.n_actions + 120 + 12 * belief.n_models
-        self.core_nodes = int(min(core_nodes, max(64, _GRAPH_BYTES // each)))
-        extra = int(min(BLOCK * max_nodes, max(4 * max_nodes, _GRAPH_BYTES // each)))
+        self.core_nodes = int(min(core_nodes, max(64, GRAPH_BYTES // each)))
+        extra = int(min(BLOCK * max_nodes, max(4 * max_nodes, GRAPH_BYTES // each)))
         self._capacity = self.core_nodes + extra + belief.n_states
         entries = self._capacity * belief.n_models if entries is None else entries
         self.graph: Graph = new_graph(self.problem, self._capacity, entries)
@@ -105,17 +104,17 @@ class Certifier:
         self.weights = self.start[self.states]
         self.roots = np.array([self._add_root(int(s)) for s in self.states])
         self._copies: list[Graph] = []
-        self.tolerance = LEAF * max(abs(self.upper), abs(self.lower), 1e-12)
+        self.tolerance = max(LEAF * max(abs(self.upper), abs(self.lower)), _TINY)
 
     def _add_root(self, s: int) -> int:
         """The node of a start state. It is at stage 0, where no outcome leads, so the table need not hold it."""
         problem, graph, weights = self.problem, self.graph, self.belief.weights
-        node, entry = int(graph.size[0]), int(graph.size[1])
+        node, entry = int(graph.size[NODES]), int(graph.size[ENTRIES])
         held = np.flatnonzero(weights)
         graph.model[entry : entry + len(held)] = held
         graph.weight[entry : entry + len(held)] = weights[held]
-        graph.size[:2] = node + 1, entry + len(held)
-        graph.begin[node + 1] = graph.size[1]
+        graph.size[NODES], graph.size[ENTRIES] = node + 1, entry + len(held)
+        graph.begin[node + 1] = graph.size[ENTRIES]
         graph.state[node], graph.stage[node] = s, 0
         graph.key[node] = (s + 1) * int(GOLDEN) % 2**64
         graph.upper[node] = np.inf
@@ -125,7 +124,7 @@ class Certifier:
 
     @property
     def n_nodes(self) -> int:
-        return int(self.graph.size[2] or self.graph.size[0])
+        return int(self.graph.size[FROZEN_NODES] or self.graph.size[NODES])
 
     @property
     def lower(self) -> float:
@@ -137,10 +136,10 @@ class Certifier:
 
     def grow(self, nodes: int, tolerance: float = 0.0) -> bool:
         """Search until the graph has `nodes` nodes or the gap is at most `tolerance`; false when it is full."""
-        room = min(nodes, self.core_nodes) - self.n_nodes
-        if room <= 0:
+        more = min(nodes, self.core_nodes) - self.n_nodes
+        if more <= 0:
             return self.n_nodes < self.core_nodes
-        return bool(kernel.grow(self.problem, self.graph, self.weights, self.roots, tolerance, self.depth - 1, room))
+        return bool(kernel.grow(self.problem, self.graph, self.weights, self.roots, tolerance, self.depth - 1, more))
 
     def settle(self) -> None:
         """Freeze the graph's values; searching may go on after `reopen`."""
@@ -149,7 +148,7 @@ class Certifier:
 
     def reopen(self) -> None:
         """Let the graph grow again."""
-        self.graph.size[2:] = 0
+        self.graph.size[FROZEN_NODES:] = 0
 
     def widest(self) -> float:
         """The largest gap any belief can have: `min_π max_{m,s} V*_m(s) − V^π_m(s)`, over all stages."""
@@ -176,21 +175,12 @@ class Certifier:
             self._copies.append(self.copy())
         graphs = [self.graph, *self._copies[: workers - 1]]
 
+        rules = Rules(self.depth, self.tolerance, self.max_nodes if relax else 0, float(clip), float(stop))
+
         def work(block: int, graph: Graph) -> None:
+            own = slice(block, block + BLOCK)
             run_block(
-                self.problem,
-                graph,
-                self.weights,
-                self.roots,
-                address,
-                first + block,
-                self.depth,
-                self.tolerance,
-                self.max_nodes if relax else 0,
-                clip,
-                stop,
-                costs[block : block + BLOCK],
-                nodes[block : block + BLOCK],
+                self.problem, graph, self.weights, self.roots, rules, address, first + block, costs[own], nodes[own]
             )
 
         map_with_scratch(work, range(0, count, BLOCK), graphs)
@@ -201,7 +191,7 @@ class Certifier:
         """The settled graph, apart from this one."""
         source = self.graph
         copy = new_graph(self.problem, self._capacity, len(source.weight))
-        n, entries = int(source.size[2]), int(source.size[3])
+        n, entries = int(source.size[FROZEN_NODES]), int(source.size[FROZEN_ENTRIES])
         for name, mine, theirs in zip(Graph._fields, copy, source, strict=True):
             if name in ("size", "table"):
                 mine[:] = theirs
@@ -216,7 +206,7 @@ class Certifier:
 
 def settle(problem: Problem, graph: Graph) -> None:
     """Make the values of a graph consistent, and freeze them."""
-    kernel.settle(problem, graph, np.argsort(-graph.stage[: graph.size[0]], kind="stable"))
+    kernel.settle(problem, graph, np.argsort(-graph.stage[: graph.size[NODES]], kind="stable"))
 
 
 class Relaxed(NamedTuple):
@@ -267,7 +257,7 @@ def relaxation(
     scenarios: int = 4096,
     pairs: bool = True,
     confidence: float = 0.95,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
     threads: int | None = None,
 ) -> Relaxed:
     """Information-relaxation upper bound and adaptive-policy lower bound of a finite belief, on common scenarios.
@@ -285,6 +275,7 @@ def relaxation(
     0.0
     """
     alpha = 1.0 - check_probability(confidence, "confidence")
+    rng, threads = as_rng(rng), None if threads is None else check_count(threads, "threads")
     certifier = Certifier(
         belief,
         discount=discount,

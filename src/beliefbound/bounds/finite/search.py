@@ -18,55 +18,48 @@ from dataclasses import replace
 
 import numpy as np
 
-from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.basic import e_max, qmdp
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.pairs import bound_of
-from beliefbound.bounds.finite.problem import policy_pool
+from beliefbound.bounds.finite.problem import named_pool
 from beliefbound.bounds.finite.relaxation import BLOCK, Address, Certifier, Costs, Relaxed, extended, limits, read_costs
 from beliefbound.bounds.log import Log
 from beliefbound.errors import ParameterError
-from beliefbound.evaluation import evaluate
-from beliefbound.planning.mmbi import mmbi
-from beliefbound.policy import MemorylessPolicy
-from beliefbound.validation import FloatArray
+from beliefbound.planning.mmbi import mmbi_plan
+from beliefbound.planning.task import FiniteTask
 
-_FIRST_NODES = 500
-_PILOT = 2 * BLOCK
-_CHUNK = 4000  # beliefs between looks at the clock
-_SAMPLING = 0.45  # share of the time kept for scenarios
-_LEAST_ROUND = 0.1  # share of the time that another round of growing and sampling is worth
+_FIRST_NODES = 500  # beliefs before the first pilot: enough to tell whether sampling could end the matter
+_PILOT = 2 * BLOCK  # scenarios that predict what sampling would give; they are not part of any bound
+_CHUNK = 4000  # beliefs between looks at the clock: some 20 ms
+_SAMPLING = 0.45  # share of the time kept for scenarios: growth narrows both sides at once, sampling only in the end
+_LEAST_ROUND = 0.1  # share of the time below which another round of growing and sampling is not begun
 
 
-def bracket_finite(
-    belief: FiniteBelief,
-    start: FloatArray,
-    discount: float,
-    horizon: int | None,
-    rng: np.random.Generator,
-    threads: int | None,
-    log: Log,
-) -> None:
+def bracket_finite(task: FiniteTask, rng: np.random.Generator, threads: int | None, log: Log) -> None:
     """Fill `log` with bounds on the value of a finite belief."""
-    plan = mmbi(belief, discount=discount, horizon=horizon)
+    belief, start = task.belief, task.start
+    plan = mmbi_plan(task)
     log.add(
         Bound(plan.value(start), "lower", "MMBI", policy=plan.policy),
-        Bound(float(start @ e_max(belief, discount=discount, horizon=horizon)), "upper", "E max"),
-        Bound(float(start @ qmdp(belief, discount=discount, horizon=horizon)), "upper", "QMDP"),
+        Bound(float(start @ e_max(belief, discount=task.discount, horizon=task.horizon)), "upper", "E max"),
+        Bound(float(start @ qmdp(belief, discount=task.discount, horizon=task.horizon)), "upper", "QMDP"),
     )
     if log.done:
         return
-    pool = policy_pool(belief, discount=discount, horizon=horizon, initial=start)
-    for policy in pool:
-        stages = None if isinstance(policy, MemorylessPolicy) else horizon
-        value = float(belief.weights @ evaluate(policy, belief, discount=discount, horizon=stages) @ start)
-        log.add(Bound(value, "lower", "best memoryless policy of the pool (CADP and others)", policy=policy))
+    pool = named_pool(task, plan.policy)
+    for name, policy in pool:
+        log.add(Bound(task.policy_value(policy), "lower", name, policy=policy))
     if log.done or belief.reward_signal == "continuous":
         return
     try:
         certifier = Certifier(
-            belief, discount=discount, horizon=horizon, initial=start, policies=pool, core_nodes=1_000_000
+            belief,
+            discount=task.discount,
+            horizon=task.horizon,
+            initial=start,
+            policies=[policy for _, policy in pool],
+            core_nodes=1_000_000,
         )
     except ParameterError as too_large:
         warnings.warn(f"no search and no sampling: {too_large}", stacklevel=3)
@@ -119,7 +112,7 @@ def keep_policies(log: Log) -> None:
 def sample_until(
     certifier: Certifier, address: Address, attempt: int, threads: int | None, log: Log, *, late: bool
 ) -> bool:
-    """A pilot; then, if it promises to reach the target or time is running out, scenarios until that or the end of
+    """A pilot; then, if that predicts reaching the target or time is running out, scenarios until that or the end of
     time. False when sampling had no more to give.
 
     The policy's costs vary more than the relaxation's, and take far less time: after the first scenarios, which are
@@ -162,11 +155,11 @@ def sample_until(
             return False  # what is left is the gap of the graph itself
         slope = below / len(costs.below)
         relax = (slope + above / len(costs.above)) / each[True] > slope / each[False]
-        room = 0.8 * max(0.0, log.left) / each[relax]
+        affordable = 0.8 * max(0.0, log.left) / each[relax]
         # Betting intervals fall like 1/n while they are wide and like 1/√n in the end.
-        if not late and own_gap + noise * (1.0 + 0.5 * room / len(costs.below)) ** -0.75 > goal:
+        if not late and own_gap + noise * (1.0 + 0.5 * affordable / len(costs.below)) ** -0.75 > goal:
             return True  # the pilot was too hopeful
-        batch = max(BLOCK, min(len(costs.above if relax else costs.below), int(room) // BLOCK * BLOCK))
+        batch = max(BLOCK, min(len(costs.above if relax else costs.below), int(affordable) // BLOCK * BLOCK))
 
 
 def note_sampled(policy: AdaptivePolicy, found: Relaxed, log: Log) -> None:

@@ -19,6 +19,8 @@ in the graph until the block of scenarios ends; then it is restored, so that a b
 only.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -26,6 +28,16 @@ from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.graph.search import make_child, restore
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.random import inverse_cdf, seed_stream, uniform
+
+
+class Rules(NamedTuple):
+    """When scenarios end."""
+
+    depth: int  # stages
+    tolerance: float  # a node whose discounted gap is at most this is a leaf
+    max_nodes: int  # expanded by one search from above; 0: the policy alone
+    clip: float  # costs from above count at most this
+    stop: float  # a policy that has lost more settles for what is proven
 
 
 @njit(inline="always", **EXACT)
@@ -91,8 +103,9 @@ def goes_on(graph, node, cost, powers, tolerance, stop):
 
 
 @njit(inline="always", **EXACT)
-def cheapest(problem, graph, root, u, powers, tolerance, max_nodes, clip, stamp, keys, items):
+def cheapest(problem, graph, root, u, powers, rules, stamp, keys, items):
     """Least cost over all action sequences, or a lower bound on it after `max_nodes` nodes: `(cost, nodes)`."""
+    tolerance, max_nodes, clip = rules.tolerance, rules.max_nodes, rules.clip
     if is_leaf(graph, root, powers, tolerance):
         return 0.0, 0
     size, cost, node = 0, 0.0, root
@@ -121,12 +134,12 @@ def cheapest(problem, graph, root, u, powers, tolerance, max_nodes, clip, stamp,
 
 
 @njit(**EXACT_INLINE)
-def follow(problem, graph, root, u, powers, tolerance, stop):
+def follow(problem, graph, root, u, powers, rules):
     """`(cost, node)` of the policy in the same scenario, including the leaf's gap. Past a cost of `stop` it settles for
     what is proven at the node reached, so no cost exceeds `stop` plus one loss and one gap. The node is −1 when the
     graph was full."""
     cost, node, depth = 0.0, root, powers.size - 1
-    while goes_on(graph, node, cost, powers, tolerance, stop):
+    while goes_on(graph, node, cost, powers, rules.tolerance, rules.stop):
         stage = graph.stage[node]
         factor = powers[stage]
         a = graph.action[node]
@@ -153,28 +166,26 @@ def scenario_uniforms(address, scenario, u):
 
 
 @njit(**EXACT)
-def run_block(problem, graph, start, roots, address, first, depth, tolerance, max_nodes, clip, stop, costs, n_nodes):
+def run_block(problem, graph, start, roots, rules, address, first, costs, n_nodes):
     """Scenarios `first, first + 1, …`: `costs[i] = (from above, from below)`, measured from the root's upper value.
 
     `start[i]` weighs `roots[i]`. The graph is as it was when the block ends.
     """
     problem, graph = borrowed(problem), borrowed(graph)
-    u = np.empty(depth + 1)
-    powers = np.power(problem.discount, np.arange(depth + 1))
-    room = (max_nodes + 1) * problem.available.shape[1] + 2
-    keys, items = np.empty(room), np.empty(room, dtype=np.int64)
+    u = np.empty(rules.depth + 1)
+    powers = np.power(problem.discount, np.arange(rules.depth + 1))
+    longest = (rules.max_nodes + 1) * problem.available.shape[1] + 2  # of the queue
+    keys, items = np.empty(longest), np.empty(longest, dtype=np.int64)
     for i in range(costs.shape[0]):
         scenario_uniforms(address, first + i, u)
         root = roots[inverse_cdf(start, u[0])]
         for _ in range(2):
-            costs[i, 1], reached = follow(problem, graph, root, u[1:], powers, tolerance, stop)
+            costs[i, 1], reached = follow(problem, graph, root, u[1:], powers, rules)
             if reached >= 0:
                 break
             restore(graph)  # it was full of earlier scenarios, on which the policy must not depend
-        if max_nodes > 0:
-            cost, n_nodes[i] = cheapest(
-                problem, graph, root, u[1:], powers, tolerance, max_nodes, clip, first + i, keys, items
-            )
+        if rules.max_nodes > 0:
+            cost, n_nodes[i] = cheapest(problem, graph, root, u[1:], powers, rules, first + i, keys, items)
             costs[i, 0] = min(cost, costs[i, 1])
         else:
             costs[i, 0] = 0.0

@@ -1,4 +1,4 @@
-"""Exact k-step look-ahead on a finite belief, and leaf values from above.
+"""Exact k-step look-ahead on a finite belief.
 
 With unnormalised weights `b^o_m = b_m Pr_m(o | s,a)` over the outcomes `o` of a step (next state and what is seen of
 the reward),
@@ -12,7 +12,7 @@ the reward),
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.options import EXACT, FAST
+from beliefbound.kernels.options import FAST
 
 
 @njit(**FAST)
@@ -38,7 +38,7 @@ def leaf(problem, weights, s, stage, above):
 
 
 @njit(**FAST)
-def look(problem, weights, s, stage, depth, above):
+def look_ahead(problem, weights, s, stage, depth, above):
     """`U_depth` or `L_depth` at `weights[0]`, the remaining rows being scratch; also which action attains it."""
     if depth == 0 or stage >= problem.horizon:
         return (leaf(problem, weights[0], s, stage, above) if stage < problem.horizon else 0.0), -1
@@ -59,38 +59,10 @@ def look(problem, weights, s, stage, depth, above):
                 child[m] = b[m] * problem.like[offset + m * n_rows]
                 mass += child[m]
             if mass > 0.0:
-                value, _ = look(problem, weights[1:], problem.arrive[k], stage + 1, depth - 1, above)
+                value, _ = look_ahead(problem, weights[1:], problem.arrive[k], stage + 1, depth - 1, above)
                 total += problem.discount * value
         if total > best:
             best, chosen = total, a
     if not above:
         best = max(best, leaf(problem, b, s, stage, above))
     return best, chosen
-
-
-@njit(**EXACT)
-def values_from_above(p, r, available, discount, epsilon, max_sweeps, out):
-    """`out[m,s] ≥ V*_m(s)` with `out ≥ T_m out`, each model by itself: sweeps until the span of change is small, then
-    MacQueen's correction `γ/(1−γ) max(TV − V)`, which has both properties after any number of sweeps."""
-    n_models, n_states, n_actions, _ = p.shape
-    v, new = np.zeros(n_states), np.zeros(n_states)
-    for m in range(n_models):
-        most = 0.0
-        for _ in range(max_sweeps):
-            least, most = np.inf, -np.inf
-            for s in range(n_states):
-                best = -np.inf
-                for a in range(n_actions):
-                    if available[s, a]:
-                        total = 0.0
-                        for t in range(n_states):
-                            total += p[m, s, a, t] * v[t]
-                        best = max(best, r[m, s, a] + discount * total)
-                new[s] = best
-                least = min(least, best - v[s])
-                most = max(most, best - v[s])
-            v, new = new, v
-            if (most - least) * discount <= epsilon * (1.0 - discount):
-                break
-        for s in range(n_states):
-            out[m, s] = v[s] + discount / (1.0 - discount) * most

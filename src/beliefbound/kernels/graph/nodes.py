@@ -8,6 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+# What `Graph.size` counts: nodes and weights in use; those that are frozen (0 while the graph may grow); table slots
+# and child links made since, for `restore` to undo; and the deepest stage among frozen nodes.
+NODES, ENTRIES, FROZEN_NODES, FROZEN_ENTRIES, LOGGED_SLOTS, LOGGED_LINKS, DEEPEST = range(7)
+
 
 class Problem(NamedTuple):
     """A finite belief's models as outcome rows, and the leaf values. Stage axes have length 1 when nothing depends on
@@ -32,8 +36,7 @@ class Problem(NamedTuple):
 class Graph(NamedTuple):
     """Nodes in arrays of fixed capacity; `size` counts what is used."""
 
-    size: np.ndarray  # int64 [nodes, entries, nodes frozen, entries frozen, logged slots, logged links, deepest
-    # stage frozen]
+    size: np.ndarray  # int64 [7]: NODES, ENTRIES, …
     state: np.ndarray  # int64 [n]
     stage: np.ndarray  # int64 [n]
     key: np.ndarray  # uint64 [n]

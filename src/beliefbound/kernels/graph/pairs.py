@@ -113,3 +113,59 @@ def solve_pair(problem, i, j, n_grid, max_sweeps, epsilon, table):
                     for a in range(n_actions):
                         table[k, s, g, a] = q[s, g, a]
     return values
+
+
+@njit(inline="always", **FAST)
+def best_sum(problem, sums, i, t):
+    """The largest `sums[i,1 + a]` of the actions available in `t`."""
+    best = -np.inf
+    for a in range(problem.available.shape[1]):
+        if problem.available[t, a]:
+            best = max(best, sums[i, 1 + a])
+    return best
+
+
+@njit(**FAST)
+def least_of_pairings(problem, graph, node):
+    """Lower the children's upper values to those by pairs: for each pairing, the best action by the sum over pairs."""
+    s = graph.state[node]
+    base = problem.first[s, 0]
+    n_rows = problem.first[s, -1] - base
+    n_actions = problem.available.shape[1]
+    block = base * problem.reward.shape[0]
+    sums, parts = graph.sums, graph.parts
+    begin, end = graph.begin[node], graph.begin[node + 1]
+    for j in range(begin, end):
+        m = graph.model[j]
+        parts[m, -1] = graph.weight[j]
+        for i in range(n_rows):
+            parts[m, i] = graph.weight[j] * problem.like[block + m * n_rows + i]
+    for pairing in range(problem.partner.shape[0]):
+        pairs = problem.pairs[pairing]
+        stage, last = min(graph.stage[node] + 1, pairs.shape[1] - 1), pairs.shape[3] - 1
+        for i in range(n_rows):
+            for a in range(n_actions):
+                sums[i, 1 + a] = 0.0
+        for j in range(begin, end):
+            m = graph.model[j]
+            one, two = m, problem.partner[pairing, m]
+            if two < one:
+                if parts[two, -1] > 0.0:  # the pair has been met
+                    continue
+                one, two = two, one
+            c = problem.cell[pairing, m]
+            for i in range(n_rows):
+                both = parts[one, i] + parts[two, i]
+                if both > 0.0:
+                    g, place = position(parts[one, i], parts[two, i], last)
+                    t = problem.arrive[base + i]
+                    for a in range(n_actions):
+                        low = pairs[c, stage, t, g, a]
+                        sums[i, 1 + a] += both * (low + place * (pairs[c, stage, t, g + 1, a] - low))
+        for i in range(n_rows):
+            if sums[i, 0] > 0.0:
+                high = best_sum(problem, sums, i, problem.arrive[base + i])
+                graph.above[node, i] = min(graph.above[node, i], high / sums[i, 0])
+    for j in range(begin, end):
+        for i in range(parts.shape[1]):
+            parts[graph.model[j], i] = 0.0

@@ -21,10 +21,21 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.borrow import borrowed
-from beliefbound.kernels.graph.pairs import position
+from beliefbound.kernels.graph.nodes import (
+    DEEPEST,
+    ENTRIES,
+    FROZEN_ENTRIES,
+    FROZEN_NODES,
+    LOGGED_LINKS,
+    LOGGED_SLOTS,
+    NODES,
+)
+from beliefbound.kernels.graph.pairs import best_sum, least_of_pairings
 from beliefbound.kernels.options import FAST, FAST_INLINE
 
-_SIBLINGS = 0.3  # of the largest contribution at a node: what is worth building at once
+# A leaf's siblings are built with it where they contribute at least this share of what it does: a higher share walks
+# down from the root for every leaf, a lower one builds leaves that are never needed.
+_SIBLINGS = 0.3
 
 
 @njit(inline="always", **FAST)
@@ -56,9 +67,9 @@ def make_child(problem, graph, parent, row):
     if node >= 0:
         note_link(graph, parent, row, node)
         return node
-    node = graph.size[0]
+    node = graph.size[NODES]
     first, last = graph.begin[parent], graph.begin[parent + 1]
-    n = graph.size[1]
+    n = graph.size[ENTRIES]
     if node >= graph.state.size or n + (last - first) > graph.weight.size:
         return np.int64(-1)
     scale = 1.0 / graph.prob[parent, row]
@@ -73,10 +84,10 @@ def make_child(problem, graph, parent, row):
             graph.weight[n] = w
             total += w
             n += 1
-    for j in range(graph.size[1], n):
+    for j in range(graph.size[ENTRIES], n):
         graph.weight[j] /= total
-    graph.size[0] = node + 1
-    graph.size[1] = n
+    graph.size[NODES] = node + 1
+    graph.size[ENTRIES] = n
     graph.begin[node + 1] = n
     graph.state[node] = t
     graph.stage[node] = stage
@@ -84,9 +95,9 @@ def make_child(problem, graph, parent, row):
     graph.upper[node] = graph.above[parent, row]
     graph.lower[node] = graph.below[parent, row]
     graph.table[slot] = node
-    if graph.size[2] > 0:
-        graph.slots[graph.size[4]] = slot
-        graph.size[4] += 1
+    if graph.size[FROZEN_NODES] > 0:
+        graph.slots[graph.size[LOGGED_SLOTS]] = slot
+        graph.size[LOGGED_SLOTS] += 1
     note_link(graph, parent, row, node)
     expand(problem, graph, node)
     return node
@@ -95,22 +106,12 @@ def make_child(problem, graph, parent, row):
 @njit(inline="always", **FAST)
 def note_link(graph, parent, row, node):
     """Remember the child; in a frozen parent only as long as `restore` can undo it."""
-    if graph.size[2] > 0 and parent < graph.size[2]:
-        if graph.size[5] >= graph.links.size:
+    if graph.size[FROZEN_NODES] > 0 and parent < graph.size[FROZEN_NODES]:
+        if graph.size[LOGGED_LINKS] >= graph.links.size:
             return
-        graph.links[graph.size[5]] = parent * graph.child.shape[1] + row
-        graph.size[5] += 1
+        graph.links[graph.size[LOGGED_LINKS]] = parent * graph.child.shape[1] + row
+        graph.size[LOGGED_LINKS] += 1
     graph.child[parent, row] = node
-
-
-@njit(inline="always", **FAST)
-def best_sum(problem, sums, i, t):
-    """The largest `sums[i,1 + a]` of the actions available in `t`."""
-    best = -np.inf
-    for a in range(problem.available.shape[1]):
-        if problem.available[t, a]:
-            best = max(best, sums[i, 1 + a])
-    return best
 
 
 @njit(**FAST_INLINE)
@@ -161,59 +162,13 @@ def expand(problem, graph, node):
     if problem.partner.shape[0] > 0:
         least_of_pairings(problem, graph, node)
     graph.stamp[node] = -1
-    if graph.size[2] == 0:
+    if graph.size[FROZEN_NODES] == 0:
         backup(problem, graph, node)
-        graph.share[node] = promise(problem, graph, node)[1]
+        graph.share[node] = largest_contribution(problem, graph, node)[1]
     else:
-        if graph.stage[node] < graph.size[6]:
+        if graph.stage[node] < graph.size[DEEPEST]:
             link(problem, graph, node)
         measure(problem, graph, node)
-
-
-@njit(**FAST)
-def least_of_pairings(problem, graph, node):
-    """Lower the children's upper values to those by pairs: for each pairing, the best action by the sum over pairs."""
-    s = graph.state[node]
-    base = problem.first[s, 0]
-    n_rows = problem.first[s, -1] - base
-    n_actions = problem.available.shape[1]
-    block = base * problem.reward.shape[0]
-    sums, parts = graph.sums, graph.parts
-    begin, end = graph.begin[node], graph.begin[node + 1]
-    for j in range(begin, end):
-        m = graph.model[j]
-        parts[m, -1] = graph.weight[j]
-        for i in range(n_rows):
-            parts[m, i] = graph.weight[j] * problem.like[block + m * n_rows + i]
-    for pairing in range(problem.partner.shape[0]):
-        pairs = problem.pairs[pairing]
-        stage, last = min(graph.stage[node] + 1, pairs.shape[1] - 1), pairs.shape[3] - 1
-        for i in range(n_rows):
-            for a in range(n_actions):
-                sums[i, 1 + a] = 0.0
-        for j in range(begin, end):
-            m = graph.model[j]
-            one, two = m, problem.partner[pairing, m]
-            if two < one:
-                if parts[two, -1] > 0.0:  # the pair has been met
-                    continue
-                one, two = two, one
-            c = problem.cell[pairing, m]
-            for i in range(n_rows):
-                both = parts[one, i] + parts[two, i]
-                if both > 0.0:
-                    g, place = position(parts[one, i], parts[two, i], last)
-                    t = problem.arrive[base + i]
-                    for a in range(n_actions):
-                        low = pairs[c, stage, t, g, a]
-                        sums[i, 1 + a] += both * (low + place * (pairs[c, stage, t, g + 1, a] - low))
-        for i in range(n_rows):
-            if sums[i, 0] > 0.0:
-                high = best_sum(problem, sums, i, problem.arrive[base + i])
-                graph.above[node, i] = min(graph.above[node, i], high / sums[i, 0])
-    for j in range(begin, end):
-        for i in range(parts.shape[1]):
-            parts[graph.model[j], i] = 0.0
 
 
 @njit(inline="always", **FAST)
@@ -250,7 +205,7 @@ def backup(problem, graph, node):
 
 
 @njit(**FAST)
-def promise(problem, graph, node):
+def largest_contribution(problem, graph, node):
     """`(row, share)`: the outcome of the greedy action through which most of the node's gap comes, and how much."""
     s, a = graph.state[node], graph.greedy[node]
     base = problem.first[s, 0]
@@ -288,8 +243,8 @@ def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
     """
     problem, graph = borrowed(problem), borrowed(graph)
     path = np.empty(max_stage + 2, dtype=np.int64)
-    limit = graph.size[0] + max_nodes
-    while graph.size[0] < limit:
+    limit = graph.size[NODES] + max_nodes
+    while graph.size[NODES] < limit:
         x, widest, gap = -1, 0.0, 0.0
         for i in range(roots.size):
             gap += start[i] * (graph.upper[roots[i]] - graph.lower[roots[i]])
@@ -301,7 +256,7 @@ def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
         while True:
             path[n] = x
             n += 1
-            row, most = promise(problem, graph, x)
+            row, most = largest_contribution(problem, graph, x)
             if row < 0 or graph.stage[x] >= max_stage:
                 break
             if graph.child[x, row] < 0:
@@ -312,7 +267,7 @@ def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
         for i in range(n - 1, -1, -1):
             backup(problem, graph, path[i])
             open_ended = graph.stage[path[i]] < max_stage
-            graph.share[path[i]] = promise(problem, graph, path[i])[1] if open_ended else 0.0
+            graph.share[path[i]] = largest_contribution(problem, graph, path[i])[1] if open_ended else 0.0
     return True
 
 
@@ -327,7 +282,7 @@ def link(problem, graph, node):
             child, _ = find(graph, key, problem.arrive[base + i], graph.stage[node] + 1)
             if child >= 0:
                 graph.child[node, i] = child
-                if graph.size[2] > 0 and child < graph.size[2]:
+                if graph.size[FROZEN_NODES] > 0 and child < graph.size[FROZEN_NODES]:
                     graph.above[node, i] = graph.upper[child]
                     graph.below[node, i] = max(graph.below[node, i], graph.lower[child])
 
@@ -373,24 +328,24 @@ def settle(problem, graph, order):
                 graph.above[x, i] = graph.upper[child]
         graph.stamp[x] = -1
         measure(problem, graph, x)
-    graph.size[2] = n
-    graph.size[3] = graph.size[1]
-    graph.size[4] = 0
-    graph.size[5] = 0
-    graph.size[6] = graph.stage[order[0]]
+    graph.size[FROZEN_NODES] = n
+    graph.size[FROZEN_ENTRIES] = graph.size[ENTRIES]
+    graph.size[LOGGED_SLOTS] = 0
+    graph.size[LOGGED_LINKS] = 0
+    graph.size[DEEPEST] = graph.stage[order[0]]
 
 
 @njit(**FAST)
 def restore(graph):
     """Forget every node built since `settle`."""
-    for i in range(graph.size[4] - 1, -1, -1):
+    for i in range(graph.size[LOGGED_SLOTS] - 1, -1, -1):
         graph.table[graph.slots[i]] = -1
     width = graph.child.shape[1]
-    for i in range(graph.size[5]):
+    for i in range(graph.size[LOGGED_LINKS]):
         graph.child[graph.links[i] // width, graph.links[i] % width] = -1
-    graph.size[0] = graph.size[2]
-    graph.size[1] = graph.size[3]
-    graph.size[4] = 0
-    graph.size[5] = 0
-    for i in range(graph.size[2]):
+    graph.size[NODES] = graph.size[FROZEN_NODES]
+    graph.size[ENTRIES] = graph.size[FROZEN_ENTRIES]
+    graph.size[LOGGED_SLOTS] = 0
+    graph.size[LOGGED_LINKS] = 0
+    for i in range(graph.size[FROZEN_NODES]):
         graph.stamp[i] = -1

@@ -7,15 +7,68 @@ Every memoryless policy that agrees with `fixed` is worth at most `Σ_m w_m p0·
 as every state that is met is fixed the occupancies are known, and at the next stage the models must share one action.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import FAST
 
 
+class Problem(NamedTuple):
+    """The models, their weights, and where they start."""
+
+    p: np.ndarray  # [m,s,a,t]
+    r: np.ndarray  # [m,s,a]
+    w: np.ndarray  # [m]
+    available: np.ndarray  # [s,a]
+    discount: float
+    p0: np.ndarray  # [s]
+
+
+class Solved(NamedTuple):
+    """Each model solved on its own under the choices of a node."""
+
+    v: np.ndarray  # [k,m,s], one stage more than there are decisions
+    q: np.ndarray  # [k,m,s,a]
+
+
+class Scratch(NamedTuple):
+    """What the functions below write on the way."""
+
+    d: np.ndarray  # [k,s]: occupancy of one model
+    loss: np.ndarray  # [k,s,a]: what forcing an action on everyone costs, to first order
+    again: np.ndarray  # bool [m]: models solved again for a child
+    b: np.ndarray  # [m,s]: occupancies times weights
+    next_b: np.ndarray  # [m,s]
+    current: np.ndarray  # [s]
+    other: np.ndarray  # [s]
+
+
+def new_solved(problem: Problem, horizon: int) -> Solved:
+    """Arrays for a node, with zeros after the last decision."""
+    return Solved(np.zeros((horizon + 1, *problem.r.shape[:2])), np.zeros((horizon, *problem.r.shape)))
+
+
+def new_scratch(problem: Problem, horizon: int) -> Scratch:
+    """Arrays to work with."""
+    n_models, n_states, n_actions = problem.r.shape
+    return Scratch(
+        d=np.empty((horizon, n_states)),
+        loss=np.empty((horizon, n_states, n_actions)),
+        again=np.zeros(n_models, dtype=np.bool_),
+        b=np.empty((n_models, n_states)),
+        next_b=np.empty((n_models, n_states)),
+        current=np.empty(n_states),
+        other=np.empty(n_states),
+    )
+
+
 @njit(**FAST)
-def solve_fixed(p, r, available, discount, fixed, last, m, v, q):
+def solve_fixed(problem, fixed, last, m, solved):
     """Backward induction of model `m` over the stages `last … 0`, from `v[last+1,m]`."""
+    p, r, _, available, discount, _ = problem
+    v, q = solved
     n_states, n_actions = r.shape[1:]
     for k in range(last, -1, -1):
         following = v[k + 1, m]
@@ -36,13 +89,15 @@ def solve_fixed(p, r, available, discount, fixed, last, m, v, q):
 
 
 @njit(**FAST)
-def frontier(p, r, w, available, discount, p0, fixed, last, solved, q, new_q, b, next_b):
+def frontier(problem, fixed, last, q, new_q, scratch):
     """The bound of a node: exact rewards up to the frontier, then one action for all models there, then each its own.
 
     Where every state that is met at a stage is fixed, occupancies are known. At the first stage where one is not,
-    models are weighed by them: `Σ_s max_a Σ_m b_m(s) q_m(s,a)`. `new_q` holds the values of models with `solved[m]`
-    up to stage `last`; all else is in `q`. `b[m,s]` and `next_b[m,s]` are scratch.
+    models are weighed by them: `Σ_s max_a Σ_m b_m(s) q_m(s,a)`. `new_q` holds the values of the models solved `again`,
+    up to stage `last`; all else is in `q`.
     """
+    p, r, w, available, discount, p0 = problem
+    again, b, next_b = scratch.again, scratch.b, scratch.next_b
     n_models, n_states, n_actions = r.shape
     for m in range(n_models):
         for s in range(n_states):
@@ -64,7 +119,7 @@ def frontier(p, r, w, available, discount, p0, fixed, last, solved, q, new_q, b,
                         mixed = 0.0
                         for m in range(n_models):
                             if b[m, s] > 0.0:
-                                value = new_q[k, m, s, a] if solved[m] and k <= last else q[k, m, s, a]
+                                value = new_q[k, m, s, a] if again[m] and k <= last else q[k, m, s, a]
                                 mixed += b[m, s] * value
                         best = max(best, mixed)
                 total += best
@@ -83,20 +138,23 @@ def frontier(p, r, w, available, discount, p0, fixed, last, solved, q, new_q, b,
 
 
 @njit(**FAST)
-def open_node(p, r, w, available, discount, p0, fixed, v, q, d, loss, rule, solved, b, next_b):
+def open_node(problem, fixed, solved, rule, scratch):
     """Solve every model under `fixed`; find a common policy and the place where the models disagree most.
 
-    `d[k,s]` (scratch) is the occupancy of one model under its own optimal policy; `loss[k,s,a]` becomes
+    `scratch.d[k,s]` is the occupancy of one model under its own optimal policy; `scratch.loss[k,s,a]` becomes
     `γ^k Σ_m w_m d_m(k,s) (v − q(a))`, what forcing `a` on everyone would cost to first order; `rule[k,s]` is the action
     of least loss. When the largest least loss is zero, `rule` is optimal for every model at once and attains the bound.
 
     Returns `(bound, stage, state)`; the stage is −1 when nothing is left to disagree about.
     """
+    p, r, w, available, discount, p0 = problem
+    v, q = solved
+    d, loss = scratch.d, scratch.loss
     n_models, n_states, n_actions = r.shape
     horizon = fixed.shape[0]
     loss[:] = 0.0
     for m in range(n_models):
-        solve_fixed(p, r, available, discount, fixed, horizon - 1, m, v, q)
+        solve_fixed(problem, fixed, horizon - 1, m, solved)
         if w[m] == 0.0:
             continue
         d[0] = p0
@@ -133,39 +191,39 @@ def open_node(p, r, w, available, discount, p0, fixed, v, q, d, loss, rule, solv
             rule[k, s] = best
             if loss[k, s, best] > most:
                 stage, state, most = k, s, loss[k, s, best]
-    solved[:] = False
-    bound = frontier(p, r, w, available, discount, p0, fixed, -1, solved, q, q, b, next_b)
-    return bound, stage, state
+    scratch.again[:] = False
+    return frontier(problem, fixed, -1, q, q, scratch), stage, state
 
 
 @njit(**FAST)
-def bound_child(
-    p, r, w, available, discount, p0, fixed, stage, state, action, v, q, child_v, child_q, solved, b, next_b
-):
-    """The bound with `(stage, state) → action` forced as well, from the parent's `v` and `q`.
+def bound_child(problem, fixed, stage, state, action, parent, child, scratch):
+    """The bound with `(stage, state) → action` forced as well, from the parent's values; those of `child` are written.
 
     Stages after `stage` are the parent's, and so is a model that takes this action anyway: only the others are solved
-    again, over the stages up to `stage`. `child_v[k,m,s]` and `child_q[k,m,s,a]` are scratch.
+    again, over the stages up to `stage`.
     """
-    n_models = r.shape[0]
+    v, q = parent
+    again = scratch.again
     kept = fixed[stage, state]
     fixed[stage, state] = action
-    for m in range(n_models):
-        solved[m] = w[m] > 0.0 and q[stage, m, state, action] != v[stage, m, state]
-        if not solved[m]:
+    for m in range(problem.r.shape[0]):
+        again[m] = problem.w[m] > 0.0 and q[stage, m, state, action] != v[stage, m, state]
+        if not again[m]:
             continue
-        child_v[stage, m] = v[stage, m]
-        child_q[stage, m] = q[stage, m]
-        child_v[stage, m, state] = q[stage, m, state, action]
-        solve_fixed(p, r, available, discount, fixed, stage - 1, m, child_v, child_q)
-    bound = frontier(p, r, w, available, discount, p0, fixed, stage, solved, q, child_q, b, next_b)
+        child.v[stage, m] = v[stage, m]
+        child.q[stage, m] = q[stage, m]
+        child.v[stage, m, state] = q[stage, m, state, action]
+        solve_fixed(problem, fixed, stage - 1, m, child)
+    bound = frontier(problem, fixed, stage, q, child.q, scratch)
     fixed[stage, state] = kept
     return bound
 
 
 @njit(**FAST)
-def value_of(p, r, w, discount, p0, actions, current, other):
-    """`Σ_m w_m p0·V_m` of a time-indexed policy `actions[k,s]`; `current[s]`, `other[s]`: scratch."""
+def objective(problem, actions, scratch):
+    """`Σ_m w_m p0·V_m` of a time-indexed policy `actions[k,s]`."""
+    p, r, w, _, discount, p0 = problem
+    current, other = scratch.current, scratch.other
     n_models, n_states = r.shape[:2]
     total = 0.0
     for m in range(n_models):

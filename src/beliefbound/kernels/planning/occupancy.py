@@ -13,6 +13,8 @@ Layouts as in `kernels.planning.sweep`: lanes `b[k,s,m]` for small problems; row
 time, so that a model's transitions stay in cache for the whole horizon.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -57,18 +59,30 @@ def forward_lanes(p, w, actions, first, b, mass):
                     b[following, s, m] = w[m]
 
 
+class Lanes(NamedTuple):
+    """A problem laid out models last, its start, and the gain per unit of mass below which a choice stays."""
+
+    p: np.ndarray  # [s,a,t,m]
+    r: np.ndarray  # [s,a,m]
+    w: np.ndarray  # [m]
+    available: np.ndarray  # [s,a]
+    discount: float
+    p0: np.ndarray  # [s]
+    rounding: float
+
+
 @njit(inline="always", **EXACT)
-def _improve_lanes(p, r, available, discount, v, q, mixed, b, mass, rounding, actions, k, out):
+def _improve_lanes(lanes, v, q, mixed, b, mass, actions, k, out):
     """Stage `k`: `out[s,m]` from `v[t,m]`, `actions[k,s]` in place; true if any changed. `q`, `mixed`: scratch.
 
     Inlined, because a call counts references to its arrays: a third of a small stage's time.
     """
-    n_states, n_actions, _, n_models = p.shape
-    backup_lanes(p, r, b[k], n_models, discount, v, q, mixed)
+    n_states, n_actions, _, n_models = lanes.p.shape
+    backup_lanes(lanes.p, lanes.r, b[k], n_models, lanes.discount, v, q, mixed)
     changed = False
     for s in range(n_states):
-        chosen, best = best_action(mixed, available, s)
-        if best > mixed[s, actions[k, s]] + rounding * (mass[k, s] if mass[k, s] > 0.0 else 1.0):
+        chosen, best = best_action(mixed, lanes.available, s)
+        if best > mixed[s, actions[k, s]] + lanes.rounding * (mass[k, s] if mass[k, s] > 0.0 else 1.0):
             actions[k, s] = chosen
             changed = True
         take_lanes(q, s, actions[k, s], out)
@@ -76,25 +90,25 @@ def _improve_lanes(p, r, available, discount, v, q, mixed, b, mass, rounding, ac
 
 
 @njit(**EXACT)
-def sweep_lanes(p, r, w, available, discount, rounding, p0, first, b, mass, actions, v):
+def sweep_lanes(lanes, first, b, mass, actions, v):
     """Forward from stage `first`, then improve every stage backwards: `actions[k,s]` in place, `v[s,m]` written.
 
     Returns the first stage where a choice changed (the horizon when none did) and the new objective `Σ_m w p0·v`.
     """
-    n_states, n_actions, _, n_models = p.shape
-    forward_lanes(p, w, actions, first, b, mass)
+    n_states, n_actions, _, n_models = lanes.p.shape
+    forward_lanes(lanes.p, lanes.w, actions, first, b, mass)
     changed = actions.shape[0]
     q, mixed = np.empty((n_states, n_actions, n_models)), np.empty((n_states, n_actions))
     current, other = np.zeros((n_states, n_models)), np.empty((n_states, n_models))
     for k in range(actions.shape[0] - 1, -1, -1):
-        if _improve_lanes(p, r, available, discount, current, q, mixed, b, mass, rounding, actions, k, other):
+        if _improve_lanes(lanes, current, q, mixed, b, mass, actions, k, other):
             changed = k
         current, other = other, current
     rho = 0.0
     for s in range(n_states):
         for m in range(n_models):
             v[s, m] = current[s, m]
-            rho += p0[s] * w[m] * current[s, m]
+            rho += lanes.p0[s] * lanes.w[m] * current[s, m]
     return changed, rho
 
 

@@ -9,15 +9,31 @@ in `s`
 gains `Σ_m w_m (p0·N_m e_s) δ_m / κ_m`. A round costs `2·M·S²·A` multiply-adds; a swap updates each `N_m` in `2·S²`.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import FAST
+from beliefbound.kernels.planning.rows import two_dots
+
+
+class Objective(NamedTuple):
+    """What swaps are priced for: the models but for their transitions, and the present policy's factors and values."""
+
+    r: np.ndarray  # [m,s,a]
+    w: np.ndarray  # [m]
+    available: np.ndarray  # [s,a]
+    discount: float
+    p0: np.ndarray  # [s]
+    n: np.ndarray  # [m,s,t]: column s of the inverse
+    v: np.ndarray  # [m,s]
 
 
 @njit(**FAST)
-def gains_rows(p, r, w, available, discount, p0, n, v, gain):
-    """`gain[s,a]` for every swap, from `p[m,s,a,t]`; the current actions gain 0 up to rounding."""
+def gains(rows, objective, gain):
+    """`gain[s,a]` for every swap; the current actions gain 0 up to rounding. `rows`: `kernels.planning.rows`."""
+    r, w, available, discount, p0, n, v = objective
     n_models, n_states, n_actions = r.shape
     gain[:] = 0.0
     for m in range(n_models):
@@ -32,39 +48,7 @@ def gains_rows(p, r, w, available, discount, p0, n, v, gain):
             for a in range(n_actions):
                 if not available[s, a]:
                     continue
-                row = p[m, s, a]
-                ahead = 0.0
-                back = 0.0
-                for t in range(n_states):
-                    ahead += row[t] * vm[t]
-                    back += row[t] * column[t]
-                kappa = column[s] - discount * back
-                gain[s, a] += w[m] * visits * (r[m, s, a] + discount * ahead - vm[s]) / kappa
-
-
-@njit(**FAST)
-def gains_csr(indptr, indices, data, r, w, available, discount, p0, n, v, gain):
-    """`gain[s,a]` for every swap, from compressed rows over `(m,s,a)`."""
-    n_models, n_states, n_actions = r.shape
-    gain[:] = 0.0
-    for m in range(n_models):
-        if w[m] == 0.0:
-            continue
-        vm = v[m]
-        for s in range(n_states):
-            column = n[m, s]
-            visits = 0.0
-            for t in range(n_states):
-                visits += p0[t] * column[t]
-            for a in range(n_actions):
-                if not available[s, a]:
-                    continue
-                row = (m * n_states + s) * n_actions + a
-                ahead = 0.0
-                back = 0.0
-                for i in range(indptr[row], indptr[row + 1]):
-                    ahead += data[i] * vm[indices[i]]
-                    back += data[i] * column[indices[i]]
+                ahead, back = two_dots(rows, (m * n_states + s) * n_actions + a, vm, column)
                 kappa = column[s] - discount * back
                 gain[s, a] += w[m] * visits * (r[m, s, a] + discount * ahead - vm[s]) / kappa
 

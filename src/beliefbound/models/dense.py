@@ -1,0 +1,118 @@
+"""Transition probabilities of a set of models as one array, used where it is and never copied."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from beliefbound.kernels.planning import occupancy, sweep
+from beliefbound.kernels.planning.rows import Rows, whole
+from beliefbound.kernels.planning.simd import copied
+from beliefbound.limits import COMPRESS_BYTES, COMPRESS_SHARE, SOLVE_BYTES
+from beliefbound.models.sparse import Csr
+from beliefbound.validation import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """Transition probabilities as one array `[m,s,a,t]`."""
+
+    array: FloatArray
+
+    @property
+    def n_entries(self) -> int:
+        """Probabilities that one sweep reads."""
+        return self.array.size if self._compressed is None else self._compressed.n_entries
+
+    @property
+    def stored(self) -> Any:
+        """The array itself."""
+        return self.array
+
+    def backup(self, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
+        """`q[m,s,a] = r + γ Σ_t P V`."""
+        if self._compressed is not None:
+            self._compressed.backup(rewards, discount, values, q)
+            return
+        rows = self.array.reshape(-1, self.array.shape[-1])
+        sweep.backup_rows(rows, rewards.reshape(-1), discount, values, q.reshape(-1))
+
+    @cached_property
+    def _compressed(self) -> Csr | None:
+        """The same in compressed rows, where the array is large and nearly empty; made when first swept."""
+        rows = self.array.reshape(-1, self.array.shape[-1])
+        if self.array.nbytes < COMPRESS_BYTES or _share(rows[:: max(1, len(rows) // 256)]) > COMPRESS_SHARE:
+            return None
+        return self.compressed() if _share(rows) <= COMPRESS_SHARE else None
+
+    def compressed(self) -> Csr:
+        """The same in compressed rows."""
+        rows = self.array.reshape(-1, self.array.shape[-1])
+        where = np.flatnonzero(rows)
+        data = rows.reshape(-1)[where]
+        starts = np.searchsorted(where, np.arange(len(rows) + 1) * rows.shape[1])
+        matrix = sp.csr_array((data, (where % rows.shape[1]).astype(np.int32), starts), shape=rows.shape)
+        return Csr(matrix, self.array.shape[:3])
+
+    def by_row(self) -> Rows:
+        """What `kernels.planning.rows` reads."""
+        return whole(self.array) if self._compressed is None else self._compressed.by_row()
+
+    def forward(self, actions: IntArray, first: int, b: FloatArray) -> None:
+        """Occupancies `b[k,m,s]` after stage `first` under `actions[k,s]`."""
+        occupancy.forward_rows(self.array, actions, first, b)
+
+    def solve(self, chances: FloatArray, rewards: FloatArray, discount: float) -> FloatArray:
+        """`[m,s]`: `(I − γ P_π) V = r_π` of a policy per model, `chances[m,s,a]` and `rewards[m,s]`, by LU."""
+        values = np.empty_like(rewards)
+        n_models, n_states = rewards.shape
+        batch = max(1, SOLVE_BYTES // (8 * n_states**2))
+        for i in range(0, n_models, batch):
+            part = slice(i, i + batch)
+            chain = np.einsum("msa,msat->mst", chances[part], self.array[part])
+            system = np.eye(n_states) - discount * chain
+            values[part] = np.linalg.solve(system, rewards[part][..., None])[..., 0]
+        return values
+
+    def chain(self, model: int, chances: FloatArray) -> FloatArray:
+        """The Markov chain `[s,t]` of one model under a policy `[s,a]`."""
+        chain: FloatArray = np.einsum("sa,sat->st", chances, self.array[model])
+        return chain
+
+    def rows(self, state: int, action: int) -> FloatArray:
+        """Next-state probabilities `[m,t]` of one pair in every model."""
+        rows: FloatArray = self.array[:, state, action]
+        return rows
+
+    def likelihood(self, state: int, action: int, next_state: int) -> FloatArray:
+        """`P_m(t|s,a)`, `[m]`."""
+        return self.array[:, state, action, next_state]
+
+    def entries(self, state: int, action: int) -> tuple[IntArray, FloatArray]:
+        """Next states `[i]` that some model allows, ascending, and their chances `[m,i]`."""
+        block = self.array[:, state, action]
+        arrivals = np.flatnonzero(block.any(axis=0))
+        return arrivals, block[:, arrivals]
+
+    def mean(self, weights: FloatArray) -> "Dense":
+        """`Σ_m w_m P_m`, as a set of one."""
+        return Dense(np.einsum("m,msat->sat", weights, self.array)[None])
+
+    def select(self, models: IntArray) -> "Dense":
+        """The models with these indices."""
+        return Dense(self.array[models])
+
+    def lanes(self) -> FloatArray:
+        """A models-last copy `[s,a,t,m]`, at the start of a cache line."""
+        return copied(np.moveaxis(self.array, 0, -1))
+
+    def dense(self) -> FloatArray:
+        """`[m,s,a,t]`: the array itself."""
+        return self.array
+
+
+def _share(rows: FloatArray) -> float:
+    """Share of entries that are not zero."""
+    return float(np.count_nonzero(rows) / rows.size)

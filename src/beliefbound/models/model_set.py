@@ -1,0 +1,245 @@
+"""A set of models that share states and actions, and the stage operations every algorithm is made of.
+
+With `Q[m,s,a] = r_m(s,a) + γ Σ_t P_m(t|s,a) V_m(t)` (`backup`), a stage is one of
+
+    greedy   a*(s) = argmax_a Σ_m w_m Q[m,s,a],  V_m(s) = Q[m,s,a*(s)]       one action for all models: MMBI
+    best     V_m(s) = max_a Q[m,s,a]                                         each model by itself
+    follow   V_m(s) = Σ_a π(a|s) Q[m,s,a]                                    a policy
+
+(ties: lowest action), and `induct_…` repeats it backwards over a horizon. `solve` values a policy for ever, `ascent`
+improves one conditioned on its occupancies (CADP), `from_above` bounds each model's values.
+
+Whether models are stored as an array or as compressed rows, and whether a models-last copy with one SIMD lane per model
+pays, is decided here and nowhere else. Sparse models are swept sparse; only `dense` and small copies write them out.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from beliefbound import limits
+from beliefbound.kernels.planning import occupancy, swaps, sweep
+from beliefbound.kernels.planning.from_above import values_from_above
+from beliefbound.kernels.planning.simd import copied
+from beliefbound.models.ascent import Ascent, LanesAscent, RowsAscent
+from beliefbound.models.dense import Dense
+from beliefbound.models.sparse import Csr
+from beliefbound.validation import BoolArray, FloatArray, IntArray
+
+Seen = Callable[[int, FloatArray, FloatArray], None]  # (stage, q [m,s,a], values [m,s]): what a stage has found
+
+
+@dataclass(frozen=True, eq=False)
+class ModelSet:
+    """`n_models` MDPs on the same states and actions.
+
+    Attributes:
+      transitions: `Dense` or `Csr`; rows of unavailable actions are zero.
+      rewards: expected rewards `[m,s,a]`, zero where the action is unavailable.
+      available: `[s,a]`, which actions each state offers; the same in every model.
+    """
+
+    transitions: Dense | Csr
+    rewards: FloatArray
+    available: BoolArray
+
+    @property
+    def n_models(self) -> int:
+        return int(self.rewards.shape[0])
+
+    @property
+    def n_states(self) -> int:
+        return int(self.rewards.shape[1])
+
+    @property
+    def n_actions(self) -> int:
+        return int(self.rewards.shape[2])
+
+    @property
+    def models(self) -> "ModelSet":
+        return self
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the models are stored in compressed rows."""
+        return isinstance(self.transitions, Csr)
+
+    @property
+    def n_entries(self) -> int:
+        """Multiply-adds of one sweep: the probabilities it reads."""
+        return self.transitions.n_entries
+
+    @cached_property
+    def reward_range(self) -> tuple[float, float]:
+        """Least and largest expected reward of an available action in any model."""
+        seen = self.rewards[:, self.available]
+        return float(seen.min()), float(seen.max())
+
+    @property
+    def largest_reward(self) -> float:
+        """The largest expected reward in absolute value: the unit of every tolerance."""
+        return max(abs(x) for x in self.reward_range)
+
+    def mean(self, weights: FloatArray) -> "ModelSet":
+        """The expected MDP under `weights`, as a set of one."""
+        rewards = np.tensordot(weights, self.rewards, axes=1)[None]
+        return ModelSet(self.transitions.mean(weights), rewards, self.available)
+
+    def select(self, models: IntArray) -> "ModelSet":
+        """The models with these indices, in this order."""
+        return ModelSet(self.transitions.select(models), self.rewards[models], self.available)
+
+    def dense(self) -> FloatArray:
+        """Transition probabilities as an array `[m,s,a,t]`: the stored one where it is dense, else a new one, refused
+        where it would not fit in memory."""
+        return self.transitions.dense()
+
+    def compressed(self) -> Any:
+        """Transition probabilities in compressed rows over `(m,s,a)`: the stored ones where they are, else new."""
+        return self.transitions.compressed().matrix
+
+    def likelihood(self, state: int, action: int, next_state: int) -> FloatArray:
+        """`P_m(t|s,a)` in every model, `[m]`."""
+        return self.transitions.likelihood(state, action, next_state)
+
+    # One stage.
+
+    def backup(self, values: FloatArray, discount: float, q: FloatArray | None = None) -> FloatArray:
+        """`Q[m,s,a]` from values `[m,s]`, written to `q` when given."""
+        if q is None:
+            q = np.empty_like(self.rewards)
+        self.transitions.backup(self.rewards, discount, values, q)
+        return q
+
+    def greedy(
+        self,
+        values: FloatArray,
+        weights: FloatArray,
+        discount: float,
+        *,
+        q: FloatArray,
+        actions: IntArray,
+        out: FloatArray,
+    ) -> None:
+        """MMBI's step from `values[m,s]`: `actions[s]`, `out[m,s]` and `q[m,s,a]` written; `out` may be `values`."""
+        self.backup(values, discount, q)
+        sweep.greedy(q, weights, self.available, actions, out)
+
+    def best(self, values: FloatArray, discount: float, *, q: FloatArray, out: FloatArray) -> None:
+        """Each model's own maximum from `values[m,s]`: `out[m,s]` and `q[m,s,a]` written."""
+        self.backup(values, discount, q)
+        sweep.best_values(q, self.available, out)
+
+    def follow(
+        self, values: FloatArray, chances: FloatArray, discount: float, *, q: FloatArray, out: FloatArray
+    ) -> None:
+        """A policy's step, `chances[s,a]`, from `values[m,s]`: `out[m,s]` and `q[m,s,a]` written."""
+        self.backup(values, discount, q)
+        sweep.follow(q, chances, out)
+
+    # A horizon.
+
+    def induct_greedy(
+        self, weights: FloatArray, discount: float, horizon: int, terminal: FloatArray | None = None
+    ) -> tuple[IntArray, FloatArray]:
+        """MMBI: `(actions [t,s], values [m,s])`, from terminal values `[m,s]` (zero by default)."""
+        actions = np.empty((horizon, self.n_states), dtype=np.int64)
+        values = self._zeros() if terminal is None else terminal.copy()
+        if self._lanes_pay:
+            p, r = self.lanes()
+            lanes = np.ascontiguousarray(values.T)
+            sweep.induct_lanes(p, r, weights, self.available, discount, lanes, actions)
+            return actions, np.ascontiguousarray(lanes.T)
+        q = np.empty_like(self.rewards)
+        for k in range(horizon - 1, -1, -1):
+            self.greedy(values, weights, discount, q=q, actions=actions[k], out=values)
+        return actions, values
+
+    def induct_best(self, discount: float, horizon: int, seen: Seen | None = None) -> tuple[FloatArray, FloatArray]:
+        """Each model by itself: `values[m,s]` and `q[m,s,a]` of the first stage; `seen` is shown every stage."""
+        values, q = self._zeros(), np.empty_like(self.rewards)
+        for k in range(horizon - 1, -1, -1):
+            self.best(values, discount, q=q, out=values)
+            if seen is not None:
+                seen(k, q, values)
+        return values, q
+
+    def induct_follow(self, chances: FloatArray, discount: float, horizon: int, seen: Seen | None = None) -> FloatArray:
+        """Values `[m,s]` of a policy, `chances[s,a]` or `chances[t,s,a]`; `seen` is shown every stage."""
+        values, q = self._zeros(), np.empty_like(self.rewards)
+        for k in range(horizon - 1, -1, -1):
+            self.follow(values, chances if chances.ndim == 2 else chances[k], discount, q=q, out=values)
+            if seen is not None:
+                seen(k, q, values)
+        return values
+
+    def induct_own(self, discount: float, horizon: int) -> tuple[IntArray, FloatArray]:
+        """Each model's own optimal policy and values: `actions[t,m,s]`, `values[m,s]`."""
+        actions = np.empty((horizon, self.n_models, self.n_states), dtype=np.int64)
+
+        def note(k: int, q: FloatArray, values: FloatArray) -> None:
+            occupancy.own_actions(q, self.available, actions[k], values)
+
+        values, _ = self.induct_best(discount, horizon, note)
+        return actions, values
+
+    def ascent(self, weights: FloatArray, start: FloatArray, discount: float, horizon: int, rounding: float) -> Ascent:
+        """Coordinate ascent on time-indexed policies, in the layout that suits these models."""
+        if self._lanes_pay:
+            return LanesAscent(*self.lanes(), self.available, weights, start, discount, horizon, rounding)
+        return RowsAscent(self, weights, start, discount, horizon, rounding)
+
+    # For ever.
+
+    def solve(self, chances: FloatArray, discount: float) -> FloatArray:
+        """Values `[m,s]` without a horizon of a policy per model, `chances[m,s,a]`, or of one for all, `[s,a]`."""
+        chances = np.broadcast_to(chances, self.rewards.shape)
+        return self.transitions.solve(chances, np.einsum("msa,msa->ms", chances, self.rewards), discount)
+
+    def from_above(self, discount: float, epsilon: float, max_sweeps: int) -> FloatArray:
+        """`[m,s]`, at least each model's optimal values and falling under its own backup: within `epsilon` of them,
+        or looser after `max_sweeps` sweeps."""
+        values = self._zeros()
+        rows = self.transitions.by_row()
+        values_from_above(rows, self.rewards, self.available, discount, epsilon, max_sweeps, values)
+        return values
+
+    def invert(self, actions: IntArray, discount: float, inverse: FloatArray) -> None:
+        """`inverse[m] = ((I − γ P_m^π)^{-1})ᵀ` of a stationary policy `actions[s]`, `[m,t,s]`."""
+        identity, chances = np.eye(self.n_states), np.zeros(self.rewards.shape[1:])
+        np.put_along_axis(chances, actions[:, None], 1.0, axis=1)
+        for m in range(self.n_models):
+            inverse[m] = np.linalg.inv(identity - discount * self.transitions.chain(m, chances)).T
+
+    def swap_gains(self, objective: swaps.Objective, gain: FloatArray) -> None:
+        """What changing one action of a stationary policy adds to the objective, `gain[s,a]`."""
+        swaps.gains(self.transitions.by_row(), objective, gain)
+
+    def rows(self, state: int, action: int) -> FloatArray:
+        """Next-state probabilities `[m,t]` of one pair in every model."""
+        return np.ascontiguousarray(self.transitions.rows(state, action))
+
+    # Layout.
+
+    @property
+    def _lanes_pay(self) -> bool:
+        """Whether a models-last copy pays: several models, and small enough to stay in cache."""
+        dense_bytes = 8 * self.n_models * self.n_states**2 * self.n_actions
+        return self.n_models > 1 and dense_bytes <= limits.LANES_BYTES
+
+    def lanes(self) -> tuple[FloatArray, FloatArray]:
+        """Models-last copies: probabilities `[s,a,t,m]` and rewards `[s,a,m]`."""
+        return self.transitions.lanes(), copied(np.moveaxis(self.rewards, 0, -1))
+
+    def _zeros(self) -> FloatArray:
+        return np.zeros(self.rewards.shape[:2])
+
+
+class HasModels(Protocol):
+    """Anything made of models that share states and actions: an `MDP`, a `FiniteBelief`, a `ModelSet`."""
+
+    @property
+    def models(self) -> ModelSet: ...

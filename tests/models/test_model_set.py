@@ -1,0 +1,113 @@
+"""A set of models behaves alike however it is stored, and is never written out behind one's back."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from beliefbound import MDP, FiniteBelief, StationaryPolicy, bracket, cadp, e_max, evaluate, mmbi, qmdp, value_iteration
+from beliefbound.errors import BeliefError, ModelError
+from beliefbound.models import Csr
+from support.oracles import random_models
+
+
+def both(seed=1, n_models=3, n_states=6, n_actions=2):
+    p, r, w, p0 = random_models(np.random.default_rng(seed), n_models, n_states, n_actions, sparsity=0.6)
+    knobs = {"reward_signal": "unobserved", "initial": p0}
+    rows = [sp.csr_array(x.reshape(-1, n_states)) for x in p]
+    return FiniteBelief(p, r, w, **knobs), FiniteBelief(rows, r, w, **knobs)
+
+
+def test_every_stage_operation_is_the_same_in_both_forms(monkeypatch):
+    monkeypatch.setattr("beliefbound.limits.LANES_BYTES", 0)
+    dense, sparse = (belief.models for belief in both())
+    rng = np.random.default_rng(2)
+    values, chances = rng.random((3, 6)), rng.dirichlet(np.ones(2), 6)
+    actions, w = rng.integers(0, 2, (5, 6)), rng.dirichlet(np.ones(3))
+    objective = dense.ascent(w, np.full(6, 1 / 6), 0.9, 5, 1e-12), sparse.ascent(w, np.full(6, 1 / 6), 0.9, 5, 1e-12)
+    pairs = [
+        [each.backup(values, 0.9) for each in (dense, sparse)],
+        [each.solve(chances, 0.9) for each in (dense, sparse)],
+        [each.from_above(0.9, 1e-9, 500) for each in (dense, sparse)],
+        [each.likelihood(3, 1, 2) for each in (dense, sparse)],
+        [each.rows(3, 1) for each in (dense, sparse)],
+        [each.induct_greedy(w, 0.9, 7)[1] for each in (dense, sparse)],
+        [each.induct_best(0.9, 7)[1] for each in (dense, sparse)],
+        [each.induct_follow(chances, 0.9, 7) for each in (dense, sparse)],
+        [each.induct_own(0.9, 7)[0] for each in (dense, sparse)],
+        [each.sweep(actions.copy(), 0)[2] for each in objective],
+        [each.mean(w).dense() for each in (dense, sparse)],
+        [each.select(np.array([2, 0])).dense() for each in (dense, sparse)],
+        [each.compressed().toarray() for each in (dense, sparse)],
+    ]
+    for one, two in pairs:
+        np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-14)
+    assert np.array_equal(*pairs[2])  # sums in the same order
+
+
+def test_what_works_on_sparse_models_never_writes_them_out(monkeypatch):
+    """4000 states: as an array the models would take half a gigabyte, and the limit here is one megabyte."""
+    monkeypatch.setattr("beliefbound.models.sparse.DENSE_BYTES", 1 << 20)
+    n, rng = 4000, np.random.default_rng(3)
+    rows = [
+        sp.csr_array((np.full(4 * n, 0.5), (np.repeat(np.arange(2 * n), 2), rng.integers(n, size=4 * n))), (2 * n, n))
+        for _ in range(2)
+    ]
+    belief = FiniteBelief(rows, rng.random((n, 2)), initial=0)
+    lower, upper = mmbi(belief, discount=0.5).value(), e_max(belief, discount=0.5)[0]
+    assert 0.0 < lower <= qmdp(belief, discount=0.5)[0] <= upper
+    assert cadp(belief, discount=0.5, horizon=12).value() <= upper
+    assert mmbi(belief, discount=0.5, horizon=12).value() <= upper
+    assert evaluate(StationaryPolicy(np.zeros(n, dtype=int)), belief, discount=0.5).shape == (2, n)
+    mean = belief.mean()
+    assert mean.is_sparse
+    assert mean.to_sparse().is_sparse
+    assert mean.relabel(np.arange(n)[::-1]).is_sparse
+    assert value_iteration(mean, discount=0.5).converged
+    s, a = 5, 1
+    t = int(belief.transitions[[s * 2 + a]].indices[0])
+    assert belief.update(s, a, None, t).weights.sum() == pytest.approx(1.0)
+    with pytest.raises(ModelError, match="GiB as an array"):
+        belief.models.dense()
+    with pytest.raises(ModelError, match="GiB as an array"):
+        mean.to_dense()
+
+
+def test_a_bracket_of_sparse_models_is_that_of_dense_ones():
+    found = [bracket(b, discount=0.9, target_gap=0.02, rng=np.random.default_rng(1), threads=1) for b in both()]
+    assert found[0].relative_gap <= 0.02
+    assert found[1].relative_gap <= 0.02
+    assert found[0].lower.value <= found[1].upper.value
+    assert found[1].lower.value <= found[0].upper.value
+
+
+def test_rows_that_are_nearly_one_are_made_one_and_others_are_left_alone():
+    good = np.array([[[0.25, 0.75]], [[1.0, 0.0]]])
+    assert np.shares_memory(MDP(good, [[1.0], [0.0]]).transitions, good)
+    thirds = np.full((3, 1, 3), 1.0 / 3.0)
+    assert np.shares_memory(MDP(thirds, np.ones((3, 1))).transitions, thirds)
+    off = good * (1.0 + 9e-10)
+    for given in (off, sp.csr_array(off.reshape(2, 2))):
+        mdp = MDP(given, [[1.0], [1.0]])
+        sums = np.asarray(mdp.models.dense().sum(axis=-1))
+        assert np.abs(sums - 1.0).max() <= 2**-52
+        plan = value_iteration(mdp, discount=0.99999, epsilon=1e-3)
+        assert plan.values == pytest.approx(1e5, abs=1e-3)  # one a step; 9e-5 of it too much with the rows as given
+    assert off.max() > 1.0  # the caller's array is as it was
+    with pytest.raises(ModelError, match="sums to 1.00000001, expected 1 within 1e-09"):
+        MDP(good * (1.0 + 1e-8), [[1.0], [0.0]])
+    with pytest.raises(BeliefError, match="sums to 1.00000001"):
+        FiniteBelief([sp.csr_array(good.reshape(2, 2) * (1.0 + 1e-8))], [[1.0], [0.0]])
+
+
+def test_rewards_on_arrival_are_expected_under_the_rows_that_are_kept():
+    counts = np.array([[[1.0, 3.0]], [[2.0, 0.0]]])
+    mdp = MDP(counts, np.array([[[0.0, 4.0]], [[5.0, 0.0]]]), normalize=True)
+    assert mdp.rewards.tolist() == [[3.0], [5.0]]
+
+
+def test_a_sparse_row_may_list_an_arrival_twice_or_not_at_all():
+    doubled = sp.csr_array((np.full(4, 0.5), (np.array([0, 0, 1, 1]), np.array([1, 1, 0, 1]))), (2, 2))
+    belief = FiniteBelief([doubled], [[1.0], [0.0]])
+    assert isinstance(belief.models.transitions, Csr)
+    assert belief.models.likelihood(0, 0, 1).tolist() == [1.0]
+    assert belief.models.likelihood(0, 0, 0).tolist() == [0.0]
