@@ -13,14 +13,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from beliefbound.agents.agent import Agent, CompiledAgent, check_seed
+from beliefbound.agents.agent import Agent, CompiledAgent
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import ParameterError
 from beliefbound.kernels import play as kernel
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.planning.simd import copied
 from beliefbound.kernels.random import uniform
-from beliefbound.validation import FloatArray, IntArray, check_count, check_discount
+from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_seed
 
 Accounting = Literal["standard", "paper"]
 
