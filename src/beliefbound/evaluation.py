@@ -17,14 +17,14 @@ from beliefbound.errors import ParameterError, PolicyError
 from beliefbound.kernels.planning import sweep
 from beliefbound.mdp import MDP
 from beliefbound.models import Dense, HasModels, ModelSet
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, check_count, check_discount
 
 _KRYLOV_TOLERANCE = 1e-10
 _SOLVE_BYTES = 32 << 20  # dense systems are solved in batches of this size: memory stays O(M·S·A) beside the models
 
 
-def evaluate(policy: Policy, models: HasModels, *, discount: float, horizon: int | None = None) -> FloatArray:
+def evaluate(policy: TablePolicy, models: HasModels, *, discount: float, horizon: int | None = None) -> FloatArray:
     """Value of `policy` from every state: `[s]` on an `MDP`, `[m,s]` on a belief over several models.
 
     Args:
@@ -55,7 +55,7 @@ def evaluate(policy: Policy, models: HasModels, *, discount: float, horizon: int
     return values[0] if isinstance(models, MDP) else values
 
 
-def check_fits(policy: Policy, models: ModelSet) -> FloatArray:
+def check_fits(policy: TablePolicy, models: ModelSet) -> FloatArray:
     """The policy's chances `[s,a]` or `[t,s,a]`, after checking that it fits the models' states and action sets."""
     if not isinstance(policy, StationaryPolicy | MemorylessPolicy):
         raise PolicyError(f"expected a StationaryPolicy or MemorylessPolicy, got {type(policy).__name__}")

@@ -21,7 +21,7 @@ from beliefbound.evaluation import evaluate
 from beliefbound.models import HasModels
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.plan import uniform_if_none
-from beliefbound.policy import MemorylessPolicy, Policy
+from beliefbound.policy import MemorylessPolicy, TablePolicy
 from beliefbound.validation import (
     FloatArray,
     check_count,
@@ -32,7 +32,7 @@ from beliefbound.validation import (
 
 
 def lower_bound(
-    policy: Policy,
+    policy: TablePolicy,
     belief: Belief,
     *,
     discount: float,
@@ -132,7 +132,7 @@ def upper_bound(
 
 
 def policy_gap(
-    policy: Policy,
+    policy: TablePolicy,
     belief: FiniteBelief,
     upper: Bound,
     *,

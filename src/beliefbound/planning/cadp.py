@@ -33,7 +33,7 @@ from beliefbound.planning.mmbi import induct, use_lanes
 from beliefbound.planning.plan import LOWER_BOUND, Plan, uniform_if_none
 from beliefbound.planning.starts import chosen_models, expected_policy, own_policies
 from beliefbound.planning.swaps import best_by_swaps
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_initial, frozen
 
 _ROUNDING = 1e-12  # relative to the largest value the problem allows
@@ -46,7 +46,7 @@ def cadp(
     discount: float,
     horizon: int | None = None,
     initial: FloatArray | int | None = None,
-    start: Policy | None = None,
+    start: TablePolicy | None = None,
     restarts: bool = True,
 ) -> Plan:
     """A locally optimal memoryless policy for a finite belief and start distribution, never worse than MMBI.
@@ -117,7 +117,7 @@ def cadp(
 
 
 def _starts(
-    belief: FiniteBelief, discount: float, horizon: int, start: Policy | None, restarts: bool
+    belief: FiniteBelief, discount: float, horizon: int, start: TablePolicy | None, restarts: bool
 ) -> list[tuple[str, IntArray]]:
     """Names and actions `[t,s]` of the policies to start from."""
     starts: list[tuple[str, IntArray]] = []

@@ -23,7 +23,7 @@ from beliefbound.mdp import MDP
 from beliefbound.models import HasModels, ModelSet
 from beliefbound.planning.mmbi import induct
 from beliefbound.planning.plan import Plan
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_positive, frozen
 
 _ROUNDING = 1e-12
@@ -165,7 +165,7 @@ def _iterate(mdp: MDP, discount: float, epsilon: float, max_sweeps: int, *, extr
 
 def _plan(
     mdp: MDP,
-    policy: Policy,
+    policy: TablePolicy,
     values: FloatArray,
     discount: float,
     horizon: int | None,

@@ -7,7 +7,7 @@ import numpy as np
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, check_initial, frozen
 
 
@@ -27,7 +27,7 @@ class Plan:
       note: what happened on the way that a user should know, such as a cycle; empty when nothing did.
     """
 
-    policy: Policy
+    policy: TablePolicy
     values: FloatArray
     model_values: FloatArray
     belief: FiniteBelief
@@ -63,7 +63,7 @@ class Plan:
 
 
 def plan_for(
-    policy: Policy,
+    policy: TablePolicy,
     belief: FiniteBelief,
     *,
     discount: float,

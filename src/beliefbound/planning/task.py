@@ -11,7 +11,7 @@ import numpy as np
 
 from beliefbound.beliefs import Belief
 from beliefbound.errors import BeliefError
-from beliefbound.policy import MemorylessPolicy, Policy
+from beliefbound.policy import MemorylessPolicy, TablePolicy
 from beliefbound.validation import FloatArray, check_count, check_discount, check_initial, frozen
 
 
@@ -50,6 +50,6 @@ class Task:
             return float(self.horizon)
         return (1.0 - self.discount**self.horizon) / (1.0 - self.discount)
 
-    def stages_of(self, policy: Policy) -> int | None:
+    def stages_of(self, policy: TablePolicy) -> int | None:
         """Decisions a policy is valued for: a time-indexed policy has its own horizon, any other the task's."""
         return policy.horizon if isinstance(policy, MemorylessPolicy) else self.horizon

@@ -14,7 +14,7 @@ from beliefbound.bounds.basic import start_of
 from beliefbound.bounds.bound import Bound, Side
 from beliefbound.bounds.finite.problem import policy_pool, problem_of
 from beliefbound.kernels.graph.lookahead import look
-from beliefbound.policy import Policy
+from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray, check_count, check_discount
 
 
@@ -45,7 +45,7 @@ def lookahead_lower(
     discount: float,
     horizon: int | None = None,
     initial: FloatArray | int | None = None,
-    policies: Sequence[Policy] | None = None,
+    policies: Sequence[TablePolicy] | None = None,
 ) -> Bound:
     """`L_k` from a start distribution: `depth` exact steps, then the best of a pool of memoryless policies.
 
@@ -70,7 +70,7 @@ def _look(
     horizon: int | None,
     initial: FloatArray | int | None,
     side: Side,
-    policies: Sequence[Policy] | None,
+    policies: Sequence[TablePolicy] | None,
 ) -> float:
     discount = check_discount(discount, horizon)
     depth = check_count(depth, "depth", least=0)

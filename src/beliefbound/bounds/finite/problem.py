@@ -30,7 +30,7 @@ from beliefbound.planning.cadp import cadp
 from beliefbound.planning.expected import expected_mdp_policy
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.planning.optimal import optimal_values
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray
 
 FOREVER = 1 << 60
@@ -49,7 +49,7 @@ def problem_of(
     discount: float,
     horizon: int | None,
     stages: int,
-    policies: Sequence[Policy],
+    policies: Sequence[TablePolicy],
     mix: float = 0.6,
 ) -> Problem:
     """The arrays for nodes up to stage `stages`."""
@@ -168,7 +168,9 @@ def optimal_from_above(models: ModelSet, discount: float, horizon: int | None, s
     return kept
 
 
-def stage_values(policy: Policy, models: ModelSet, discount: float, horizon: int | None, stages: int) -> FloatArray:
+def stage_values(
+    policy: TablePolicy, models: ModelSet, discount: float, horizon: int | None, stages: int
+) -> FloatArray:
     """`[stage,m,s]`: the exact value on each model of what remains of a policy from each stage on."""
     chances = policy.chances(models.n_actions)
     if horizon is None:
@@ -187,7 +189,7 @@ def stage_values(policy: Policy, models: ModelSet, discount: float, horizon: int
 
 
 def _pool_values(
-    policies: Sequence[Policy], models: ModelSet, discount: float, horizon: int | None, stages: int
+    policies: Sequence[TablePolicy], models: ModelSet, discount: float, horizon: int | None, stages: int
 ) -> FloatArray:
     if not policies:
         return np.empty((1, models.n_models, models.n_states, 0))
@@ -195,9 +197,11 @@ def _pool_values(
     return np.ascontiguousarray(np.stack(values, axis=-1))
 
 
-def policy_pool(belief: FiniteBelief, *, discount: float, horizon: int | None, initial: FloatArray) -> list[Policy]:
+def policy_pool(
+    belief: FiniteBelief, *, discount: float, horizon: int | None, initial: FloatArray
+) -> list[TablePolicy]:
     """Memoryless policies worth having at the leaves: MMBI, CADP, the expected MDP's, the likeliest models'."""
-    pool: list[Policy] = [
+    pool: list[TablePolicy] = [
         mmbi(belief, discount=discount, horizon=horizon).policy,
         expected_mdp_policy(belief, discount=discount, horizon=horizon).policy,
     ]
@@ -209,7 +213,7 @@ def policy_pool(belief: FiniteBelief, *, discount: float, horizon: int | None, i
     )
     own = optimal_values(chosen, discount=discount, horizon=horizon).actions
     pool += [StationaryPolicy(actions) for actions in own]
-    distinct: list[Policy] = []
+    distinct: list[TablePolicy] = []
     for policy in pool:
         if policy not in distinct:
             distinct.append(policy)

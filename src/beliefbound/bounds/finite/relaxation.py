@@ -35,7 +35,7 @@ from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.information_relaxation import run_block
 from beliefbound.kernels.graph.nodes import Graph, Problem, new_graph
 from beliefbound.kernels.random import GOLDEN
-from beliefbound.policy import Policy
+from beliefbound.policy import TablePolicy
 from beliefbound.threads import available_threads
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_probability
 
@@ -68,7 +68,7 @@ class Certifier:
         discount: float,
         horizon: int | None,
         initial: FloatArray | int | None = None,
-        policies: Sequence[Policy] | None = None,
+        policies: Sequence[TablePolicy] | None = None,
         core_nodes: int = 200_000,
         max_nodes: int = 2000,
         mix: float = 0.6,
