@@ -84,6 +84,16 @@ def check_id(value: Any, limit: int | None, name: str, error: type[BeliefboundEr
     return number
 
 
+def check_reward(reward: Any) -> float | None:
+    """A number, or `None` where no reward was seen."""
+    if reward is None:
+        return None
+    try:
+        return float(reward)
+    except (TypeError, ValueError, OverflowError):
+        raise ObservationError(f"the reward is {reward!r}; give a number, or None where it is not seen") from None
+
+
 def check_left(stage: int, horizon: int | None) -> None:
     """A decision is left after `stage` of them."""
     if horizon is not None and stage >= horizon:

@@ -28,7 +28,8 @@ from beliefbound.bounds.basic import lower_bound, start_of, upper_bound
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.dirichlet.arrays import planned, prior_of, tail_correction
 from beliefbound.bounds.dirichlet.effort import BYTES, SCENARIOS, effort
-from beliefbound.bounds.dirichlet.replanning import Desk, ParticlePolicy, policy_depth
+from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
+from beliefbound.bounds.dirichlet.replanning import Desk, policy_depth
 from beliefbound.bounds.log import Log
 from beliefbound.kernels.particles import renewal
 from beliefbound.kernels.particles.renewal import Search, new_search

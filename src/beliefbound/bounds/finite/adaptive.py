@@ -19,7 +19,6 @@ A walk is a node of the graph, or one belief outside it, or a policy of the pool
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from beliefbound.errors import ObservationError
 from beliefbound.kernels.graph.controller import COMMIT, HERE, IMPOSSIBLE, best_policy, descend, secure_action
 from beliefbound.kernels.graph.information_relaxation import goes_on
 from beliefbound.kernels.graph.nodes import Graph, new_graph
-from beliefbound.policy.protocol import check_id, check_left
+from beliefbound.policy.protocol import check_id, check_left, check_reward
 from beliefbound.validation import check_seed
 
 SETTLE = -1.0  # a `stop` that is passed at once
@@ -151,7 +150,7 @@ class AdaptivePolicy:
         check_left(self._walk.stage, self.horizon)
         controller = self.data[0]
         walk = self._standing(s)
-        row = controller.row(s, a, _number(reward), t)
+        row = controller.row(s, a, check_reward(reward), t)
         if walk.pool < 0:
             self._advance(walk, a, row)
         walk.at, walk.stage = t, walk.stage + 1
@@ -225,12 +224,3 @@ class AdaptivePolicy:
             walk.node = after
         else:
             walk.pool, walk.settled = COMMIT - after, True
-
-
-def _number(reward: Any) -> float | None:
-    if reward is None:
-        return None
-    try:
-        return float(reward)
-    except (TypeError, ValueError):
-        raise ObservationError(f"the reward is {reward!r}; give a number, or None where it is not seen") from None
