@@ -17,6 +17,7 @@ from beliefbound.errors import FileError
 from beliefbound.io.atomic import write_aside
 
 MAX_BYTES = 4 << 30
+LARGEST = 1e300
 _MAX_ENTRIES = 100
 _KINDS = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "numbers"}
 
@@ -83,8 +84,8 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> Array
 class Shapes:
     """Arrays against a table of names, types and axes: `Shapes(path, arrays).take("prob", "f8", "node row")`.
 
-    An axis has one length in all arrays that name it; `sizes` holds them. What is taken is finite and has the exact
-    type asked for.
+    An axis has one length in all arrays that name it; `sizes` holds them. What is taken has the exact type asked for
+    and is finite, with room for sums of it to be finite too.
     """
 
     def __init__(self, path: Path, arrays: Mapping[str, Array], **sizes: int) -> None:
@@ -102,9 +103,9 @@ class Shapes:
             if self.sizes.setdefault(axis, length) != length:
                 raise self.wrong(name, f"has {length} {axis}s where other arrays have {self.sizes[axis]}")
         if wanted.kind == "f":
-            bad = ~np.isfinite(array) if finite else np.isnan(array)
-            if bad.any():
-                raise self.wrong(name, "holds values that are no finite numbers")
+            good = np.abs(array) <= LARGEST if finite else ~np.isnan(array)
+            if not good.all():
+                raise self.wrong(name, f"holds values that are not numbers up to {LARGEST:g}")
         return array
 
     def ids(self, name: str, dtype: str, axes: str, low: int, high: int) -> Array:

@@ -106,23 +106,25 @@ def check_sizes(
 def read_json(path: Path) -> dict[str, Any]:
     """The object of a policy file in JSON, its header checked."""
     try:
-        content = msgspec.json.decode(path.read_bytes())
+        raw = path.read_bytes()
     except OSError as cause:
         raise FileError(f"cannot read {path}: {cause.strerror or cause}") from None
-    except (msgspec.DecodeError, RecursionError) as cause:
+    return _checked(path, raw)
+
+
+def _checked(path: Path, raw: bytes) -> dict[str, Any]:
+    """A JSON object that says it is a policy of a version that this program reads."""
+    try:
+        content = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
         raise FileError(f"{path} is not a policy file: {cause}") from None
-    return check_header(path, content)
-
-
-def check_header(path: Path, content: Any) -> dict[str, Any]:
-    """An object that says it is a policy of a version that this program reads."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FileError(f"{path} is not a policy file: its format is not {FORMAT!r}")
     if type(content.get("version")) is not int or content["version"] != VERSION:
         raise FileError(f"{path} has version {content.get('version')!r}; this program reads version {VERSION}")
     if not isinstance(content.get("kind"), str):
         raise FileError(f"{path} does not say which kind of policy it holds")
-    return content
+    return dict(content)
 
 
 def write_archive(path: Path, kind: str, arrays: Mapping[str, Any]) -> None:
@@ -137,8 +139,4 @@ def read_archive(path: Path) -> tuple[str, dict[str, np.ndarray[Any, Any]]]:
     header = arrays.pop("header", None)
     if header is None or header.dtype != np.uint8 or header.ndim != 1 or header.size > _HEADER_BYTES:
         raise FileError(f"{path} is not a policy file: it has no header")
-    try:
-        content = msgspec.json.decode(header.tobytes())
-    except (msgspec.DecodeError, RecursionError) as cause:
-        raise FileError(f"{path} is not a policy file: its header is no JSON: {cause}") from None
-    return str(check_header(path, content)["kind"]), arrays
+    return str(_checked(path, header.tobytes())["kind"]), arrays

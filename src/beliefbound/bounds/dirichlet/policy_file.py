@@ -23,6 +23,7 @@ from beliefbound.validation import FloatArray, check_discount, check_distributio
 
 KIND = "particle"
 _LARGEST = 1 << 62
+_LEAST = 8  # particles: the policies to fall back on are those of single ones
 _REWARDS: dict[type, tuple[str, ...]] = {BetaRewards: ("alpha", "beta", "high", "low"), KnownRewards: ("rewards",)}
 _BELIEF = ("concentration", "initial", "rewards")
 
@@ -59,7 +60,7 @@ def read_particle(path: Path, arrays: dict[str, Array]) -> dict[str, Any]:
     file = Shapes(path, arrays)
     concentration = file.take("concentration", "f8", "state action next_state")
     n_states, n_actions, _ = concentration.shape
-    share, particles = file.take("share", "f8", "level"), file.ids("particles", "i8", "level", 1, 1 << 40)
+    share, particles = file.take("share", "f8", "level"), file.ids("particles", "i8", "level", _LEAST, 1 << 40)
     if not len(share) or share[-1] != 0.0 or (np.diff(share) >= 0.0).any() or share[0] > 1.0:
         raise file.wrong("share", "does not fall to 0")
     if 32 * n_states * n_actions * (n_states + 1) * int(particles.sum()) > MAX_BYTES:

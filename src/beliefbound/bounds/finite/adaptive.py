@@ -21,14 +21,15 @@ from pathlib import Path
 from threading import Lock
 
 import numpy as np
+import numpy.typing as npt
 
 from beliefbound.bounds.finite.adaptive_file import arrays_of, write_adaptive
-from beliefbound.bounds.finite.controller import Controller, Lookahead, freeze
+from beliefbound.bounds.finite.controller import Controller, Lookahead, Outside, freeze
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.errors import ObservationError
-from beliefbound.kernels.graph.controller import COMMIT, HERE, IMPOSSIBLE, best_policy, descend, secure_action
+from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.kernels.graph.information_relaxation import goes_on
-from beliefbound.kernels.graph.nodes import Graph, new_graph
+from beliefbound.kernels.graph.nodes import Graph
 from beliefbound.policy.protocol import check_id, check_left, check_reward
 from beliefbound.validation import check_seed
 
@@ -78,7 +79,7 @@ class AdaptivePolicy:
         self.n_states, self.n_actions = sizes
         self.horizon = horizon
         self._walk = _Walk()
-        self._own: Graph | None = None
+        self._outside: Outside | None = None
 
     def detach(self) -> None:
         """Keep what the policy is now, whatever the search does next."""
@@ -129,14 +130,10 @@ class AdaptivePolicy:
         walk = self._standing(s)
         if walk.pool >= 0:
             return controller.follow(walk.pool, walk.stage, s)
-        if self._looks_ahead(walk):
-            assert lookahead is not None
+        if lookahead is not None and self._looks_ahead(walk, lookahead):
             graph, node = self._place(walk, lookahead)
             return int(graph.action[node])
-        if walk.node >= 0:
-            return int(controller.action[walk.node])
-        assert lookahead is not None
-        return int(secure_action(lookahead.problem, *self._place(walk, lookahead)))
+        return self._secure(walk)[0]
 
     def observe(self, state: int, action: int, reward: float | None, next_state: int) -> None:
         """Carry the walk over one transition; `reward` may be `None` where the belief does not learn from rewards.
@@ -182,45 +179,39 @@ class AdaptivePolicy:
         """The graph and the node in it where a walk is."""
         if walk.node >= 0:
             return lookahead.graph, walk.node
-        assert self._own is not None
-        return self._own, HERE
+        assert self._outside is not None
+        return self._outside.graph, Outside.HERE
 
-    def _looks_ahead(self, walk: _Walk) -> bool:
-        lookahead = self.data[1]
-        if lookahead is not None and not walk.settled:
-            graph, node = self._place(walk, lookahead)
+    def _secure(self, walk: _Walk) -> tuple[int, npt.NDArray[np.int32]]:
+        """`(action, after[row])` for the lower value alone."""
+        controller, lookahead = self.data
+        if walk.node >= 0:
+            return int(controller.action[walk.node]), controller.after[walk.node]
+        assert self._outside is not None
+        assert lookahead is not None
+        return self._outside.secure(lookahead.problem)
+
+    def _looks_ahead(self, walk: _Walk, lookahead: Lookahead) -> bool:
+        if not walk.settled:
             powers, tolerance, stop = lookahead.powers, lookahead.tolerance, lookahead.stop
-            walk.settled = not goes_on(graph, node, walk.cost, powers, tolerance, stop)
-        return lookahead is not None and not walk.settled
+            walk.settled = not goes_on(*self._place(walk, lookahead), walk.cost, powers, tolerance, stop)
+        return not walk.settled
 
     def _advance(self, walk: _Walk, action: int, row: int) -> None:
         """Move on by one outcome; out of the graph, commit to the policy of the pool that is best there."""
-        controller, lookahead = self.data
-        ahead = self._looks_ahead(walk)
-        if walk.node >= 0:
-            after = int(controller.after[walk.node, row])
-            possible = after != IMPOSSIBLE
-        else:
-            assert lookahead is not None
-            assert self._own is not None
-            after = int(self._own.child[HERE, row])
-            possible = bool(self._own.prob[HERE, row] > 0.0)
-            if after < 0 and possible:
-                after = COMMIT - int(best_policy(lookahead.problem, self._own, HERE, row))
-        if not possible:
+        lookahead = self.data[1]
+        after = int(self._secure(walk)[1][row])
+        if after == IMPOSSIBLE:
             raise ObservationError("the transition has probability 0 after what was observed before")
-        if ahead:
-            assert lookahead is not None
+        if lookahead is not None and self._looks_ahead(walk, lookahead):
             graph, node = self._place(walk, lookahead)
             stage = int(graph.stage[node])
             walk.cost += lookahead.powers[stage] * float(graph.loss[node, action])
             if after < 0 and stage + 1 < len(lookahead.powers) - 1:
-                if self._own is None:
-                    self._own = new_graph(lookahead.problem, 2, 2 * lookahead.problem.reward.shape[0])
-                descend(lookahead.problem, lookahead.graph, graph, node, row, self._own)
-                walk.node = -1
-                return
-        if after >= 0:
+                self._outside = self._outside or Outside(lookahead.problem)
+                self._outside.move(lookahead.problem, lookahead.graph, graph, node, row)
+                after = -1
+        if after > COMMIT:
             walk.node = after
         else:
             walk.pool, walk.settled = COMMIT - after, True

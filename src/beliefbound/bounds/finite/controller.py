@@ -13,8 +13,9 @@ import numpy.typing as npt
 from beliefbound.bounds.finite.problem import outcome_rows
 from beliefbound.bounds.finite.relaxation import Certifier, settle
 from beliefbound.errors import ObservationError
-from beliefbound.kernels.graph.controller import compile_controller, fill_table
+from beliefbound.kernels.graph.controller import compile_controller, fill_table, join
 from beliefbound.kernels.graph.nodes import Graph, Problem, new_graph
+from beliefbound.kernels.graph.search import make_child
 from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 KEPT = (
@@ -97,7 +98,7 @@ def _controller(certifier: Certifier) -> Controller:
     problem, graph = certifier.problem, certifier.graph
     n = int(graph.size[2])
     action, after = np.empty(n, dtype=np.int32), np.empty((n, graph.child.shape[1]), dtype=np.int32)
-    compile_controller(problem, graph, action, after)
+    compile_controller(problem, graph, 0, n, action, after)
     tables = [np.atleast_2d(policy.actions) for policy in certifier.policies]
     return Controller(
         graph.state[:n].copy(),
@@ -124,6 +125,34 @@ def _lookahead(certifier: Certifier, stop: float) -> Lookahead:
         kept[name][beyond] = 0.0  # rows that the state does not have were never written
     powers = np.power(problem.discount, np.arange(certifier.depth + 1))
     return Lookahead(problem, frozen_graph(problem, kept), powers, certifier.tolerance, stop)
+
+
+class Outside:
+    """One belief outside the frozen graph: node `HERE` of a little graph, whose node 0 is the one it came from."""
+
+    HERE = 1
+
+    def __init__(self, problem: Problem) -> None:
+        self.graph = new_graph(problem, 2, 2 * len(problem.reward))
+        self._action = np.empty(1, dtype=np.int32)
+        self._after = np.empty((1, self.graph.child.shape[1]), dtype=np.int32)
+
+    def move(self, problem: Problem, frozen: Graph, source: Graph, node: int, row: int) -> None:
+        """To the belief after outcome `row` of a node of `source`, which is the frozen graph or this one."""
+        own = self.graph
+        begin, end = int(source.begin[node]), int(source.begin[node + 1])
+        own.model[: end - begin], own.weight[: end - begin] = source.model[begin:end], source.weight[begin:end]
+        for name in ("state", "stage", "key", "prob", "above", "below"):
+            getattr(own, name)[0] = getattr(source, name)[node]
+        own.child[0], own.table[:], own.begin[1], own.size[:] = -1, -1, end - begin, 0
+        own.size[:4] = 1, end - begin, 1, end - begin
+        make_child(problem, own, 0, row)
+        join(problem, frozen, own, self.HERE)
+
+    def secure(self, problem: Problem) -> tuple[int, npt.NDArray[np.int32]]:
+        """`(action, after[row])` of the belief, as in a controller."""
+        compile_controller(problem, self.graph, self.HERE, self.HERE + 1, self._action, self._after)
+        return int(self._action[0]), self._after[0]
 
 
 def frozen_graph(problem: Problem, kept: dict[str, np.ndarray]) -> Graph:

@@ -1,25 +1,25 @@
 """What a policy on a frozen belief graph (`kernels.graph.search`) needs to take one step.
 
 *Inside the graph*, the policy that looks ahead for the lower value alone is a finite-state controller: a node has one
-action, and each outcome leads to another node or, out of the graph, to one policy of the pool, for ever. `compile`
-writes it down.
+action, and each outcome leads to another node or, out of the graph, to one policy of the pool, for ever.
+`compile_controller` writes it down.
 
-*Outside*, a policy that looks ahead carries one belief, which `descend` replaces by the one after an outcome: the
-nodes that `make_child` would add to the graph, built apart from it, so that any number of policies walk on one graph.
+*Outside*, a policy that looks ahead carries one belief, the node that `make_child` would add to the graph, in a little
+graph of its own. `join` gives it the values of the frozen graph it leads back into. So any number of policies walk on
+one graph.
 """
 
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.graph.search import find, make_child, measure, total_of
+from beliefbound.kernels.graph.search import find, measure, total_of
 from beliefbound.kernels.options import FAST
 
 IMPOSSIBLE = -1
 COMMIT = -2  # −2 − i: follow policy i of the pool
-HERE = 1  # where `descend` leaves the belief in its own graph
 
 
-@njit(**FAST)
+@njit(inline="always", **FAST)
 def secure_action(problem, graph, node):
     """The action of largest lower value one step ahead (ties: lowest)."""
     best, chosen = -np.inf, -1
@@ -31,7 +31,7 @@ def secure_action(problem, graph, node):
     return chosen
 
 
-@njit(**FAST)
+@njit(inline="always", **FAST)
 def best_policy(problem, graph, node, row):
     """The policy of the pool of largest value after outcome `row` of a node (ties: the first)."""
     s = graph.state[node]
@@ -52,59 +52,35 @@ def best_policy(problem, graph, node, row):
 
 
 @njit(**FAST)
-def compile_controller(problem, graph, action, after):
-    """`action[n]` and `after[n,row]` of every frozen node: a node, `IMPOSSIBLE`, or `COMMIT − i`."""
-    n = graph.size[2]
+def compile_controller(problem, graph, begin, end, action, after):
+    """`action` and `after[·,row]` of the nodes `begin … end − 1`: a node, `IMPOSSIBLE`, or `COMMIT − i`."""
     after[:] = IMPOSSIBLE
-    for x in range(n):
-        action[x] = secure_action(problem, graph, x)
+    for x in range(begin, end):
+        action[x - begin] = secure_action(problem, graph, x)
         s = graph.state[x]
         for i in range(problem.first[s, -1] - problem.first[s, 0]):
-            child = graph.child[x, i]
-            if 0 <= child < n:
-                after[x, i] = child
+            if graph.child[x, i] >= 0:
+                after[x - begin, i] = graph.child[x, i]
             elif graph.prob[x, i] > 0.0:
-                after[x, i] = COMMIT - best_policy(problem, graph, x, i)
+                after[x - begin, i] = COMMIT - best_policy(problem, graph, x, i)
 
 
 @njit(**FAST)
-def carry(source, node, own):
-    """Make node 0 of `own` what a node of `source` is, as far as its children depend on it. `source` may be `own`."""
-    begin, n = source.begin[node], source.begin[node + 1] - source.begin[node]
-    for j in range(n):
-        own.model[j] = source.model[begin + j]
-        own.weight[j] = source.weight[begin + j]
-    own.state[0], own.stage[0], own.key[0] = source.state[node], source.stage[node], source.key[node]
-    for i in range(own.prob.shape[1]):
-        own.prob[0, i] = source.prob[node, i]
-        own.above[0, i] = source.above[node, i]
-        own.below[0, i] = source.below[node, i]
-        own.child[0, i] = -1
-    own.table[:] = -1
-    own.begin[1] = n
-    own.size[:] = 0
-    own.size[0], own.size[1], own.size[2], own.size[3] = 1, n, 1, n
-
-
-@njit(**FAST)
-def descend(problem, graph, source, node, row, own):
-    """Node `HERE` of `own`, a graph of two nodes: the belief after outcome `row` of a node of `source`, which is the
-    frozen `graph` or `own`. Its children point into the frozen graph where that holds them."""
-    carry(source, node, own)
-    make_child(problem, own, 0, row)
-    s, stage = own.state[HERE], own.stage[HERE]
+def join(problem, graph, own, node):
+    """Point a node of `own` at its children in the frozen `graph`, and measure it by their values."""
+    s, stage = own.state[node], own.stage[node]
     if stage >= graph.size[6]:
         return
     base = problem.first[s, 0]
     for i in range(problem.first[s, -1] - base):
-        if own.prob[HERE, i] > 0.0:
-            key = own.key[HERE] + problem.keys[base + i]
+        if own.prob[node, i] > 0.0:
+            key = own.key[node] + problem.keys[base + i]
             child, _ = find(graph, key, problem.arrive[base + i], stage + 1)
             if child >= 0:
-                own.child[HERE, i] = child
-                own.above[HERE, i] = graph.upper[child]
-                own.below[HERE, i] = max(own.below[HERE, i], graph.lower[child])
-    measure(problem, own, HERE)
+                own.child[node, i] = child
+                own.above[node, i] = graph.upper[child]
+                own.below[node, i] = max(own.below[node, i], graph.lower[child])
+    measure(problem, own, node)
 
 
 @njit(**FAST)
