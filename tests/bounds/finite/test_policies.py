@@ -8,6 +8,7 @@ from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.policy_files import load_policy
 from beliefbound.errors import ObservationError, PolicyError
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, chain_belief, random_belief, two_armed
@@ -50,20 +51,22 @@ def value_by_enumeration(policy, belief, discount, horizon):
 
 
 @pytest.mark.parametrize("nodes", [1, 4, 40])
-def test_the_policy_of_an_exact_bound_earns_at_least_that_bound(nodes):
-    """Without sampling: enumeration of every history, at graphs of several sizes and with every reward signal."""
+def test_the_policy_of_an_exact_bound_earns_at_least_that_bound(nodes, tmp_path):
+    """Without sampling: enumeration of every history, at graphs of several sizes and with every reward signal. It is
+    the policy read back from its file that plays."""
     rng = np.random.default_rng(1)
     for i in range(8):
         belief, (P, r, w, p0) = random_belief(rng, SIGNALS[i % 4], n_models=3, n_states=2)
         certifier = Certifier(belief, discount=0.9, horizon=4, core_nodes=nodes)
         certifier.grow(nodes)
-        value = value_by_enumeration(AdaptivePolicy(certifier), belief, 0.9, 4)
+        AdaptivePolicy(certifier).save(tmp_path / "policy.npz")
+        value = value_by_enumeration(load_policy(tmp_path / "policy.npz"), belief, 0.9, 4)
         exact = oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 4, belief.reward_signal)
         assert certifier.lower - ROUNDING <= value <= exact + ROUNDING
 
 
 @pytest.mark.parametrize(("tolerance", "stop"), [(0.0, np.inf), (0.3, np.inf), (0.0, 0.05), (0.02, 0.1)])
-def test_the_policy_of_a_sampled_bound_is_the_one_that_was_simulated(tolerance, stop):
+def test_the_policy_of_a_sampled_bound_is_the_one_that_was_simulated(tolerance, stop, tmp_path):
     """Enumerated value of `act` against the mean of the kernel's scenarios, leaves and stops included. Where the policy
     settles the scenario counts what is proven there, and the policy earns that or more: four standard errors below
     (false alarm 3e-5 a case), and above no more than settling can add."""
@@ -75,7 +78,10 @@ def test_the_policy_of_a_sampled_bound_is_the_one_that_was_simulated(tolerance, 
         certifier.settle()
         certifier.tolerance = tolerance
         costs = certifier.sample(np.arange(4, dtype=np.uint64), 0, 64 * 64, clip=np.inf, stop=stop, threads=1)
-        value = value_by_enumeration(AdaptivePolicy(certifier, stop=stop), belief, 0.9, 4)
+        policy = AdaptivePolicy(certifier, stop=stop)
+        value = value_by_enumeration(policy, belief, 0.9, 4)
+        policy.save(tmp_path / "policy.npz")
+        assert value_by_enumeration(load_policy(tmp_path / "policy.npz"), belief, 0.9, 4) == value
         error = 4 * costs.below.std() / 64 + ROUNDING
         simulated = certifier.upper - costs.below.mean()
         assert value >= simulated - error
