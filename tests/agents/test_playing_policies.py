@@ -107,7 +107,7 @@ def test_every_kind_plays_from_memory_from_a_file_and_on_threads(kind, tmp_path)
     assert results(saved_policy(tmp_path / "policy", environment)) == alone
     with ThreadPoolExecutor(4) as pool:
         blocks = list(pool.map(lambda first: results(policy, range(first, first + 2)), range(0, 8, 2)))
-    assert sum(blocks, []) == alone
+    assert [total for block in blocks for total in block] == alone
 
 
 def test_a_policy_steps_through_a_gymnasium_environment():

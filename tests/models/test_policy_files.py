@@ -52,6 +52,14 @@ def test_tables_can_be_pickled_and_copied(kind):
         assert walk(other, 30, seed=3, luck=1) == walk(policy, 30, seed=3, luck=1)
 
 
+@pytest.mark.parametrize("kind", ["settled", "looks ahead"])
+def test_adaptive_policies_can_be_pickled_and_copied(kind):
+    policy = policy_of(kind)
+    for other in (pickle.loads(pickle.dumps(policy)), copy.copy(policy), copy.deepcopy(policy)):
+        assert other == policy
+        assert walk(other, 30, seed=3, luck=1) == walk(policy, 30, seed=3, luck=1)
+
+
 def test_the_json_of_a_table_is_the_documented_one(tmp_path):
     path = tmp_path / "policy.json"
     MemorylessPolicy([[1, 0], [0, 2]]).save(path, state_names=["wet", "dry"], action_names=["wait", "sow", "reap"])
@@ -267,8 +275,7 @@ def test_no_change_of_an_array_makes_a_policy_do_harm(kind, archives, tmp_path):
             rewritten(archives / kind, path, **{name: other})
             try:
                 policy = load_policy(path)
-            except FileError as fault:
-                assert "mine.npz" in str(fault)
+            except FileError:
                 refused += 1
                 continue
             try:

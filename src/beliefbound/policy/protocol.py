@@ -84,6 +84,16 @@ def check_id(value: Any, limit: int | None, name: str, error: type[BeliefboundEr
     return number
 
 
+def check_transition(policy: Policy, stage: int, state: Any, action: Any, next_state: Any) -> tuple[int, int, int]:
+    """`(state, action, next_state)` as ids that a policy at `stage` can observe."""
+    check_left(stage, policy.horizon)
+    return (
+        check_id(state, policy.n_states, "state"),
+        check_id(action, policy.n_actions, "action"),
+        check_id(next_state, policy.n_states, "next_state"),
+    )
+
+
 def check_reward(reward: Any) -> float | None:
     """A number, or `None` where no reward was seen."""
     if reward is None:

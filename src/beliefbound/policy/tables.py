@@ -15,7 +15,7 @@ from beliefbound.errors import FileError, PolicyError
 from beliefbound.kernels.play import agent_stream
 from beliefbound.kernels.random import categorical
 from beliefbound.policy.files import check_sizes, check_table, read_json, write_table
-from beliefbound.policy.protocol import check_id, check_left
+from beliefbound.policy.protocol import check_id, check_left, check_transition
 from beliefbound.validation import (
     FloatArray,
     Frozen,
@@ -126,10 +126,7 @@ class _Policy(Frozen):
 
     def observe(self, state: int, action: int, reward: float | None, next_state: int) -> None:
         """One transition: time goes on. What was seen changes nothing, its ids are checked."""
-        check_left(self._walk.stage, self.horizon)
-        check_id(state, self.n_states, "state")
-        check_id(action, self.n_actions, "action")
-        check_id(next_state, self.n_states, "next_state")
+        check_transition(self, self._walk.stage, state, action, next_state)
         self._walk.stage += 1
 
     def fresh(self) -> Self:

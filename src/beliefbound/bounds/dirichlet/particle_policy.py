@@ -4,10 +4,10 @@ A walk is the counts, until the policy stops to learn; from there on it is one a
 memory and time at step 10 000 as at step 1.
 """
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from beliefbound.beliefs import DirichletBelief
 from beliefbound.bounds.dirichlet.policy_file import write_particle
 from beliefbound.bounds.dirichlet.replanning import Desk, Replanning
 from beliefbound.errors import ObservationError
-from beliefbound.policy.protocol import check_id, check_left, check_reward
+from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
 from beliefbound.validation import FloatArray, IntArray, check_seed
 
 
@@ -71,6 +71,9 @@ class ParticlePolicy(Replanning):
     def __hash__(self) -> int:
         return hash(self._settings())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ParticlePolicy, (self.belief, self.start, self.discount, self.horizon, self.seed, self.levels)
+
     def _settings(self) -> tuple[object, ...]:
         return self.discount, self.horizon, self.seed, self.levels
 
@@ -113,9 +116,7 @@ class ParticlePolicy(Replanning):
           ObservationError: it does not begin where the walk is, or is outside the belief's support.
           PolicyError: the horizon is over.
         """
-        s, t = check_id(state, self.n_states, "state"), check_id(next_state, self.n_states, "next_state")
-        a = check_id(action, self.n_actions, "action")
-        check_left(self._walk.stage, self.horizon)
+        s, a, t = check_transition(self, self._walk.stage, state, action, next_state)
         self._check_at(s)
         column = self._column(s, a, check_reward(reward), t)
         walk = self._walk
@@ -126,7 +127,8 @@ class ParticlePolicy(Replanning):
 
     def fresh(self) -> "ParticlePolicy":
         """The same policy at its start, with a walk and room to work of its own."""
-        other = copy.copy(self)
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
         other._begin()
         return other
 

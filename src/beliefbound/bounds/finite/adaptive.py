@@ -19,6 +19,7 @@ A walk is a node of the graph, or one belief outside it, or a policy of the pool
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ from beliefbound.errors import ObservationError
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.kernels.graph.information_relaxation import goes_on
 from beliefbound.kernels.graph.nodes import Graph
-from beliefbound.policy.protocol import check_id, check_left, check_reward
+from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
 from beliefbound.validation import check_seed
 
 SETTLE = -1.0  # a `stop` that is passed at once
@@ -103,6 +104,8 @@ class AdaptivePolicy:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AdaptivePolicy):
             return NotImplemented
+        if self is other:
+            return True
         mine, theirs = arrays_of(*self.data), arrays_of(*other.data)
         return mine.keys() == theirs.keys() and all(
             np.array_equal(array, theirs[name], equal_nan=array.dtype.kind == "f") for name, array in mine.items()
@@ -111,6 +114,9 @@ class AdaptivePolicy:
     def __hash__(self) -> int:
         controller = self.data[0]
         return hash((self._stop, self.horizon, controller.action.tobytes(), controller.after.shape))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AdaptivePolicy.of, self.data
 
     def reset(self, seed: int = 0) -> None:
         """Begin again at the start. The policy draws nothing: it behaves alike under every seed."""
@@ -142,9 +148,7 @@ class AdaptivePolicy:
           ObservationError: it does not begin where the walk is, or cannot have happened under the belief.
           PolicyError: the horizon is over.
         """
-        s, t = check_id(state, self.n_states, "state"), check_id(next_state, self.n_states, "next_state")
-        a = check_id(action, self.n_actions, "action")
-        check_left(self._walk.stage, self.horizon)
+        s, a, t = check_transition(self, self._walk.stage, state, action, next_state)
         controller = self.data[0]
         walk = self._standing(s)
         row = controller.row(s, a, check_reward(reward), t)
