@@ -315,12 +315,18 @@ def test_an_archive_that_lies_about_its_size_is_refused_before_memory_is_asked_f
         load_policy(path)
 
 
-def test_saving_keeps_the_policy_of_the_moment(tmp_path):
-    """What the search adds later is not in a policy that was taken before."""
+@pytest.mark.parametrize("use", ["save", "detach"])
+def test_a_policy_that_was_used_or_detached_keeps_what_it_was(use, tmp_path):
+    """What the search adds later is not in it."""
     policy, certifier = adaptive("bernoulli", stop=0.5)
-    policy.save(tmp_path / "before.npz")
+    same, _ = adaptive("bernoulli", stop=0.5)
+    if use == "save":
+        policy.save(tmp_path / "before.npz")
+    else:
+        policy.detach()
     certifier.reopen()
     certifier.core_nodes = 300
     certifier.grow(300)
     certifier.settle()
-    assert load_policy(tmp_path / "before.npz") == policy
+    policy.save(tmp_path / "after.npz")
+    assert load_policy(tmp_path / "after.npz") == policy == same

@@ -49,9 +49,8 @@ def write_table(
     assert chosen is not None
     n_states = chosen.shape[0 if horizon is None else 1]
     n_actions = None if probabilities is None else probabilities.shape[-1]
-    if action_names is not None:
-        used = int(chosen.max()) + 1 if n_actions is None else n_actions
-        n_actions = max(used, len(action_names)) if n_actions is None else n_actions
+    if action_names is not None and actions is not None:
+        n_actions = max(int(actions.max()) + 1, len(action_names))  # whoever can name them knows how many there are
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,

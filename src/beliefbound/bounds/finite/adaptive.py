@@ -16,6 +16,7 @@ A walk is a node of the graph, or one belief outside it, or a policy of the pool
 10 000 than at step 1, and as much time.
 """
 
+import copy
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -64,6 +65,7 @@ class AdaptivePolicy:
     def __init__(self, certifier: Certifier, *, stop: float = SETTLE) -> None:
         self._certifier: Certifier | None = certifier
         self._stop = float(stop)
+        self._detached = False
         self._frozen: tuple[Controller, Lookahead | None] | None = None
         self._begin(certifier.problem.available.shape, certifier.horizon)
 
@@ -71,7 +73,7 @@ class AdaptivePolicy:
     def of(cls, controller: Controller, lookahead: Lookahead | None) -> "AdaptivePolicy":
         """A policy from its frozen data."""
         policy = cls.__new__(cls)
-        policy._certifier, policy._frozen = None, (controller, lookahead)
+        policy._certifier, policy._detached, policy._frozen = None, True, (controller, lookahead)
         policy._stop = SETTLE if lookahead is None else lookahead.stop
         policy._begin(controller.available.shape, controller.horizon)
         return policy
@@ -83,21 +85,22 @@ class AdaptivePolicy:
         self._outside: Outside | None = None
 
     def detach(self) -> None:
-        """Keep what the policy is now, whatever the search does next."""
-        with _FREEZING:
-            if self._certifier is not None:
-                self._frozen, self._certifier = freeze(self._certifier, self._stop), None
+        """Before the search goes on: keep the frozen graph as it is now."""
+        if self._certifier is not None and not self._detached:
+            graph, self._certifier = self._certifier.copy(), copy.copy(self._certifier)
+            self._certifier.graph, self._detached = graph, True
 
     @property
     def data(self) -> tuple[Controller, Lookahead | None]:
-        """The controller and, for a policy that looks ahead, what that needs: frozen when first asked for."""
-        if self._frozen is None:
-            self.detach()
-        assert self._frozen is not None
+        """The controller and, for a policy that looks ahead, what that needs: made when first asked for."""
+        with _FREEZING:
+            if self._frozen is None:
+                assert self._certifier is not None
+                self._frozen, self._certifier = freeze(self._certifier, self._stop), None
         return self._frozen
 
     def __repr__(self) -> str:
-        nodes = self._certifier.n_nodes if self._frozen is None and self._certifier else len(self.data[0].state)
+        nodes = len(self._frozen[0].state) if self._frozen else self._certifier.n_nodes if self._certifier else 0
         how = "" if self._stop < 0.0 else ", looks ahead"
         return f"AdaptivePolicy({self.n_states} states, {self.n_actions} actions, graph of {nodes} beliefs{how})"
 
