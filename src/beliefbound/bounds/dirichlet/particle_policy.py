@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from beliefbound.beliefs import DirichletBelief
-from beliefbound.bounds.dirichlet.policy_file import write_particle
+from beliefbound.bounds.dirichlet.policy_file import KIND, arrays_of, read_particle
 from beliefbound.bounds.dirichlet.replanning import Desk, Replanning
-from beliefbound.errors import ObservationError
+from beliefbound.errors import ObservationError, PolicyError
+from beliefbound.policy.files import write_archive
 from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
 from beliefbound.validation import FloatArray, IntArray, check_seed
 
@@ -64,9 +65,7 @@ class ParticlePolicy(Replanning):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ParticlePolicy):
             return NotImplemented
-        return self._settings() == other._settings() and all(
-            np.array_equal(mine, theirs) for mine, theirs in zip(self._arrays(), other._arrays(), strict=True)
-        )
+        return self._settings() == other._settings() and _alike(self._prior, other._prior)
 
     def __hash__(self) -> int:
         return hash(self._settings())
@@ -75,12 +74,7 @@ class ParticlePolicy(Replanning):
         return ParticlePolicy, (self.belief, self.start, self.discount, self.horizon, self.seed, self.levels)
 
     def _settings(self) -> tuple[object, ...]:
-        return self.discount, self.horizon, self.seed, self.levels
-
-    def _arrays(self) -> tuple[FloatArray, ...]:
-        columns = self.belief.rewards.columns()
-        assert columns is not None
-        return self.start, self.belief.concentration, columns.counts, columns.paid
+        return self.discount, self.horizon, self.seed, self.levels, self.start.tobytes()
 
     @property
     def n_states(self) -> int:
@@ -134,7 +128,10 @@ class ParticlePolicy(Replanning):
 
     def save(self, path: Path | str) -> None:
         """Write the policy as an archive of arrays, in the form that `bounds.dirichlet.policy_file` documents."""
-        write_particle(Path(path), self.belief, self.start, self.discount, self.horizon, self.seed, self.levels)
+        arrays = arrays_of(self.belief, self.start, self.discount, self.horizon, self.seed, self.levels)
+        if ParticlePolicy(**read_particle(Path(path), arrays)) != self:
+            raise PolicyError(f"a policy for {self.belief!r} cannot be saved: the form of file does not describe it")
+        write_archive(Path(path), KIND, arrays)
 
     def _check_at(self, s: int) -> None:
         if self._walk.at < 0 and not self.start[s] > 0.0:
@@ -174,3 +171,10 @@ class ParticlePolicy(Replanning):
         if not np.isclose(reward, values[nearest], rtol=1e-9, atol=1e-12):
             raise impossible
         return nearest * self.n_states + t
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two tuples, nested or not, hold equal arrays and numbers."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(_alike(x, y) for x, y in zip(one, other, strict=True))
+    return bool(np.array_equal(one, other))

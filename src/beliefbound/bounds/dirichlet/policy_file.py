@@ -18,29 +18,25 @@ import numpy as np
 from beliefbound.beliefs import BetaRewards, DirichletBelief, KnownRewards
 from beliefbound.errors import BeliefboundError, FileError, PolicyError
 from beliefbound.io.arrays import MAX_BYTES, Array, Shapes
-from beliefbound.policy.files import write_archive
 from beliefbound.validation import FloatArray, check_discount, check_distributions
 
 KIND = "particle"
 _LARGEST = 1 << 62
 _LEAST = 8  # particles: the policies to fall back on are those of single ones
-_REWARDS: dict[type, tuple[str, ...]] = {BetaRewards: ("alpha", "beta", "high", "low"), KnownRewards: ("rewards",)}
-_BELIEF = ("concentration", "initial", "rewards")
+_REWARDS: dict[type, tuple[str, ...]] = {BetaRewards: ("alpha", "beta", "low", "high"), KnownRewards: ("rewards",)}
 
 
-def write_particle(
-    path: Path,
+def arrays_of(
     belief: DirichletBelief,
     start: FloatArray,
     discount: float,
     horizon: int | None,
     seed: int,
     levels: Sequence[tuple[float, int]],
-) -> None:
-    """Write the arguments of a `ParticlePolicy`. Refuses beliefs that this form of file does not describe."""
-    kind = type(belief.rewards)
-    fields = _REWARDS.get(kind)
-    if fields is None or tuple(sorted(vars(kind)["__slots__"])) != fields or vars(type(belief))["__slots__"] != _BELIEF:
+) -> dict[str, Array]:
+    """The arguments of a `ParticlePolicy`, by name."""
+    fields = _REWARDS.get(type(belief.rewards))
+    if fields is None:
         raise PolicyError(f"a policy for {belief!r} cannot be saved: only Beta and known rewards can")
     arrays: dict[str, Any] = {name: getattr(belief.rewards, name) for name in fields}
     arrays |= {
@@ -52,7 +48,7 @@ def write_particle(
         "share": np.array([share for share, _ in levels], dtype=np.float64),
         "particles": np.array([n for _, n in levels], dtype=np.int64),
     }
-    write_archive(path, KIND, {name: np.asarray(array) for name, array in arrays.items()})
+    return {name: np.asarray(array) for name, array in arrays.items()}
 
 
 def read_particle(path: Path, arrays: dict[str, Array]) -> dict[str, Any]:
