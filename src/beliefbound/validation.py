@@ -141,6 +141,14 @@ def check_count(value: Any, name: str, *, least: int = 1) -> int:
     return number
 
 
+def check_seed(seed: Any) -> int:
+    """A whole number from 0 to 2⁶³ − 1."""
+    value = check_count(seed, "seed", least=0)
+    if value >= 2**63:
+        raise ParameterError(f"seed is {value}; it must be below 2**63")
+    return value
+
+
 def check_positive(value: Any, name: str) -> float:
     """A finite number above zero."""
     number = _number(value, name, "above 0")

@@ -79,12 +79,13 @@ def test_the_policy_of_a_sampled_bracket_earns_what_the_bracket_says():
     totals = []
     for _ in range(1500):
         m = rng.choice(3, p=belief.weights)
-        s, history, total = int(rng.choice(2, p=belief.initial)), [], 0.0
+        s, total = int(rng.choice(2, p=belief.initial)), 0.0
+        found.policy.reset(0)
         for k in range(8):
-            a = found.policy.act(history, s)
+            a = found.policy.act(s)
             reward = float(rng.random() < belief.rewards[m, s, a])
             t = int(rng.choice(2, p=belief.transitions[m, s, a]))
-            history.append((s, a, reward, t))
+            found.policy.observe(s, a, reward, t)
             total += 0.8**k * reward
             s = t
         totals.append(total)
@@ -96,13 +97,15 @@ def test_histories_that_cannot_have_happened_are_refused():
     P = np.array([[[[0.5, 0.5], [0.5, 0.5]], [[1.0, 0.0], [1.0, 0.0]]], [[[0.6, 0.4], [0.1, 0.9]], [[1.0, 0.0]] * 2]])
     belief = FiniteBelief(P, [[0.0, 0.1], [1.0, 1.0]], initial=0)
     policy = AdaptivePolicy(Certifier(belief, discount=0.9, horizon=None, core_nodes=10))
-    assert policy.act([(0, 1, None, 1)], 1) in (0, 1)
-    with pytest.raises(ObservationError, match="impossible"):
-        policy.act([(0, 1, None, 1), (1, 0, None, 1)], 1)
-    with pytest.raises(ObservationError, match="ended in state 1"):
-        policy.act([(0, 1, None, 1), (0, 0, None, 0)], 0)
     with pytest.raises(ObservationError, match="starts in state 1"):
-        policy.act([], 1)
+        policy.act(1)
+    policy.observe(0, 1, None, 1)
+    assert policy.act(1) in (0, 1)
+    with pytest.raises(ObservationError, match="impossible"):
+        policy.observe(1, 0, None, 1)
+    with pytest.raises(ObservationError, match="ended in state 1"):
+        policy.observe(0, 0, None, 0)
+    assert policy.act(1) in (0, 1)
 
 
 def test_the_picture_and_the_summary_say_what_is_proven():
@@ -174,7 +177,8 @@ def test_a_beta_bandit_is_bracketed():
         )  # fmt: skip
     assert found.lower.value <= exact <= found.upper.value
     assert found.relative_gap < 0.15
-    assert found.policy.act([(0, 0, 1.0, 0)], 0) == 0
+    found.policy.observe(0, 0, 1.0, 0)
+    assert found.policy.act(0) == 0
 
 
 def test_more_particles_tighten_the_upper_bound_of_a_dirichlet_belief():

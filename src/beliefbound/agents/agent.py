@@ -17,7 +17,7 @@ from beliefbound.envs.adapter import DiscreteEnv
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.kernels.play import agent_stream
-from beliefbound.validation import BoolArray, check_count, check_ids
+from beliefbound.validation import BoolArray, check_ids, check_seed
 
 Stream = npt.NDArray[np.uint64]
 
@@ -157,14 +157,6 @@ def stream_of(seed: int | Stream) -> Stream:
         return seed.copy()
     stream: Stream = agent_stream(check_seed(seed), 0, 0)
     return stream
-
-
-def check_seed(seed: Any) -> int:
-    """A whole number from 0 to 2⁶³ − 1."""
-    value = check_count(seed, "seed", least=0)
-    if value >= 2**63:
-        raise ParameterError(f"seed is {value}; it must be below 2**63")
-    return value
 
 
 Factory = Callable[[Environment], Agent]

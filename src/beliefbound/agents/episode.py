@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beliefbound.agents.agent import Agent, CompiledAgent, check_seed
+from beliefbound.agents.agent import Agent, CompiledAgent
 from beliefbound.envs.adapter import DiscreteEnv
 from beliefbound.kernels.play import agent_stream, environment_stream
-from beliefbound.validation import FloatArray, IntArray, check_count
+from beliefbound.validation import FloatArray, IntArray, check_count, check_seed
 
 
 class Episode(NamedTuple):

@@ -13,14 +13,16 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from beliefbound.agents.agent import Agent, CompiledAgent, check_seed
+from beliefbound.agents.agent import Agent, CompiledAgent
+from beliefbound.agents.policies import player
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import ParameterError
 from beliefbound.kernels import play as kernel
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.planning.simd import copied
 from beliefbound.kernels.random import uniform
-from beliefbound.validation import FloatArray, IntArray, check_count, check_discount
+from beliefbound.policy import Policy
+from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_seed
 
 Accounting = Literal["standard", "paper"]
 
@@ -57,8 +59,8 @@ def play(
     """Play the runs numbered `runs` of a root seed, on this thread.
 
     Args:
-      agent: from `make_agent`, left as it was; or any object with the three methods of `Agent`, which is played in
-        plain Python and reset for every run.
+      agent: from `make_agent`, or a `Policy`, both left as they were; or any object with the three methods of `Agent`,
+        which is played in plain Python and reset for every run.
       environment: what it was made for.
       seed: root seed, 0 to 2⁶³ − 1.
       runs: consecutive run numbers.
@@ -91,6 +93,8 @@ def play(
     )
     address = (seed, cell, runs.start, steps)
     skipped = int(accounting == "paper")
+    if isinstance(agent, Policy):
+        agent = player(agent, environment, steps - skipped)
     if isinstance(agent, CompiledAgent):
         _check_fit(agent, environment)
         state = agent.machine.state

@@ -5,9 +5,10 @@ A bound is *exact* when it is a theorem about this belief (up to rounding), *est
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from beliefbound.errors import ParameterError
+from beliefbound.policy import Policy
 
 Side = Literal["lower", "upper"]
 
@@ -37,7 +38,7 @@ class Bound:
     confidence: float = 1.0
     estimate: float | None = None
     n_samples: int = 0
-    policy: Any = field(default=None, repr=False, compare=False)
+    policy: Policy | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.side not in ("lower", "upper"):

@@ -16,6 +16,7 @@ from beliefbound.bounds.dirichlet.sampler import bracket_sampled
 from beliefbound.bounds.finite.search import bracket_finite
 from beliefbound.bounds.log import Log, TracePoint, relative
 from beliefbound.planning.task import Task, finite_task
+from beliefbound.policy import Policy
 from beliefbound.validation import FloatArray, as_rng, check_count, check_gap, check_positive, check_probability
 
 DEFAULT_GAP, DEFAULT_SECONDS = 0.01, 60.0
@@ -27,7 +28,7 @@ class Bracket:
 
     Attributes:
       lower, upper: the best bounds found; each says how it was proven.
-      policy: attains `lower`: a memoryless policy, or an adaptive one with `.act(history, state)`.
+      policy: attains `lower`: a table, or one that learns; it plays, and is saved and loaded, like any `Policy`.
       regret: bound on how far `policy` is from Bayes-optimal; at most `gap`, and less where policy and relaxation,
         measured on the same scenarios, are closer than the two ends.
       confidence: probability with which everything here holds; 1 when all of it is exact.
@@ -37,7 +38,7 @@ class Bracket:
 
     lower: Bound
     upper: Bound
-    policy: Any
+    policy: Policy
     regret: Bound
     confidence: float
     trace: tuple[TracePoint, ...] = field(repr=False)
@@ -146,6 +147,7 @@ def bracket(
 def _result(log: Log) -> Bracket:
     assert log.lower is not None
     assert log.upper is not None
+    assert log.lower.policy is not None
     exact = log.lower.exact and log.upper.exact
     confidence = 1.0 if exact else log.confidence
     gap = Bound(

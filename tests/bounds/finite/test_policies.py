@@ -5,12 +5,21 @@ import pytest
 
 from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.bounds.bracket import bracket
-from beliefbound.bounds.dirichlet.replanning import ParticlePolicy
+from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.relaxation import Certifier
-from beliefbound.errors import ObservationError
+from beliefbound.bounds.policy_files import load_policy
+from beliefbound.errors import ObservationError, PolicyError
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, chain_belief, random_belief, two_armed
+
+
+def act_after(policy, history, s):
+    """The action in `s` after a history: the walk from the start."""
+    policy.reset(0)
+    for step in history:
+        policy.observe(*step)
+    return policy.act(s)
 
 
 def rewards_seen(belief, s, a):
@@ -29,7 +38,7 @@ def value_by_enumeration(policy, belief, discount, horizon):
     def value(b, s, history):
         if len(history) == horizon:
             return 0.0
-        a = policy.act(history, s)
+        a = act_after(policy, history, s)
         total = float(b @ belief.rewards[:, s, a])
         for reward, like in rewards_seen(belief, s, a):
             joint = b[:, None] * like * belief.transitions[:, s, a]
@@ -42,20 +51,22 @@ def value_by_enumeration(policy, belief, discount, horizon):
 
 
 @pytest.mark.parametrize("nodes", [1, 4, 40])
-def test_the_policy_of_an_exact_bound_earns_at_least_that_bound(nodes):
-    """Without sampling: enumeration of every history, at graphs of several sizes and with every reward signal."""
+def test_the_policy_of_an_exact_bound_earns_at_least_that_bound(nodes, tmp_path):
+    """Without sampling: enumeration of every history, at graphs of several sizes and with every reward signal. It is
+    the policy read back from its file that plays."""
     rng = np.random.default_rng(1)
     for i in range(8):
         belief, (P, r, w, p0) = random_belief(rng, SIGNALS[i % 4], n_models=3, n_states=2)
         certifier = Certifier(belief, discount=0.9, horizon=4, core_nodes=nodes)
         certifier.grow(nodes)
-        value = value_by_enumeration(AdaptivePolicy(certifier), belief, 0.9, 4)
+        AdaptivePolicy(certifier).save(tmp_path / "policy.npz")
+        value = value_by_enumeration(load_policy(tmp_path / "policy.npz"), belief, 0.9, 4)
         exact = oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 4, belief.reward_signal)
         assert certifier.lower - ROUNDING <= value <= exact + ROUNDING
 
 
 @pytest.mark.parametrize(("tolerance", "stop"), [(0.0, np.inf), (0.3, np.inf), (0.0, 0.05), (0.02, 0.1)])
-def test_the_policy_of_a_sampled_bound_is_the_one_that_was_simulated(tolerance, stop):
+def test_the_policy_of_a_sampled_bound_is_the_one_that_was_simulated(tolerance, stop, tmp_path):
     """Enumerated value of `act` against the mean of the kernel's scenarios, leaves and stops included. Where the policy
     settles the scenario counts what is proven there, and the policy earns that or more: four standard errors below
     (false alarm 3e-5 a case), and above no more than settling can add."""
@@ -67,7 +78,10 @@ def test_the_policy_of_a_sampled_bound_is_the_one_that_was_simulated(tolerance, 
         certifier.settle()
         certifier.tolerance = tolerance
         costs = certifier.sample(np.arange(4, dtype=np.uint64), 0, 64 * 64, clip=np.inf, stop=stop, threads=1)
-        value = value_by_enumeration(AdaptivePolicy(certifier, stop=stop), belief, 0.9, 4)
+        policy = AdaptivePolicy(certifier, stop=stop)
+        value = value_by_enumeration(policy, belief, 0.9, 4)
+        policy.save(tmp_path / "policy.npz")
+        assert value_by_enumeration(load_policy(tmp_path / "policy.npz"), belief, 0.9, 4) == value
         error = 4 * costs.below.std() / 64 + ROUNDING
         simulated = certifier.upper - costs.below.mean()
         assert value >= simulated - error
@@ -98,12 +112,13 @@ def test_the_policy_of_a_bracket_earns_between_its_bounds_in_models_drawn_from_t
     rng, totals = np.random.default_rng(7), []
     for _ in range(400):
         m = rng.choice(8, p=belief.weights)
-        s, history, total = 0, [], 0.0
+        s, total = 0, 0.0
+        found.policy.reset(0)
         for k in range(12):
-            a = found.policy.act(history, s) if hasattr(found.policy, "act") else found.policy.actions[k, s]
+            a = found.policy.act(s)
             t = int(rng.choice(5, p=belief.transitions[m, s, a]))
             total += 0.8**k * belief.rewards[m, s, a]
-            history.append((s, a, None, t))
+            found.policy.observe(s, a, None, t)
             s = t
         totals.append(total)
     error = 4 * np.std(totals) / np.sqrt(len(totals))
@@ -113,10 +128,13 @@ def test_the_policy_of_a_bracket_earns_between_its_bounds_in_models_drawn_from_t
 def test_acting_ends_with_the_horizon():
     belief = FiniteBelief([[[[1.0]] * 2]] * 2, [[[1.0, 0.0]], [[0.0, 2.0]]], reward_signal="deterministic", initial=0)
     policy = AdaptivePolicy(Certifier(belief, discount=0.9, horizon=2, core_nodes=4))
-    history = [(0, 0, 1.0, 0), (0, 0, 1.0, 0)]
-    assert policy.act(history[:1], 0) == 0
-    with pytest.raises(ObservationError, match="horizon of 2 is over"):
-        policy.act(history, 0)
+    policy.observe(0, 0, 1.0, 0)
+    assert policy.act(0) == 0
+    policy.observe(0, 0, 1.0, 0)
+    with pytest.raises(PolicyError, match="2 decisions and its horizon is over"):
+        policy.act(0)
+    with pytest.raises(PolicyError, match="horizon is over"):
+        policy.observe(0, 0, 1.0, 0)
 
 
 def dirichlet_value_of_act(policy, belief, horizon, discount):
@@ -125,7 +143,7 @@ def dirichlet_value_of_act(policy, belief, horizon, discount):
     def value(posterior, s, history):
         if len(history) == horizon:
             return 0.0
-        a = policy.act(history, s)
+        a = act_after(policy, history, s)
         mean = posterior.mean()
         seen = [(None, 1.0)]
         if isinstance(posterior.rewards, BetaRewards):
@@ -159,23 +177,25 @@ def test_what_is_simulated_under_a_dirichlet_belief_is_what_acts(kind):
 
 
 def test_a_particle_policy_is_a_function_of_the_history():
-    policy = ParticlePolicy(chain_belief(0, 0), np.eye(5)[0], 0.9, None, 3, ((0.5, 2048), (0.15, 512), (0.0, 128)))
+    levels = ((0.5, 2048), (0.15, 512), (0.0, 128))
+    policy = ParticlePolicy(chain_belief(0, 0), np.eye(5)[0], 0.9, None, 3, levels)
     rng, s, history = np.random.default_rng(1), 0, []
     for _ in range(30):
-        a = policy.act(history, s)
-        assert policy.act(history, s) == a
+        a = policy.act(s)
+        assert policy.act(s) == a
         t = int(rng.integers(5))
+        policy.observe(s, a, None, t)
         history.append((s, a, None, t))
         s = t
-    again = ParticlePolicy(chain_belief(0, 0), np.eye(5)[0], 0.9, None, 3, ((0.5, 2048), (0.15, 512), (0.0, 128)))
-    assert [again.act(history[:i], history[i][0]) for i in range(30)] == [step[1] for step in history]
-    with pytest.raises(ObservationError, match="ended in state"):
-        policy.act([(0, 0, None, 1), (0, 0, None, 1)], 1)
+    again = ParticlePolicy(chain_belief(0, 0), np.eye(5)[0], 0.9, None, 3, levels)
+    assert [act_after(again, history[:i], history[i][0]) for i in range(30)] == [step[1] for step in history]
+    with pytest.raises(ObservationError, match=f"ended in state {s}"):
+        policy.observe((s + 1) % 5, 0, None, 1)
 
 
 def test_rewards_that_are_not_bernoulli_are_refused():
     policy = ParticlePolicy(two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]])), np.ones(1), 0.9, 4, 5, ((0.0, 64),))
     with pytest.raises(ObservationError, match="outside the belief's support"):
-        policy.act([(0, 0, 0.3, 0)], 0)
+        policy.observe(0, 0, 0.3, 0)
     with pytest.raises(ObservationError, match="no reward"):
-        policy.act([(0, 0, None, 0)], 0)
+        policy.observe(0, 0, None, 0)

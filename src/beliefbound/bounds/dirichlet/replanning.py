@@ -1,12 +1,12 @@
 """A policy for a Dirichlet belief that looks ahead on particles of the posterior, new ones after every observation.
 
-`ParticlePolicy` looks one step ahead at the particles of the posterior it has reached (`kernels.particles.rows`),
+`Replanning` looks one step ahead at the particles of the posterior it has reached (`kernels.particles.rows`),
 between what a few stationary policies earn from there and what would be earned if the model were then known. Once such
 a policy is as good as knowing the model, to within a tolerance, or at a depth where little is left, it follows the
 optimal policy of the expected MDP for ever.
 
 The particles at a posterior are a function of the policy's own seed and the counts that lead there. So the policy
-is one fixed function of the history: what `act` plays is what `simulate` values.
+is one fixed function of the history: what `bounds.dirichlet.particle_policy` plays is what `simulate` values.
 
 `simulate` follows it under the belief itself, where predictive probabilities are in closed form
 (`kernels.particles.hyperstate`); the look-ahead is also the control variate. At the end, fresh models of the posterior
@@ -16,13 +16,12 @@ are.
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.beliefs import BetaRewards, DirichletBelief
+from beliefbound.beliefs import DirichletBelief
 from beliefbound.bounds.dirichlet.arrays import prior_of, span
-from beliefbound.errors import ObservationError
 from beliefbound.kernels.particles.hyperstate import look, step
 from beliefbound.kernels.particles.rows import (
     Rows,
@@ -35,7 +34,7 @@ from beliefbound.kernels.particles.rows import (
     values_of,
 )
 from beliefbound.kernels.random import stream_from
-from beliefbound.validation import FloatArray, IntArray, check_ids
+from beliefbound.validation import FloatArray, IntArray
 
 _SHORT = 0.1  # a horizon after which more than this share of the value follows is planned for as it is
 _TAIL = 5e-3
@@ -78,11 +77,8 @@ class Desk(NamedTuple):
     leaf: FloatArray
 
 
-class ParticlePolicy:
-    """Acts under a Dirichlet belief: `action = policy.act(history, state)`. Made by `bracket`.
-
-    A function of the history and of its own fixed seed.
-    """
+class Replanning:
+    """What to do after given counts, and what that is worth. A function of them and of its own fixed seed."""
 
     def __init__(
         self,
@@ -103,10 +99,6 @@ class ParticlePolicy:
         self._columns = self._n_states * (2 if self._prior.bernoulli else 1)
         self._all = np.arange(self._pairs)
         self._kept: dict[tuple[int, int, int, bytes], Advice] = {}
-        self._own = self.desk()
-
-    def __repr__(self) -> str:
-        return f"ParticlePolicy({self.belief!r}, {self.levels[0][1]} particles)"
 
     def desk(self) -> Desk:
         """Room to work in, for one thread."""
@@ -133,40 +125,6 @@ class ParticlePolicy:
             factor *= self.discount
             state = column % self._n_states
         return total + factor * self._leaf_value(desk, counts, state, self._left(stage), rng)
-
-    def act(self, history: Sequence[tuple[int, int, float | None, int]], state: Any) -> int:
-        """The action in `state` after `history`, a sequence of `(state, action, reward, next_state)` that ends there.
-
-        Raises:
-          ObservationError: the history does not fit together, does not start where the certificate does, fills the
-            horizon, or cannot have happened under the belief.
-        """
-        now = int(check_ids(state, self.belief.n_states, "state", ObservationError))
-        if self.horizon is not None and len(history) >= self.horizon:
-            raise ObservationError(f"the history has {len(history)} steps; the horizon of {self.horizon} is over")
-        at = int(history[0][0]) if history else now
-        if not self.start[at] > 0.0:
-            raise ObservationError(f"the history starts in state {at}, which is not a start state of the certificate")
-        counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
-        last: IntArray | None = None
-        for stage, (before, action, reward, after) in enumerate(history):
-            if int(before) != at:
-                raise ObservationError(
-                    f"step {stage} starts in state {before}, but step {stage - 1} ended in state {at}"
-                )
-            if last is None and self._advice(self._own, counts, at, stage) is None:
-                last = self._last_policy(self._own, counts, self._left(stage))
-            pair, column = self._outcome(stage, at, int(action), reward, int(after))
-            counts[pair, column] += 1
-            at = int(after)
-        if at != now:
-            raise ObservationError(f"the history ends in state {at}, not in state {now}")
-        if last is None:
-            advice = self._advice(self._own, counts, at, len(history))
-            if advice is not None:
-                return advice.action
-            last = self._last_policy(self._own, counts, self._left(len(history)))
-        return int(last[now])
 
     def _left(self, stage: int) -> int:
         """Decisions that remain; −1 for ever."""
@@ -235,22 +193,3 @@ class ParticlePolicy:
         values = np.empty((self._n_states, _LEAF_MODELS))
         values_of(self._prior, desk.leaf, self._all, left, actions, values)
         return float(values[state].mean())
-
-    def _outcome(self, stage: int, s: int, a: int, reward: float | None, t: int) -> tuple[int, int]:
-        """`(pair, column)` of a step of a history."""
-        pair = s * self._prior.n_actions + a
-        impossible = ObservationError(
-            f"step {stage}: state {s}, action {a}, reward {reward}, next state {t} is outside the belief's support"
-        )
-        if not (0 <= s < self._n_states and 0 <= a < self._prior.n_actions and 0 <= t < self._n_states):
-            raise impossible
-        if self._prior.alpha[pair, t] <= 0.0:
-            raise impossible
-        if not isinstance(self.belief.rewards, BetaRewards):
-            return pair, t
-        if reward is None:
-            raise ObservationError(f"step {stage} has no reward, but the belief learns from rewards")
-        for first, seen in ((0, self._prior.high), (self._n_states, self._prior.low)):
-            if np.isclose(reward, seen, rtol=1e-9, atol=1e-12):
-                return pair, first + t
-        raise impossible

@@ -27,7 +27,8 @@ from beliefbound.bounds.basic import lower_bound, start_of, upper_bound
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.dirichlet.arrays import planned, prior_of, tail_correction
 from beliefbound.bounds.dirichlet.effort import BYTES, SCENARIOS, effort
-from beliefbound.bounds.dirichlet.replanning import Desk, ParticlePolicy, policy_depth
+from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
+from beliefbound.bounds.dirichlet.replanning import Desk, policy_depth
 from beliefbound.bounds.log import Log
 from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.particles import renewal

@@ -11,148 +11,214 @@ It plays what `kernels.graph.information_relaxation.follow` simulates, action by
 
 A sampled bound is the value of 1–3. An exact bound is that of 2–3 alone: the policy that settles at the start (`stop`
 below 0) earns at least the graph's lower value, for certain.
+
+A walk is a node of the graph, or one belief outside it, or a policy of the pool: it needs no more memory at step
+10 000 than at step 1, and as much time.
 """
 
-from collections.abc import Sequence
+import copy
 from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from beliefbound.bounds.finite.problem import outcome_rows
-from beliefbound.bounds.finite.relaxation import Certifier, settle
+from beliefbound.bounds.finite.adaptive_file import arrays_of, write_adaptive
+from beliefbound.bounds.finite.controller import Controller, Lookahead, Outside, freeze
+from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.errors import ObservationError
-from beliefbound.kernels.graph import search as kernel
+from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.kernels.graph.information_relaxation import goes_on
-from beliefbound.policy import MemorylessPolicy
-from beliefbound.validation import check_ids
+from beliefbound.kernels.graph.nodes import Graph
+from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
+from beliefbound.validation import check_seed
 
-Step = tuple[int, int, float | None, int]
 SETTLE = -1.0  # a `stop` that is passed at once
+_FREEZING = Lock()
 
 
 @dataclass
-class _Place:
-    """Where a history has led: a node while the policy looks at beliefs, then a policy of the pool."""
+class _Walk:
+    """Where observations have led: to a node of the graph, to the walk's own belief, or to a policy of the pool."""
 
-    node: int
+    stage: int = 0
+    at: int = -1  # the state; −1 before the first observation
+    node: int = -1  # −1: the walk's own belief
     cost: float = 0.0
     settled: bool = False
     pool: int = -1
 
 
 class AdaptivePolicy:
-    """Acts on the posterior of a finite belief: `action = policy.act(history, state)`.
+    """Acts on the posterior of a finite belief. Made by `bracket`; the value that was bounded is that of its advice.
 
-    `history` is a sequence of `(state, action, reward, next_state)`; rewards may be `None` when they carry no
-    information. Made by `bracket`; a function of the history, whose value is the one that was bounded.
+    After an action it did not advise, the posterior is still right and it goes on from there; the certificate is for
+    its own advice only. Two policies are equal when all that they would save is.
+
+    Attributes:
+      n_states, n_actions: sizes.
+      horizon: decisions; `None`: for ever.
     """
 
     def __init__(self, certifier: Certifier, *, stop: float = SETTLE) -> None:
-        self._certifier, self._stop = certifier, stop
-        self._graph = certifier.graph
-        self._seen = outcome_rows(certifier.belief)[3]
-        self._roots = {int(s): int(r) for s, r in zip(certifier.states, certifier.roots, strict=True)}
-        self._powers = np.power(certifier.problem.discount, np.arange(certifier.depth + 1))
+        self._certifier: Certifier | None = certifier
+        self._stop = float(stop)
+        self._detached = False
+        self._frozen: tuple[Controller, Lookahead | None] | None = None
+        self._begin(certifier.problem.available.shape, certifier.horizon)
 
-    def __repr__(self) -> str:
-        nodes = int(self._graph.size[2] or self._graph.size[0])
-        return f"AdaptivePolicy({self._certifier.belief!r}, graph of {nodes} beliefs)"
+    @classmethod
+    def of(cls, controller: Controller, lookahead: Lookahead | None) -> "AdaptivePolicy":
+        """A policy from its frozen data."""
+        policy = cls.__new__(cls)
+        policy._certifier, policy._detached, policy._frozen = None, True, (controller, lookahead)
+        policy._stop = SETTLE if lookahead is None else lookahead.stop
+        policy._begin(controller.available.shape, controller.horizon)
+        return policy
+
+    def _begin(self, sizes: tuple[int, ...], horizon: int | None) -> None:
+        self.n_states, self.n_actions = sizes
+        self.horizon = horizon
+        self._walk = _Walk()
+        self._outside: Outside | None = None
 
     def detach(self) -> None:
-        """Keep the settled graph as it is now, whatever the search does next."""
-        if self._graph is self._certifier.graph:
-            self._graph = self._certifier.copy()
+        """Before the search goes on: keep the frozen graph as it is now."""
+        if self._certifier is not None and not self._detached:
+            graph, self._certifier = self._certifier.copy(), copy.copy(self._certifier)
+            self._certifier.graph, self._detached = graph, True
 
-    def act(self, history: Sequence[Step], state: Any) -> int:
-        """The action in `state` after `history`, which ends there.
+    @property
+    def data(self) -> tuple[Controller, Lookahead | None]:
+        """The controller and, for a policy that looks ahead, what that needs: made when first asked for."""
+        with _FREEZING:
+            if self._frozen is None:
+                assert self._certifier is not None
+                self._frozen, self._certifier = freeze(self._certifier, self._stop), None
+        return self._frozen
+
+    def __repr__(self) -> str:
+        nodes = len(self._frozen[0].state) if self._frozen else self._certifier.n_nodes if self._certifier else 0
+        how = "" if self._stop < 0.0 else ", looks ahead"
+        return f"AdaptivePolicy({self.n_states} states, {self.n_actions} actions, graph of {nodes} beliefs{how})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AdaptivePolicy):
+            return NotImplemented
+        if self is other:
+            return True
+        mine, theirs = arrays_of(*self.data), arrays_of(*other.data)
+        return mine.keys() == theirs.keys() and all(
+            np.array_equal(array, theirs[name], equal_nan=array.dtype.kind == "f") for name, array in mine.items()
+        )
+
+    def __hash__(self) -> int:
+        controller = self.data[0]
+        return hash((self._stop, self.horizon, controller.action.tobytes(), controller.after.shape))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AdaptivePolicy.of, self.data
+
+    def reset(self, seed: int = 0) -> None:
+        """Begin again at the start. The policy draws nothing: it behaves alike under every seed."""
+        check_seed(seed)
+        self._walk = _Walk()
+
+    def act(self, state: int) -> int:
+        """The action in `state`, where the observations have led.
 
         Raises:
-          ObservationError: the history does not fit together, does not start where the certificate does, fills the
-            horizon, or cannot have happened under the belief.
+          ObservationError: they have led elsewhere, or the certificate is not for a start in this state.
+          PolicyError: the horizon is over.
         """
-        certifier, graph = self._certifier, self._graph
-        if graph.size[2] == 0:
-            settle(certifier.problem, graph)
-        s = int(check_ids(state, certifier.belief.n_states, "state", ObservationError))
-        if certifier.horizon is not None and len(history) >= certifier.horizon:
-            raise ObservationError(f"the history has {len(history)} steps; the horizon of {certifier.horizon} is over")
-        first = int(history[0][0]) if history else s
-        if first not in self._roots:
-            starts = ", ".join(map(str, self._roots))
-            raise ObservationError(f"the history starts in state {first}; the certificate is for starts in {starts}")
-        place, at = _Place(self._roots[first]), first
-        try:
-            for i, (before, action, reward, after) in enumerate(history):
-                if int(before) != at:
-                    raise ObservationError(f"step {i} starts in state {before}, but step {i - 1} ended in state {at}")
-                row = self._row(i, at, int(action), reward, int(after))
-                if place.pool < 0:
-                    if graph.prob[place.node, row] <= 0.0:
-                        raise ObservationError(f"step {i} ({before}, {action}, {reward}, {after}) has probability 0")
-                    self._advance(place, int(action), row)
-                at = int(after)
-            if at != s:
-                raise ObservationError(f"the history ends in state {at}, not in state {s}")
-            return self._choose(place, s, len(history))
-        finally:
-            kernel.restore(graph)
+        s = check_id(state, self.n_states, "state")
+        check_left(self._walk.stage, self.horizon)
+        controller, lookahead = self.data
+        walk = self._standing(s)
+        if walk.pool >= 0:
+            return controller.follow(walk.pool, walk.stage, s)
+        if lookahead is not None and self._looks_ahead(walk, lookahead):
+            graph, node = self._place(walk, lookahead)
+            return int(graph.action[node])
+        return self._secure(walk)[0]
 
-    def _looks_ahead(self, place: _Place) -> bool:
-        tolerance = self._certifier.tolerance
-        place.settled = place.settled or not goes_on(
-            self._graph, place.node, place.cost, self._powers, tolerance, self._stop
-        )
-        return not place.settled
+    def observe(self, state: int, action: int, reward: float | None, next_state: int) -> None:
+        """Carry the walk over one transition; `reward` may be `None` where the belief does not learn from rewards.
 
-    def _choose(self, place: _Place, s: int, stage: int) -> int:
-        problem, graph = self._certifier.problem, self._graph
-        if place.pool >= 0:
-            policy = self._certifier.policies[place.pool]
-            return int(policy.actions[stage, s] if isinstance(policy, MemorylessPolicy) else policy.actions[s])
-        if self._looks_ahead(place):
-            return int(graph.action[place.node])
-        values = [
-            kernel.total_of(problem, graph, place.node, a, graph.below) if available else -np.inf
-            for a, available in enumerate(problem.available[s])
-        ]
-        return int(np.argmax(values))
+        Raises:
+          ObservationError: it does not begin where the walk is, or cannot have happened under the belief.
+          PolicyError: the horizon is over.
+        """
+        s, a, t = check_transition(self, self._walk.stage, state, action, next_state)
+        controller = self.data[0]
+        walk = self._standing(s)
+        row = controller.row(s, a, check_reward(reward), t)
+        if walk.pool < 0:
+            self._advance(walk, a, row)
+        walk.at, walk.stage = t, walk.stage + 1
+        self._walk = walk
 
-    def _advance(self, place: _Place, action: int, row: int) -> None:
+    def fresh(self) -> "AdaptivePolicy":
+        """The same policy at its start, with a walk of its own on the same frozen graph."""
+        return AdaptivePolicy.of(*self.data)
+
+    def save(self, path: Path | str) -> None:
+        """Write the policy as an archive of arrays, in the form that `bounds.finite.adaptive_file` documents."""
+        write_adaptive(Path(path), *self.data)
+
+    def _standing(self, s: int) -> _Walk:
+        """The walk, which is in state `s`; at the start, it begins there."""
+        walk, controller = self._walk, self.data[0]
+        if walk.at < 0:
+            starts = controller.state[controller.roots]
+            found = np.flatnonzero(starts == s)
+            if not len(found):
+                known = ", ".join(map(str, starts))
+                raise ObservationError(f"the walk starts in state {s}; the certificate is for starts in {known}")
+            return _Walk(node=int(controller.roots[found[0]]))
+        if walk.at != s:
+            raise ObservationError(f"the last transition ended in state {walk.at}, not in state {s}")
+        return walk
+
+    def _place(self, walk: _Walk, lookahead: Lookahead) -> tuple[Graph, int]:
+        """The graph and the node in it where a walk is."""
+        if walk.node >= 0:
+            return lookahead.graph, walk.node
+        assert self._outside is not None
+        return self._outside.graph, Outside.HERE
+
+    def _secure(self, walk: _Walk) -> tuple[int, npt.NDArray[np.int32]]:
+        """`(action, after[row])` for the lower value alone."""
+        controller, lookahead = self.data
+        if walk.node >= 0:
+            return int(controller.action[walk.node]), controller.after[walk.node]
+        assert self._outside is not None
+        assert lookahead is not None
+        return self._outside.secure(lookahead.problem)
+
+    def _looks_ahead(self, walk: _Walk, lookahead: Lookahead) -> bool:
+        if not walk.settled:
+            powers, tolerance, stop = lookahead.powers, lookahead.tolerance, lookahead.stop
+            walk.settled = not goes_on(*self._place(walk, lookahead), walk.cost, powers, tolerance, stop)
+        return not walk.settled
+
+    def _advance(self, walk: _Walk, action: int, row: int) -> None:
         """Move on by one outcome; out of the graph, commit to the policy of the pool that is best there."""
-        problem, graph, node = self._certifier.problem, self._graph, place.node
-        if self._looks_ahead(place):
+        lookahead = self.data[1]
+        after = int(self._secure(walk)[1][row])
+        if after == IMPOSSIBLE:
+            raise ObservationError("the transition has probability 0 after what was observed before")
+        if lookahead is not None and self._looks_ahead(walk, lookahead):
+            graph, node = self._place(walk, lookahead)
             stage = int(graph.stage[node])
-            place.cost += self._powers[stage] * float(graph.loss[node, action])
-            child = -1 if stage + 1 >= self._certifier.depth else kernel.make_child(problem, graph, node, row)
+            walk.cost += lookahead.powers[stage] * float(graph.loss[node, action])
+            if after < 0 and stage + 1 < len(lookahead.powers) - 1:
+                self._outside = self._outside or Outside(lookahead.problem)
+                self._outside.move(lookahead.problem, lookahead.graph, graph, node, row)
+                after = -1
+        if after > COMMIT:
+            walk.node = after
         else:
-            child = int(graph.child[node, row])
-            child = child if child < graph.size[2] else -1
-        if child < 0:
-            place.pool, place.settled = self._best_of_pool(node, row), True
-        place.node = child
-
-    def _best_of_pool(self, node: int, row: int) -> int:
-        """The policy of the pool of largest value after outcome `row` of a node."""
-        problem, graph = self._certifier.problem, self._graph
-        s, stage = int(graph.state[node]), int(graph.stage[node]) + 1
-        entries = slice(int(graph.begin[node]), int(graph.begin[node + 1]))
-        models, base = graph.model[entries], int(problem.first[s, 0])
-        n_rows = int(problem.first[s, -1]) - base
-        like = problem.like[base * problem.reward.shape[0] + models * n_rows + row]
-        values = problem.v[min(stage, problem.v.shape[0] - 1)][models, problem.arrive[base + row]]
-        return int(np.argmax((graph.weight[entries] * like) @ values))
-
-    def _row(self, i: int, s: int, a: int, reward: float | None, t: int) -> int:
-        problem = self._certifier.problem
-        first, last = int(problem.first[s, a]), int(problem.first[s, a + 1])
-        rows = [k for k in range(first, last) if problem.arrive[k] == t]
-        if rows and not np.isnan(self._seen[rows[0]]):
-            if reward is None:
-                raise ObservationError(f"step {i} has no reward, but the belief learns from rewards")
-            rows = [k for k in rows if np.isclose(self._seen[k], reward, rtol=1e-9, atol=1e-12)]
-        if not rows:
-            raise ObservationError(
-                f"step {i}: state {s}, action {a}, reward {reward}, next state {t} is impossible in every model"
-            )
-        return rows[0] - int(problem.first[s, 0])
+            walk.pool, walk.settled = COMMIT - after, True

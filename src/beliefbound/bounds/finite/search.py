@@ -105,8 +105,9 @@ def note_exact(certifier: Certifier, log: Log) -> None:
 def keep_policies(log: Log) -> None:
     """Before the graph changes, give the policies of sampled bounds their own copy: that is what they were proven for.
     Exact bounds only rise with the graph."""
-    for policy in {id(x.policy): x.policy for x in log.bounds if not x.exact and x.policy is not None}.values():
-        policy.detach()
+    for bound in log.bounds:
+        if not bound.exact and isinstance(bound.policy, AdaptivePolicy):
+            bound.policy.detach()
 
 
 def sample_until(

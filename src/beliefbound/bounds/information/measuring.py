@@ -21,7 +21,7 @@ from beliefbound.bounds.finite.problem import stage_values
 from beliefbound.bounds.statistics.intervals import margin
 from beliefbound.errors import ParameterError
 from beliefbound.models import Dense, ModelSet
-from beliefbound.policy import Policy
+from beliefbound.policy import TablePolicy
 from beliefbound.validation import BoolArray, FloatArray
 
 _CHOOSE, _VALUE = 96, 32  # models a plan is chosen on after a measurement, and models that value it
@@ -37,7 +37,7 @@ class Gains(NamedTuple):
 
 def dirichlet_gains(
     belief: DirichletBelief,
-    pool: list[Policy],
+    pool: list[TablePolicy],
     now: int,
     start: FloatArray,
     *,
@@ -76,7 +76,7 @@ def dirichlet_gains(
     return Gains(gain, low, high)
 
 
-def _takes(pool: list[Policy], n_states: int, n_actions: int) -> BoolArray:
+def _takes(pool: list[TablePolicy], n_states: int, n_actions: int) -> BoolArray:
     """`[policy,s,a]`: whether a policy ever takes the action there, so that its value depends on the pair."""
     chances = [policy.chances(n_actions).reshape(-1, n_states, n_actions) for policy in pool]
     return np.stack([(x > 0.0).any(axis=0) for x in chances])

@@ -34,7 +34,7 @@ from beliefbound.bounds.statistics.intervals import margin
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.planning.optimal import optimal_values
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, check_count, check_discount, check_probability
 
 _MODELS_OWN, _FEW_OWN = 64, 8  # models whose own optimal policies join the pool: finite beliefs, others
@@ -162,7 +162,7 @@ def _fresh_e_max(
     start: FloatArray,
     discount: float,
     horizon: int | None,
-    plan: Policy,
+    plan: TablePolicy,
     lower: Bound | None,
     confidence: float,
     n: int,

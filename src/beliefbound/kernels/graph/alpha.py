@@ -37,8 +37,8 @@ class Vectors(NamedTuple):
     policy: np.ndarray  # int32 [v]: which memoryless policy; −1 for others
     then: np.ndarray  # int32 [v,row]: the vector after each outcome of the action, −1 for outcomes of other actions
     known: np.ndarray  # [s,i,m]: values of the vectors worth asking, packed
-    index: np.ndarray  # int32 [s,i]: which those are
-    count: np.ndarray  # int64 [s]
+    number: np.ndarray  # int32 [s,i]: which those are
+    known_count: np.ndarray  # int64 [s]
 
 
 class Points(NamedTuple):
@@ -62,15 +62,15 @@ def new_vectors(problem, values, capacity: int) -> Vectors:
         policy=np.full(total, -1, dtype=np.int32),
         then=np.full((total, rows), -1, dtype=np.int32),
         known=np.empty((n_states, n_policies + capacity, n_models)),
-        index=np.empty((n_states, n_policies + capacity), dtype=np.int32),
-        count=np.full(n_states, n_policies, dtype=np.int64),
+        number=np.empty((n_states, n_policies + capacity), dtype=np.int32),
+        known_count=np.full(n_states, n_policies, dtype=np.int64),
     )
     first = np.arange(n_states * n_policies).reshape(n_states, n_policies)
     vectors.state[: first.size] = np.repeat(np.arange(n_states), n_policies)
     vectors.policy[: first.size] = np.tile(np.arange(n_policies), n_states)
     vectors.value[: first.size] = np.moveaxis(values, 0, -1).reshape(first.size, n_models)
     vectors.known[:, :n_policies] = np.moveaxis(values, 0, -1)
-    vectors.index[:, :n_policies] = first
+    vectors.number[:, :n_policies] = first
     return vectors
 
 
@@ -79,7 +79,7 @@ def best_vector(vectors, s, weight):
     """`(value, position)` of the best known vector of a state at unnormalised weights `[m]`; ties to the first."""
     best, chosen = -np.inf, -1
     known = vectors.known[s]
-    for i in range(vectors.count[s]):
+    for i in range(vectors.known_count[s]):
         total = 0.0
         for m in range(weight.size):
             total += weight[m] * known[i, m]
@@ -131,13 +131,13 @@ def add_vector(problem, vectors, s, a, chosen):
     for k in range(problem.first[s, a], problem.first[s, a + 1]):
         t, row = problem.arrive[k], k - base
         later = vectors.known[t, chosen[row]]
-        vectors.then[v, row] = vectors.index[t, chosen[row]]
+        vectors.then[v, row] = vectors.number[t, chosen[row]]
         for m in range(n_models):
             value[m] += problem.discount * problem.like[base * n_models + m * n_rows + row] * later[m]
     vectors.state[v], vectors.action[v] = s, a
-    i = vectors.count[s]
-    vectors.known[s, i], vectors.index[s, i] = value, v
-    vectors.count[s], vectors.size[SIZE] = i + 1, v + 1
+    i = vectors.known_count[s]
+    vectors.known[s, i], vectors.number[s, i] = value, v
+    vectors.known_count[s], vectors.size[SIZE] = i + 1, v + 1
     return True
 
 
@@ -170,20 +170,20 @@ def back_up_points(problem, vectors, points, order, tolerance):
 @njit(**FAST)
 def keep_used(vectors, points, always):
     """Ask from now on only the vectors that are best at some point, and the first `always` of each state."""
-    n_states = vectors.count.size
-    used = np.zeros(vectors.index.shape, dtype=np.bool_)
+    n_states = vectors.known_count.size
+    used = np.zeros(vectors.number.shape, dtype=np.bool_)
     used[:, :always] = True
     for x in range(points.state.size):
         _, i = best_vector(vectors, points.state[x], points.weight[x])
         used[points.state[x], i] = True
     for s in range(n_states):
         kept = 0
-        for i in range(vectors.count[s]):
+        for i in range(vectors.known_count[s]):
             if used[s, i]:
                 if kept < i:
-                    vectors.known[s, kept], vectors.index[s, kept] = vectors.known[s, i], vectors.index[s, i]
+                    vectors.known[s, kept], vectors.number[s, kept] = vectors.known[s, i], vectors.number[s, i]
                 kept += 1
-        vectors.count[s] = kept
+        vectors.known_count[s] = kept
 
 
 @njit(**FAST)

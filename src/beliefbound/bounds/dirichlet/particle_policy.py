@@ -1,0 +1,180 @@
+"""The policy of `bounds.dirichlet.replanning`, as something to act with: it keeps counts of what it has seen.
+
+A walk is the counts, until the policy stops to learn; from there on it is one action per state. A step needs the same
+memory and time at step 10 000 as at step 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from beliefbound.beliefs import DirichletBelief
+from beliefbound.bounds.dirichlet.policy_file import KIND, arrays_of, read_particle
+from beliefbound.bounds.dirichlet.replanning import Desk, Replanning
+from beliefbound.errors import ObservationError, PolicyError
+from beliefbound.policy.files import write_archive
+from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
+from beliefbound.validation import FloatArray, IntArray, check_seed
+
+
+@dataclass
+class _Walk:
+    """Where observations have led."""
+
+    counts: IntArray  # [pair,column]
+    stage: int = 0
+    at: int = -1  # the state; −1 before the first observation
+    last: IntArray | None = None  # [s]: actions from here on
+    decided: tuple[int, int, IntArray | None] | None = None  # `(state, action, last)` at this stage, once asked for
+
+
+class ParticlePolicy(Replanning):
+    """Acts under a Dirichlet belief; made by `bracket`. A function of what it observes and of its own fixed seed.
+
+    After an action it did not advise, its counts are still right and it goes on from there; the certificate is for its
+    own advice only.
+    """
+
+    def __init__(
+        self,
+        belief: DirichletBelief,
+        start: FloatArray,
+        discount: float,
+        horizon: int | None,
+        seed: int,
+        levels: Sequence[tuple[float, int]],
+    ) -> None:
+        """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles."""
+        super().__init__(belief, start, discount, horizon, seed, levels)
+        self.seed = seed
+        columns = belief.rewards.columns()
+        assert columns is not None, "continuous rewards have no policy of this kind"
+        self._paid = columns.paid  # [value,s,a,t or 1]
+        self._begin()
+
+    def _begin(self) -> None:
+        self._walk = _Walk(np.zeros((self._pairs, self._columns), dtype=np.int64))
+        self._own: Desk | None = None
+
+    def __repr__(self) -> str:
+        return f"ParticlePolicy({self.belief!r}, {self.levels[0][1]} particles)"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ParticlePolicy):
+            return NotImplemented
+        return self._settings() == other._settings() and _alike(self._prior, other._prior)
+
+    def __hash__(self) -> int:
+        return hash(self._settings())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ParticlePolicy, (self.belief, self.start, self.discount, self.horizon, self.seed, self.levels)
+
+    def _settings(self) -> tuple[object, ...]:
+        return self.discount, self.horizon, self.seed, self.levels, self.start.tobytes()
+
+    @property
+    def n_states(self) -> int:
+        return self.belief.n_states
+
+    @property
+    def n_actions(self) -> int:
+        return self.belief.n_actions
+
+    def reset(self, seed: int = 0) -> None:
+        """Begin again at the start. The policy's particles come from its own seed: it behaves alike under every one."""
+        check_seed(seed)
+        counts = self._walk.counts
+        counts[:] = 0
+        self._walk = _Walk(counts)
+
+    def act(self, state: int) -> int:
+        """The action in `state`, where the observations have led.
+
+        Raises:
+          ObservationError: they have led elsewhere, or the certificate is not for a start in this state.
+          PolicyError: the horizon is over.
+        """
+        s = check_id(state, self.n_states, "state")
+        check_left(self._walk.stage, self.horizon)
+        self._check_at(s)
+        return self._decide(s)[1]
+
+    def observe(self, state: int, action: int, reward: float | None, next_state: int) -> None:
+        """Count one transition; `reward` may be `None` where the belief does not learn from rewards.
+
+        Raises:
+          ObservationError: it does not begin where the walk is, or is outside the belief's support.
+          PolicyError: the horizon is over.
+        """
+        s, a, t = check_transition(self, self._walk.stage, state, action, next_state)
+        self._check_at(s)
+        column = self._column(s, a, check_reward(reward), t)
+        walk = self._walk
+        walk.last = self._decide(s)[2]
+        if walk.last is None:
+            walk.counts[s * self.n_actions + a, column] += 1
+        walk.at, walk.stage, walk.decided = t, walk.stage + 1, None
+
+    def fresh(self) -> "ParticlePolicy":
+        """The same policy at its start, with a walk and room to work of its own."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._begin()
+        return other
+
+    def save(self, path: Path | str) -> None:
+        """Write the policy as an archive of arrays, in the form that `bounds.dirichlet.policy_file` documents."""
+        arrays = arrays_of(self.belief, self.start, self.discount, self.horizon, self.seed, self.levels)
+        if ParticlePolicy(**read_particle(Path(path), arrays)) != self:
+            raise PolicyError(f"a policy for {self.belief!r} cannot be saved: the form of file does not describe it")
+        write_archive(Path(path), KIND, arrays)
+
+    def _check_at(self, s: int) -> None:
+        if self._walk.at < 0 and not self.start[s] > 0.0:
+            raise ObservationError(f"the walk starts in state {s}, which is not a start state of the certificate")
+        if self._walk.at not in (-1, s):
+            raise ObservationError(f"the last transition ended in state {self._walk.at}, not in state {s}")
+
+    def _decide(self, s: int) -> tuple[int, int, IntArray | None]:
+        """`(state, action, last)`: `last` are the actions from here on where the policy stops to learn."""
+        walk = self._walk
+        if walk.last is not None:
+            return s, int(walk.last[s]), walk.last
+        if walk.decided is None or walk.decided[0] != s:
+            if self._own is None:
+                self._own = self.desk()
+            advice = self._advice(self._own, walk.counts, s, walk.stage)
+            if advice is not None:
+                walk.decided = s, advice.action, None
+            else:
+                last = self._last_policy(self._own, walk.counts, self._left(walk.stage))
+                walk.decided = s, int(last[s]), last
+        return walk.decided
+
+    def _column(self, s: int, a: int, reward: float | None, t: int) -> int:
+        """The column of a transition among those that the counts of its pair have: reward value by reward value."""
+        impossible = ObservationError(
+            f"state {s}, action {a}, reward {reward}, next state {t} is outside the belief's support"
+        )
+        if self.belief.concentration[s, a, t] <= 0.0:
+            raise impossible
+        values = self._paid[:, s, a, min(t, self._paid.shape[-1] - 1)]
+        if len(values) == 1:
+            return t
+        if reward is None:
+            raise ObservationError("the transition has no reward, but the belief learns from rewards")
+        nearest = int(np.abs(values - reward).argmin())
+        if not np.isclose(reward, values[nearest], rtol=1e-9, atol=1e-12):
+            raise impossible
+        return nearest * self.n_states + t
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two tuples, nested or not, hold equal arrays and numbers."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(_alike(x, y) for x, y in zip(one, other, strict=True))
+    return bool(np.array_equal(one, other))

@@ -1,0 +1,46 @@
+"""`load_policy`: any policy from the file that its `save` wrote."""
+
+from pathlib import Path
+
+from beliefbound.bounds.dirichlet import policy_file as particle_file
+from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
+from beliefbound.bounds.finite import adaptive_file
+from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.errors import FileError
+from beliefbound.policy import Policy
+from beliefbound.policy.files import read_archive
+from beliefbound.policy.tables import read_table
+
+_ZIP = b"PK"
+
+
+def load_policy(path: Path | str) -> Policy:
+    """A policy from a file: a table from JSON, a policy that learns from an archive of arrays (`policy.files`).
+
+    It acts exactly as the one that was saved, and is at its start. The content decides, not the name of the file;
+    nothing in it is executed or unpickled.
+
+    Raises:
+      FileError: the file is missing, damaged, of another version, or its arrays do not fit together.
+
+    >>> import tempfile
+    >>> from beliefbound.policy import StationaryPolicy
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     StationaryPolicy([1, 0]).save(f"{folder}/policy.json")
+    ...     load_policy(f"{folder}/policy.json")
+    StationaryPolicy([1, 0])
+    """
+    file = Path(path)
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(len(_ZIP))
+    except OSError as cause:
+        raise FileError(f"cannot read {file}: {cause.strerror or cause}") from None
+    if start != _ZIP:
+        return read_table(file)
+    kind, arrays = read_archive(file)
+    if kind == adaptive_file.KIND:
+        return AdaptivePolicy.of(*adaptive_file.read_adaptive(file, arrays))
+    if kind == particle_file.KIND:
+        return ParticlePolicy(**particle_file.read_particle(file, arrays))
+    raise FileError(f"{file} holds a policy of the unknown kind {kind!r}")
