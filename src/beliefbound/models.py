@@ -63,6 +63,12 @@ class Dense:
     def likelihood(self, state: int, action: int, next_state: int) -> FloatArray:
         return self.array[:, state, action, next_state]
 
+    def entries(self, state: int, action: int) -> tuple[IntArray, FloatArray]:
+        """Next states `[i]` that some model allows, ascending, and their chances `[m,i]`."""
+        block = self.array[:, state, action]
+        arrivals = np.flatnonzero(block.any(axis=0))
+        return arrivals, block[:, arrivals]
+
     def under(self, model: int, probabilities: FloatArray) -> FloatArray:
         """The Markov chain `[s,t]` of one model under a policy `[s,a]`."""
         chain: FloatArray = np.einsum("sa,sat->st", probabilities, self.array[model])
@@ -105,9 +111,21 @@ class Csr:
         return np.asarray(self.matrix[[index]].toarray()[0], dtype=np.float64)
 
     def likelihood(self, state: int, action: int, next_state: int) -> FloatArray:
+        arrivals, block = self.entries(state, action)
+        i = int(np.searchsorted(arrivals, next_state))
+        if i == len(arrivals) or arrivals[i] != next_state:
+            return np.zeros(self.shape[0])
+        return block[:, i]
+
+    def entries(self, state: int, action: int) -> tuple[IntArray, FloatArray]:
+        """As in `Dense`; only the entries that exist are read."""
         n_models, n_states, n_actions = self.shape
-        rows = (np.arange(n_models) * n_states + state) * n_actions + action
-        return np.asarray(self.matrix[rows].toarray()[:, next_state], dtype=np.float64)
+        kept = self.matrix[(np.arange(n_models) * n_states + state) * n_actions + action].tocoo()
+        arrivals, place = np.unique(kept.coords[1], return_inverse=True)
+        block = np.zeros((n_models, len(arrivals)))
+        block[kept.coords[0], place] = kept.data
+        used = block.any(axis=0)
+        return arrivals[used].astype(np.int64), np.ascontiguousarray(block[:, used])
 
     def under(self, model: int, probabilities: FloatArray) -> Any:
         _, n_states, n_actions = self.shape

@@ -130,7 +130,7 @@ def test_what_rewards_reveal_is_read_off_the_rows(tmp_path):
         assert (signal == "known") == (folder.notes == ())
     path = make(tmp_path / "x", training=two.format(**cases[4][1]), test=two.format(**cases[0][1]))
     assert read_models(path).test.reward_signal == "deterministic"  # one signal for the folder
-    assert read_models(path).test.arrival_rewards[1, 0, 0].tolist() == [1.0, 2.0]
+    assert read_models(path).test.signal.on_arrival[1, 0, 0].tolist() == [1.0, 2.0]
     assert read_models(path, reward_signal="unobserved").training.reward_signal == "unobserved"
     told = read_models(path, reward_signal="deterministic")
     assert told.notes == ()
@@ -313,5 +313,5 @@ def test_a_transition_with_several_rewards_is_noise_and_rewards_on_arrival_round
     p, _, w, p0 = random_models(rng, 3, 2, 2)
     belief = FiniteBelief(p, rng.random((3, 2, 2, 2)), w, reward_signal="deterministic", initial=p0)
     back = read_models(write_models(tmp_path / "written", belief, discount=0.9)).training
-    assert np.array_equal(back.arrival_rewards, belief.arrival_rewards)
+    assert np.array_equal(back.signal.on_arrival, belief.signal.on_arrival)
     assert np.allclose(back.rewards, belief.rewards, atol=1e-15)

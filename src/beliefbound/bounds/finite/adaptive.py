@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.bounds.finite.problem import outcome_rows
+from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.bounds.finite.relaxation import Certifier, settle
 from beliefbound.errors import ObservationError
 from beliefbound.kernels.graph import search as kernel
@@ -51,7 +51,7 @@ class AdaptivePolicy:
     def __init__(self, certifier: Certifier, *, stop: float = SETTLE) -> None:
         self._certifier, self._stop = certifier, stop
         self._graph = certifier.graph
-        self._seen = outcome_rows(certifier.belief)[3]
+        self._seen = outcome_rows(certifier.belief).reward
         self._roots = {int(s): int(r) for s, r in zip(certifier.states, certifier.roots, strict=True)}
         self._powers = np.power(certifier.problem.discount, np.arange(certifier.depth + 1))
 

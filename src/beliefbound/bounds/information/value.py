@@ -27,7 +27,8 @@ from beliefbound.beliefs import Belief, DirichletBelief
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.basic import e_max, require, start_of, upper_bound, value_width
 from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.finite.problem import outcome_rows, policy_pool, stage_values
+from beliefbound.bounds.finite.outcomes import pair_outcomes
+from beliefbound.bounds.finite.problem import policy_pool, stage_values
 from beliefbound.bounds.information.measuring import dirichlet_gains
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.statistics.intervals import margin
@@ -217,20 +218,21 @@ def _fresh_e_max(
 
 def _known(belief: FiniteBelief, advantage: FloatArray) -> FloatArray:
     """Exact: models that agree on the pair stay together."""
-    models = belief.models
-    p, r = models.dense(), models.rewards
-    gain = np.zeros(models.available.shape)
-    for s, a in np.argwhere(models.available):
-        seen = p[:, s, a]
-        if belief.arrival_rewards is not None:
-            seen = np.column_stack([seen, np.where(seen > 0.0, belief.arrival_rewards[:, s, a], 0.0)])
-        elif belief.reward_signal != "unobserved":
-            seen = np.column_stack([seen, r[:, s, a]])
+    gain = np.zeros(belief.available.shape)
+    for s, a in np.argwhere(belief.available):
+        seen = _law(belief, s, a)
         _, group = np.unique(seen, axis=0, return_inverse=True)
         masses = np.zeros((group.max() + 1, belief.n_models))
         masses[group.ravel(), np.arange(belief.n_models)] = belief.weights
         gain[s, a] = (masses @ advantage.T).max(axis=1).sum()
     return np.maximum(gain, 0.0)
+
+
+def _law(belief: FiniteBelief, s: int, a: int) -> FloatArray:
+    """`[m,…]`: what there is to know of a pair in each model, transitions and rewards as they are seen."""
+    if belief.signal.finite:
+        return pair_outcomes(belief, s, a)[0]
+    return np.column_stack([belief.models.transitions.entries(s, a)[1], belief.rewards[:, s, a]])
 
 
 def _tried(
@@ -243,17 +245,15 @@ def _tried(
     evpi: Bound,
     value: float,
 ) -> Information:
-    like, _, first, _ = outcome_rows(belief)
-    models = belief.models
-    shape = models.available.shape
+    shape = belief.available.shape
     true = rng.choice(belief.n_models, size=draws, p=belief.weights)
     u = rng.random((draws, tries))
     gain, low, high = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    pairs = np.argwhere(models.available)
+    pairs = np.argwhere(belief.available)
     alpha = (1.0 - confidence) / (2 * len(pairs))
     ceiling = float(np.maximum(advantage, 0.0).max())
     for s, a in pairs:
-        chances = like[:, first[s, a] : first[s, a + 1]]
+        chances = pair_outcomes(belief, s, a)[0]
         cumulative = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)
         outcomes = (u[:, :, None] >= cumulative[true][:, None, :-1]).sum(axis=-1)  # [draw, try]
         counts = np.zeros((draws, chances.shape[1]))
