@@ -18,6 +18,7 @@ from beliefbound.validation import (
     BoolArray,
     FloatArray,
     Frozen,
+    IntArray,
     as_floats,
     as_rng,
     check_count,
@@ -253,6 +254,10 @@ class FiniteBelief(Frozen):
     def compiled(self) -> None:
         """No counts: a finite belief is its weights."""
         return
+
+    def tied_to(self, state: int, action: int) -> IntArray:
+        """Every available pair `[i,2]`: what is seen anywhere moves the weights."""
+        return np.argwhere(self.available)
 
     def update(self, state: Any, action: Any, reward: Any, next_state: Any) -> "FiniteBelief":
         """The posterior after one transition, or after several given as arrays of equal length.

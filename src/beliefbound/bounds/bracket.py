@@ -18,6 +18,7 @@ from beliefbound.bounds.dirichlet.sampler import bracket_sampled
 from beliefbound.bounds.finite.search import bracket_finite
 from beliefbound.bounds.log import Log, TracePoint, relative
 from beliefbound.errors import ParameterError
+from beliefbound.planning.task import Task
 from beliefbound.validation import FloatArray, check_count, check_discount, check_positive, check_probability
 
 DEFAULT_GAP, DEFAULT_SECONDS = 0.01, 60.0
@@ -145,7 +146,7 @@ def bracket(
     if isinstance(belief, FiniteBelief):
         bracket_finite(belief, start, discount, horizon, rng, threads, log)
     else:
-        bracket_sampled(belief, start, discount, horizon, rng, threads, log)
+        bracket_sampled(Task(belief, start, discount, horizon), rng, threads, log)
     return _result(log)
 
 
