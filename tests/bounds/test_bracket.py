@@ -13,6 +13,7 @@ from beliefbound.bounds.finite import outcomes
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.errors import ObservationError, ParameterError
+from beliefbound.planning.task import Task
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, chain_belief, chain_rewards, random_belief, two_armed
 
@@ -161,7 +162,7 @@ def test_a_beta_bandit_is_bracketed():
     """A belief that is not finite, with an exact answer: rewards are all there is to learn."""
     exact = beta_bandit_value((1, 1), (1, 2), 6, 0.9)
     belief = two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]]))
-    sampler = Sampler(belief, np.ones(1), 0.9, 6, np.random.default_rng(2), None)  # to compile, whatever time it takes
+    sampler = Sampler(Task(belief, np.ones(1), 0.9, 6), np.random.default_rng(2))  # to compile, whatever time it takes
     sampler.simulate(2)
     sampler.relax(512, 2)
     sampler._expect(0.01)
@@ -190,7 +191,7 @@ def test_simulations_and_particle_sets_do_not_depend_on_the_number_of_threads(re
     belief = DirichletBelief(5, 2, rewards=rewards, initial=0)
     found = []
     for threads in (1, 2, 3):
-        sampler = Sampler(belief, np.eye(5)[0], 0.9, 30, np.random.default_rng(5), threads)
+        sampler = Sampler(Task(belief, np.eye(5)[0], 0.9, 30), np.random.default_rng(5), threads)
         sampler.simulate(6)
         sampler.relax(200, 4)
         found.append((sampler.values, sampler.sets[200]))

@@ -33,10 +33,10 @@ def posterior_of(
     pairs, n_outcomes = belief.n_states * belief.n_actions, belief.concentration.shape[-1]
     alpha = np.array(belief.concentration).reshape(-1, n_outcomes)
     reward = np.array(columns.counts).reshape(len(columns.counts), pairs)
-    paid = np.array(columns.paid).reshape(len(reward), belief.n_states, belief.n_actions, -1)
-    _check_distinct(paid)
-    paid[:, belief.terminal] = 0.0
-    paid = paid.reshape(len(reward), pairs, -1)
+    values = np.array(columns.paid).reshape(len(reward), belief.n_states, belief.n_actions, -1)
+    _check_distinct(values)
+    values[:, belief.terminal] = 0.0
+    paid = values.reshape(len(reward), pairs, -1)
     row, arrive, outcome = _ties(belief, pairs)
     if len(arrive) and paid.shape[2] > 1:
         paid = np.take_along_axis(paid, np.broadcast_to(np.maximum(arrive, 0), (len(reward), *arrive.shape)), axis=2)

@@ -165,8 +165,9 @@ class Deterministic(Signal):
 
     def likelihood(self, state: int, action: int, reward: float, next_state: int) -> FloatArray:
         where = (slice(None), state, action, next_state)[: self.paid.ndim]
-        seen = nearest(self.paid[where], self.amount[where], reward)
-        return (self.amount[where] == seen).astype(np.float64)
+        amount = self.amount[where]
+        same: FloatArray = (amount == nearest(self.paid[where], amount, reward)).astype(np.float64)
+        return same
 
     def select(self, models: IntArray) -> Signal:
         return Deterministic(frozen(self.paid[models]), frozen(self.amount[models]))
@@ -252,6 +253,10 @@ class FiniteValues(Signal):
     def rewards(self) -> FloatArray:
         mean: FloatArray = np.einsum("msak,satk->msat", self.chances, self.values)
         return mean if mean.shape[3] > 1 else mean[..., 0]
+
+    @property
+    def on_arrival(self) -> FloatArray | None:
+        return self.rewards if self.values.shape[2] > 1 else None
 
     @property
     def range(self) -> tuple[float, float]:

@@ -1,5 +1,4 @@
-"""What both sides of a bracket need to know of a belief with counts: its arrays, the range of values, the horizon to plan
-for.
+"""What both sides of a bracket need of a belief with counts: its arrays, the range of values, the horizon to plan for.
 
 A horizon so long that what follows is worth under 0.1% of the range of values is planned for as if it were infinite;
 rewards are still counted to the horizon only. From above this is valid because with rewards at least `r_min`, `V_T ≤
@@ -66,7 +65,7 @@ def column_of(problem: Problem, state: int, action: int, reward: float | None, n
         outcomes = [j for j in range(n_outcomes) if next_state(posterior, pair, j) == next_ >= 0]
         if outcomes and n_values == 1:
             return pair, outcomes[0]
-        if outcomes and reward is None:
+        if reward is None:
             raise ObservationError("no reward was given, but the belief learns from rewards; pass the reward seen")
         for j in outcomes:
             for k in range(n_values):

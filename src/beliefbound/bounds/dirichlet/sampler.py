@@ -79,9 +79,7 @@ def bracket_sampled(
 class Sampler:
     """Simulations under a belief with counts, kept as they accumulate."""
 
-    def __init__(
-        self, task: Task, rng: np.random.Generator, threads: int | None = None, seconds: float = 60.0
-    ) -> None:
+    def __init__(self, task: Task, rng: np.random.Generator, threads: int | None = None, seconds: float = 60.0) -> None:
         self.task = task
         self.seed = int(rng.integers(0, 2**63))
         self.threads = threads or available_threads()
@@ -100,9 +98,7 @@ class Sampler:
     @cached_property
     def policy(self) -> ParticlePolicy:
         task = self.task
-        return ParticlePolicy(
-            task.belief, task.start, task.discount, task.horizon, self.seed, self.effort.levels
-        )
+        return ParticlePolicy(task.belief, task.start, task.discount, task.horizon, self.seed, self.effort.levels)
 
     @cached_property
     def _workspaces(self) -> list[Workspace]:

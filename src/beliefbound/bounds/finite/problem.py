@@ -30,7 +30,7 @@ from beliefbound.planning.expected import expected_mdp_policy
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
-from beliefbound.validation import FloatArray, IntArray
+from beliefbound.validation import FloatArray
 
 FOREVER = 1 << 60
 LEAF = 2e-5  # a scenario ends where what is left to gain is this share of the value at the root

@@ -1,7 +1,7 @@
 """One step of a policy under a Dirichlet belief: look ahead on particles, then draw the outcome from the belief itself.
 
-The hyperstate (counts, state) has closed-form predictive probabilities: `α_j / Σα` for the outcome, times `n_k / Σn` for
-the value of the reward. Particles at the hyperstate (`kernels.particles.rows`) say what to do and supply a control
+The hyperstate (counts, state) has closed-form predictive probabilities: `α_j / Σα` for the outcome, times `n_k / Σn`
+for the value of the reward. Particles at the hyperstate (`kernels.particles.rows`) say what to do and supply a control
 variate: for any function `Φ` of history, action and outcome, `E[Φ | x,a] − Φ(outcome)` has mean zero under the exact
 predictive. So what is summed up is unbiased for the value of the policy under the belief, however poor the particles
 are.

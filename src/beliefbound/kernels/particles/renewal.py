@@ -95,7 +95,9 @@ def new_search(problem: Problem, nodes: int, sets: int, stages: int, n: int, max
     words = np.array([seed_stream(np.array([i], dtype=np.uint64))[0] for i in range(pairs * columns)], dtype=np.uint64)
     words = words.reshape(pairs, columns)
     if posterior.tied and len(posterior.reward) == 1:
-        words = words[np.unique(posterior.row, return_inverse=True)[1]]  # counted at one pair or another: the same history
+        words = words[
+            np.unique(posterior.row, return_inverse=True)[1]
+        ]  # counted at one pair or another: the same history
     return Search(
         size=np.zeros(5, dtype=np.int64),
         node=np.empty(nodes, dtype=NODE),
@@ -298,7 +300,7 @@ def renewed(problem, search, draws, x):
 @njit(**FAST)
 def cheapest(problem, search, draws, x, u, max_nodes, most_sets, least, stamp):
     """Least cost over all action sequences under the uniforms `u[stage]`, or a lower bound on it: `(cost, DONE)`. Or
-    `(cost so far, RENEW)`: node `size[WAITING]` waits for particles, and the search goes on when called again with it."""
+    `(cost so far, RENEW)`: node `size[WAITING]` waits for particles; the search goes on when called again with it."""
     columns, width = search.counts.shape[1], search.prob.shape[1]
     cost = 0.0
     if search.size[WAITING] > 0:
