@@ -124,7 +124,8 @@ def slot_of(problem, rows, generation, pair, counts):
     outcomes, rewards = np.empty(posterior.alpha.shape[1], np.int64), np.empty(posterior.reward.shape[0], np.int64)
     tally(posterior, counts, pair, outcomes, rewards)
     if posterior.tied:
-        stream = address_of(problem, generation, pair, outcomes, rewards)
+        told = rewards if rewards.size > 1 else rewards[:0]  # known rewards tell nothing
+        stream = address_of(problem, generation, pair, outcomes, told)
     else:
         stream = address_of(problem, generation, pair, counts[pair])
     mask = np.uint64(rows.table.size - 1)
