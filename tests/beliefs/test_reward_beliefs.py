@@ -16,6 +16,7 @@ from beliefbound.beliefs import (
     NormalRewards,
 )
 from beliefbound.beliefs.compiled import posterior_of
+from beliefbound.beliefs.rewards import RewardColumns
 from beliefbound.errors import BeliefError, ObservationError, ParameterError
 from beliefbound.kernels.posterior import expected, learn
 from beliefbound.validation import as_rng
@@ -86,6 +87,18 @@ def test_known_rewards_on_arrival_are_averaged_by_each_model():
     posterior, p = posterior_of(belief), np.empty(2)
     learn(posterior, 1, 0, 5.0, 1)
     assert expected(posterior, 2, p) == pytest.approx(4 / 3 + 5 * 2 / 3)
+
+
+def test_values_that_pay_the_same_cannot_be_counted():
+    class Same(BetaRewards):
+        def columns(self):
+            return RewardColumns(np.ones((2, 1, 1)), np.ones((2, 1, 1, 1)), False)
+
+        def expand(self, n_states, n_actions):
+            return self
+
+    with pytest.raises(BeliefError, match=r"two reward values of state 0, action 0 are 1\.0"):
+        posterior_of(DirichletBelief(1, 1, rewards=Same()))
 
 
 @pytest.mark.parametrize("rewards", [BetaRewards(1, 1, low=1.0, high=2.0), DirichletRewards([1.0, 2.0, 3.0]), None])

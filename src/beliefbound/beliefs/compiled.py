@@ -6,7 +6,7 @@ import numpy as np
 
 from beliefbound.errors import BeliefError
 from beliefbound.kernels.posterior import Posterior
-from beliefbound.validation import FloatArray, IntArray
+from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from beliefbound.beliefs.dirichlet import DirichletBelief
@@ -34,7 +34,7 @@ def posterior_of(
     alpha = np.array(belief.concentration).reshape(-1, n_outcomes)
     reward = np.array(columns.counts).reshape(len(columns.counts), pairs)
     values = np.array(columns.paid).reshape(len(reward), belief.n_states, belief.n_actions, -1)
-    _check_distinct(values)
+    _check_distinct(values, belief.concentration > 0.0 if belief.ties is None else belief.ties.outcome >= 0)
     values[:, belief.terminal] = 0.0
     paid = values.reshape(len(reward), pairs, -1)
     row, arrive, outcome = _ties(belief, pairs)
@@ -65,10 +65,12 @@ def _ties(belief: "DirichletBelief", pairs: int) -> tuple[IntArray, IntArray, In
     return row.ravel(), arrive.reshape(pairs, -1), outcome.reshape(pairs, -1)
 
 
-def _check_distinct(paid: FloatArray) -> None:
-    """Values that pay the same could not be told apart, and counted."""
+def _check_distinct(paid: FloatArray, possible: BoolArray) -> None:
+    """Values `[k,s,a,t]` that pay the same where one can get could not be told apart, and counted."""
     ranked = np.sort(paid, axis=0)
-    alike = ranked[1:] == ranked[:-1]
+    alike = np.isclose(ranked[1:], ranked[:-1], rtol=1e-9, atol=1e-12)
+    if paid.shape[-1] > 1:
+        alike &= possible
     if alike.any():
         k, s, a, t = (int(i) for i in np.argwhere(alike)[0])
         raise BeliefError(

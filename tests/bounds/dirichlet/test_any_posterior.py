@@ -171,6 +171,17 @@ def test_a_tied_belief_is_bracketed():
     assert found.lower.policy.act([(0, 0, None, 1)], 1) == 1  # tails again: bet on it
 
 
+@pytest.mark.parametrize("kind", ["terminal", "unavailable"])
+def test_what_a_belief_rules_out_is_ruled_out_in_the_papers_bounds_too(kind):
+    make, horizon = CASES[kind]
+    belief = make()
+    exact = sum(w * oracles.dirichlet_value(belief, s, 0.9, horizon) for s, w in enumerate(belief.initial) if w)
+    knobs = {"confidence": 0.9999, "target_gap": 0.0, "time_limit": 2.0}
+    found = bracket(belief, discount=0.9, horizon=horizon, rng=np.random.default_rng(2), **knobs)
+    for bound in found.bounds:
+        assert bound.value <= exact if bound.side == "lower" else bound.value >= exact
+
+
 def test_a_reward_model_of_ones_own_goes_all_the_way():
     belief = DirichletBelief(1, 2, rewards=GridRewards(3), initial=0)
     after = belief.update([0, 0], [1, 1], [0.9, 0.6], [0, 0])

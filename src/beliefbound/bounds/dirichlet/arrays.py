@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beliefbound.errors import BeliefError, ObservationError
-from beliefbound.kernels.particles.rows import Problem, next_state
-from beliefbound.kernels.posterior import paid_for
+from beliefbound.kernels.particles.rows import Problem
 from beliefbound.planning.task import Task
 
 _TAIL = 1e-3
@@ -60,17 +59,18 @@ def tail_correction(task: Task, problem: Problem) -> float:
 def column_of(problem: Problem, state: int, action: int, reward: float | None, next_: int) -> tuple[int, int]:
     """`(pair, column)` of what a step showed; raises where the belief rules it out."""
     posterior, pair = problem.posterior, state * problem.posterior.n_actions + action
-    n_values, n_outcomes = len(posterior.reward), posterior.alpha.shape[1]
-    if 0 <= state < problem.n_states and 0 <= action < posterior.n_actions and problem.available[pair]:
-        outcomes = [j for j in range(n_outcomes) if next_state(posterior, pair, j) == next_ >= 0]
-        if outcomes and n_values == 1:
-            return pair, outcomes[0]
-        if reward is None:
-            raise ObservationError("no reward was given, but the belief learns from rewards; pass the reward seen")
-        for j in outcomes:
-            for k in range(n_values):
-                if np.isclose(reward, paid_for(posterior, k, pair, j), rtol=1e-9, atol=1e-12):
-                    return pair, k * n_outcomes + j
+    inside = 0 <= state < problem.n_states and 0 <= action < posterior.n_actions and 0 <= next_ < problem.n_states
+    if inside and problem.available[pair]:
+        row, j = (posterior.row[pair], posterior.outcome[pair, next_]) if posterior.tied else (pair, next_)
+        if j >= 0 and posterior.alpha[row, j] > 0.0:
+            if len(posterior.reward) == 1:
+                return pair, int(j)
+            if reward is None:
+                raise ObservationError("no reward was given, but the belief learns from rewards; pass the reward seen")
+            paid = posterior.paid[:, pair, j if posterior.paid.shape[2] > 1 else 0]
+            k = int(np.abs(paid - reward).argmin())
+            if np.isclose(paid[k], reward, rtol=1e-9, atol=1e-12):
+                return pair, int(k * posterior.alpha.shape[1] + j)
     raise ObservationError(
         f"state {state}, action {action}, reward {reward}, next state {next_} is outside the belief's support"
     )
