@@ -159,4 +159,4 @@ def test_measuring_a_pair_measures_all_that_share_its_row(tries):
     found = value_of_information(belief, tries=tries, discount=0.9, horizon=1, draws=2000, rng=3)
     exact = 0.7525 - 0.55 if tries is None else 2 / 3 - 0.55
     assert found.gain[:, :2] == pytest.approx(np.full((2, 2), exact), abs=0.02)
-    assert found.gain[:, 2].tolist() == [0.0, 0.0]
+    assert found.gain[:, 2] == pytest.approx([0.0, 0.0], abs=0.002)
