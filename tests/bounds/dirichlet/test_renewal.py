@@ -81,21 +81,20 @@ def test_particles_are_solved_exactly(rewards, n):
     P = np.moveaxis(draws[:, :3].reshape(3, 2, 3, n), -1, 0)
     r = np.moveaxis(draws[:, 3].reshape(3, 2, n), -1, 0)
     q, policy = np.empty((1, 6, n)), np.ones((3, n), dtype=np.int64)
-    optimal(problem, rows.draws, slots, -1, policy, q)
+    optimal(0.9, rows.draws, slots, -1, policy, q)
     for m in {0, n // 2, n - 1}:
         exact = policy_iteration(MDP(P[m], r[m]), discount=0.9).values
         assert q[0, :, m].reshape(3, 2).max(axis=1) == pytest.approx(exact, rel=1e-9)
         assert policy[:, m].tolist() == q[0, :, m].reshape(3, 2).argmax(axis=1).tolist()
-    finite = problem._replace(horizon=6)
     stages = np.empty((3, 6, n))
-    optimal(finite, rows.draws, slots, 6, policy, stages)
+    optimal(0.9, rows.draws, slots, 6, policy, stages)
     for i in range(3):
         exact, _ = oracles.optimal_values(P, r, 0.9, 6 - i)
         assert pytest.approx(exact, rel=1e-12) == stages[i].reshape(3, 2, n).max(axis=1).T
     actions, values = np.array([1, 0, 1]), np.empty((3, n))
-    values_of(problem, rows.draws, slots, -1, actions, values)
+    values_of(0.9, rows.draws, slots, -1, actions, values)
     assert pytest.approx(oracles.stationary_values(P, r, actions, 0.9), rel=1e-9) == values.T
-    values_of(finite, rows.draws, slots, 4, actions, values)
+    values_of(0.9, rows.draws, slots, 4, actions, values)
     repeated = oracles.policy_values(P, r, np.tile(actions, (4, 1)), 0.9)
     assert pytest.approx(repeated, rel=1e-12) == values.T
 

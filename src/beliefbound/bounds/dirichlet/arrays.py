@@ -56,6 +56,12 @@ def tail_correction(task: Task, problem: Problem) -> float:
     return float(reward_range(problem)[0] * task.discount**task.horizon / (1.0 - task.discount))
 
 
+def arrival(problem: Problem, pair: int, column: int) -> int:
+    """The next state that a column of a pair shows."""
+    j = column % problem.posterior.alpha.shape[1]
+    return int(problem.posterior.arrive[pair, j]) if problem.posterior.tied else j
+
+
 def column_of(problem: Problem, state: int, action: int, reward: float | None, next_: int) -> tuple[int, int]:
     """`(pair, column)` of what a step showed; raises where the belief rules it out."""
     posterior, pair = problem.posterior, state * problem.posterior.n_actions + action

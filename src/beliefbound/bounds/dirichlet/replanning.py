@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from beliefbound.beliefs import Belief
-from beliefbound.bounds.dirichlet.arrays import column_of, problem_of, span
+from beliefbound.bounds.dirichlet.arrays import arrival, column_of, problem_of, span
 from beliefbound.errors import ObservationError
 from beliefbound.kernels.particles.hyperstate import look_ahead, step
 from beliefbound.kernels.particles.rows import (
@@ -31,7 +31,6 @@ from beliefbound.kernels.particles.rows import (
     expected_rows,
     n_columns,
     new_rows,
-    next_state,
     particles_at,
     width_of,
 )
@@ -137,7 +136,7 @@ class ParticlePolicy:
             total += factor * value
             factor *= self.discount
             pair = state * self._problem.posterior.n_actions + advice.action
-            state = int(next_state(self._problem.posterior, pair, column))
+            state = arrival(self._problem, pair, column)
         return total + factor * self._leaf_value(work, counts, state, self._left(stage), rng)
 
     def act(self, history: Sequence[tuple[int, int, float | None, int]], state: Any) -> int:
@@ -198,7 +197,7 @@ class ParticlePolicy:
         return None if self.discount**stage * advice.gap <= self._tolerance else advice
 
     def _look(self, work: Workspace, counts: IntArray, state: int, left: int, level: int) -> Lookahead:
-        problem = self._problem._replace(horizon=left)
+        problem = self._problem
         rows, slots, weights, likely = work.particles[level]
         if rows.size[0] + self._pairs > len(rows.draws):
             clear(rows)
@@ -207,27 +206,27 @@ class ParticlePolicy:
         q = np.empty((1 if left < 0 else 2, self._pairs, n))
         expected = self._last_policy(work, counts, left)
         own = np.repeat(expected[:, None], n, axis=1)
-        optimal(problem, draws, slots, left, own, q)
+        optimal(self.discount, draws, slots, left, own, q)
         if left >= 0:
             own = q[0].reshape(self._n_states, problem.posterior.n_actions, n)[:, :, :_POOL].argmax(axis=1)
         pool = np.ascontiguousarray(np.column_stack([expected, own[:, : _POOL - 1]]).T)
         values = np.empty((_POOL, self._n_states, n))
         for actions, value in zip(pool, values, strict=True):
-            values_of(problem, draws, slots, max(0, left - 1), actions, value)
+            values_of(self.discount, draws, slots, max(0, left - 1) if left >= 0 else -1, actions, value)
         guide = np.empty((problem.posterior.n_actions, self._columns))
         action, gap = look_ahead(problem, draws, slots, q, pool, values, state, _MIX, weights, likely, guide)
         return Lookahead(int(action), float(gap), guide)
 
     def _last_policy(self, work: Workspace, counts: IntArray, left: int) -> IntArray:
         """The expected MDP's optimal policy; with a horizon that matters, its first step."""
-        problem = self._problem._replace(horizon=-1 if self._forever(left) else left)
-        expected_rows(problem, counts, work.mean)
+        left = -1 if self._forever(left) else left
+        expected_rows(self._problem, counts, work.mean)
         policy = np.array(self._first[:, None], dtype=np.int64)
         q = np.empty((1, self._pairs, 1))
-        optimal(problem, work.mean, self._all, problem.horizon, policy, q)
-        if problem.horizon < 0:
+        optimal(self.discount, work.mean, self._all, left, policy, q)
+        if left < 0:
             return policy[:, 0]
-        first: IntArray = q[0, :, 0].reshape(self._n_states, problem.posterior.n_actions).argmax(axis=1)
+        first: IntArray = q[0, :, 0].reshape(self._n_states, -1).argmax(axis=1)
         return first
 
     def _leaf_value(self, work: Workspace, counts: IntArray, state: int, left: int, rng: np.random.Generator) -> float:
@@ -238,7 +237,7 @@ class ParticlePolicy:
         stream = stream_from(rng)
         draw_models(self._problem, counts, stream, work.leaf)
         values = np.empty((self._n_states, _LEAF_MODELS))
-        values_of(self._problem, work.leaf, self._all, left, actions, values)
+        values_of(self.discount, work.leaf, self._all, left, actions, values)
         return float(values[state].mean())
 
     def _outcome(self, stage: int, s: int, a: int, reward: float | None, t: int) -> tuple[int, int]:

@@ -247,7 +247,7 @@ class Chain:
     ) -> None:
         """Particles after `counts`, and their optimal values. There must be space for a row of every pair."""
         particles_at(problem, self.rows, generation, counts, slots)
-        optimal(problem, self.rows.draws, slots, left, self.policy, q)
+        optimal(problem.discount, self.rows.draws, slots, left, self.policy, q)
 
     def solve_many(self, index: int, batches: int) -> tuple[float, float, int]:
         """Mean and variance of `V*` at the start over many models, and how many."""

@@ -193,13 +193,17 @@ def draw_pair(problem, pair, rewards, theta, stream, out):
     for k in range(n_values):
         for j in range(posterior.paid.shape[2]):
             paid = posterior.paid[k, pair, j]
-            for m in range(n):
-                x = paid
-                if n_values > 1:
-                    x *= chances[k, m]
-                if posterior.paid.shape[2] > 1:
-                    x *= theta[j, m]
-                expected[m] += x
+            if n_values == 1 and posterior.paid.shape[2] == 1:
+                expected[:] = paid
+            elif n_values == 1:
+                for m in range(n):
+                    expected[m] += paid * theta[j, m]
+            elif posterior.paid.shape[2] == 1:
+                for m in range(n):
+                    expected[m] += paid * chances[k, m]
+            else:
+                for m in range(n):
+                    expected[m] += paid * chances[k, m] * theta[j, m]
 
 
 @njit(**FAST)

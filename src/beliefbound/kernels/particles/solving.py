@@ -127,18 +127,18 @@ def scratch_for(pairs, n_states, n):
 
 
 @njit(**FAST)
-def optimal(problem, draws, slots, left, policy, q):
-    """Optimal `q[i,pair,m]` of every model with `left − i` decisions to go; for ever where there is no horizon, and
+def optimal(discount, draws, slots, left, policy, q):
+    """Optimal `q[i,pair,m]` of every model with `left − i` decisions to go; for ever where `left` is negative, and
     then `q` has one stage and `policy[s,m]`, where the search starts, is left optimal.
 
     Exact up to rounding: policy iteration for ever, else backwards induction.
     """
     n_states, n = policy.shape
-    solve(problem, draws, slots, left, policy, q, scratch_for(slots.size, n_states, n))
+    solve(discount, draws, slots, left, policy, q, scratch_for(slots.size, n_states, n))
 
 
 @njit(**FAST)
-def solve(problem, draws, slots, left, policy, q, scratch):
+def solve(discount, draws, slots, left, policy, q, scratch):
     """`optimal` in the scratch given. A function of its own because it borrows arrays that the caller has to hold."""
     p, system, v, here, own = borrowed(scratch)
     draws, slots, policy, q = borrowed((draws, slots, policy, q))
@@ -146,14 +146,14 @@ def solve(problem, draws, slots, left, policy, q, scratch):
     for batch in range((n + size - 1) // size):
         first = min(batch * size, n - size)
         gather(draws, slots, first, p)
-        if problem.horizon < 0:
+        if left < 0:
             if batch == 0:
                 own[:] = policy[:, first : first + size]
             else:
-                start_alike(problem.discount, p, v, here, own)
+                start_alike(discount, p, v, here, own)
             for _ in range(_MOST_POLICIES):
-                value_of(problem.discount, p, own, v, system)
-                back_up(problem.discount, p, v, here)
+                value_of(discount, p, own, v, system)
+                back_up(discount, p, v, here)
                 if not improved(here, v, own):
                     break
             policy[:, first : first + size] = own
@@ -162,7 +162,7 @@ def solve(problem, draws, slots, left, policy, q, scratch):
         v[:] = 0.0
         q[:, :, first : first + size] = 0.0
         for decisions in range(1, left + 1):
-            back_up(problem.discount, p, v, here)
+            back_up(discount, p, v, here)
             best_of(here, v)
             if left - decisions < q.shape[0]:
                 q[left - decisions, :, first : first + size] = here
@@ -182,22 +182,22 @@ def start_alike(discount, p, v, q, policy):
 
 
 @njit(**FAST)
-def values_of(problem, draws, slots, left, actions, v):
-    """The value `v[s,m]` of a stationary policy `actions[s]` on every model for `left` decisions, or for ever."""
+def values_of(discount, draws, slots, left, actions, v):
+    """The value `v[s,m]` of a stationary policy `actions[s]` on every model for `left` decisions; below 0, for ever."""
     n_states, n = v.shape
     p, system, here, q, policy = scratch_for(slots.size, n_states, n)
-    size = p.shape[2]
+    size, n_actions = p.shape[2], slots.size // n_states
     for s in range(n_states):
         policy[s] = actions[s]
     for batch in range((n + size - 1) // size):
         first = min(batch * size, n - size)
         gather(draws, slots, first, p)
-        if problem.horizon < 0:
-            value_of(problem.discount, p, policy, here, system)
+        if left < 0:
+            value_of(discount, p, policy, here, system)
         else:
             here[:] = 0.0
             for _ in range(left):
-                back_up(problem.discount, p, here, q)
+                back_up(discount, p, here, q)
                 for s in range(n_states):
-                    here[s] = q[s * problem.posterior.n_actions + actions[s]]
+                    here[s] = q[s * n_actions + actions[s]]
         v[:, first : first + size] = here
