@@ -39,7 +39,7 @@ from numba import njit
 
 from beliefbound.kernels.graph.information_relaxation import pop, push
 from beliefbound.kernels.options import FAST
-from beliefbound.kernels.particles.rows import Problem, chances, dot, n_columns, next_state, tally
+from beliefbound.kernels.particles.rows import Problem, chances, dot, n_columns, next_state, tallied
 from beliefbound.kernels.posterior import row_of
 from beliefbound.kernels.random import inverse_cdf, mix, seed_stream
 
@@ -145,22 +145,23 @@ def log_size_change(problem, search, x, pair, column):
     """By how much an outcome at node `x` changes the logarithm of the effective number of particles."""
     posterior = problem.posterior
     n_values, n_outcomes = posterior.reward.shape[0], posterior.alpha.shape[1]
-    earlier, since = np.empty(n_outcomes, np.int64), np.empty(n_outcomes, np.int64)
-    reward_earlier, reward_since = np.empty(n_values, np.int64), np.empty(n_values, np.int64)
     count(search, x, -1)
-    tally(posterior, search.counts, pair, earlier, reward_earlier)
+    ever, reward_ever = tallied(posterior, search.counts, pair)
     count(search, x, search.set[search.node[x].set].start)
-    tally(posterior, search.counts, pair, since, reward_since)
-    earlier -= since
-    reward_earlier -= reward_since
+    since, reward_since = tallied(posterior, search.counts, pair)
     row, j, k = row_of(posterior, pair), column % n_outcomes, column // n_outcomes
-    before, total = posterior.alpha[row, j] + earlier[j], posterior.alpha[row].sum() + earlier.sum()
-    change = moment_ratio(before, total, since[j], since.sum())
+    total, new = 0.0, 0.0
+    for i in range(n_outcomes):
+        total += posterior.alpha[row, i] + (ever[i] - since[i])
+        new += since[i]
+    change = moment_ratio(posterior.alpha[row, j] + (ever[j] - since[j]), total, float(since[j]), new)
     if n_values > 1:
-        before, total = posterior.reward[k, pair] + reward_earlier[k], reward_earlier.sum()
+        total, new = 0.0, 0.0
         for i in range(n_values):
-            total += posterior.reward[i, pair]
-        change += moment_ratio(before, total, reward_since[k], reward_since.sum())
+            total += posterior.reward[i, pair] + (reward_ever[i] - reward_since[i])
+            new += reward_since[i]
+        before = posterior.reward[k, pair] + (reward_ever[k] - reward_since[k])
+        change += moment_ratio(before, total, float(reward_since[k]), new)
     return change
 
 

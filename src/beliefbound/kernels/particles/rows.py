@@ -91,6 +91,15 @@ def tally(posterior, counts, pair, outcomes, rewards):
 
 
 @njit(**FAST)
+def tallied(posterior, counts, pair):
+    """`tally` in arrays of its own."""
+    n_outcomes = posterior.alpha.shape[1]
+    both = np.empty(n_outcomes + posterior.reward.shape[0], np.int64)
+    tally(posterior, counts, pair, both[:n_outcomes], both[n_outcomes:])
+    return both[:n_outcomes], both[n_outcomes:]
+
+
+@njit(**FAST)
 def next_state(posterior, pair, column):
     """Where a column of a pair leads; −1 where it cannot happen."""
     j = column % posterior.alpha.shape[1]
@@ -121,9 +130,8 @@ def address_of(problem, generation, what, *parts):
 def slot_of(problem, rows, generation, pair, counts):
     """The draws of a pair after `counts[pair,column]`: their slot, −1 when there is no space."""
     posterior = problem.posterior
-    outcomes, rewards = np.empty(posterior.alpha.shape[1], np.int64), np.empty(posterior.reward.shape[0], np.int64)
-    tally(posterior, counts, pair, outcomes, rewards)
     if posterior.tied:
+        outcomes, rewards = tallied(posterior, counts, pair)
         told = rewards if rewards.size > 1 else rewards[:0]  # known rewards tell nothing
         stream = address_of(problem, generation, pair, outcomes, told)
     else:
@@ -142,6 +150,7 @@ def slot_of(problem, rows, generation, pair, counts):
     rows.table[place] = slot
     rows.key[slot, 0], rows.key[slot, 1] = stream[0], stream[1]
     out = rows.draws[slot]
+    outcomes, rewards = tallied(posterior, counts, pair)
     theta = np.empty((outcomes.size, out.shape[1]))
     if posterior.tied:
         row = posterior.row[pair]
@@ -221,11 +230,10 @@ def draw_models(problem, counts, stream, out):
     """Fresh models `out[pair,t + 1 + K,m]` after `counts[pair,column]`, all from one stream."""
     posterior = problem.posterior
     n_rows, n_outcomes = posterior.alpha.shape
-    outcomes, rewards = np.empty(n_outcomes, np.int64), np.empty(posterior.reward.shape[0], np.int64)
     theta = np.empty((n_rows if posterior.tied else 1, n_outcomes, out.shape[2]))
     drawn = np.zeros(theta.shape[0], np.bool_)
     for pair in range(out.shape[0]):
-        tally(posterior, counts, pair, outcomes, rewards)
+        outcomes, rewards = tallied(posterior, counts, pair)
         row = row_of(posterior, pair)
         i = row if posterior.tied else 0
         if not (posterior.tied and drawn[i]):
@@ -268,8 +276,7 @@ def predictive(problem, counts, pair, p):
     """Chances `p[column]` of what a pair shows next, after `counts[pair,column]`; returns the expected reward."""
     posterior = problem.posterior
     n_values, n_outcomes = posterior.reward.shape[0], posterior.alpha.shape[1]
-    outcomes, rewards = np.empty(n_outcomes, np.int64), np.empty(n_values, np.int64)
-    tally(posterior, counts, pair, outcomes, rewards)
+    outcomes, rewards = tallied(posterior, counts, pair)
     row, total = row_of(posterior, pair), 0.0
     for k in range(n_values):
         for j in range(n_outcomes):
