@@ -15,6 +15,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 TOLERANCE = 1e-9
+LARGEST = 1 << 34  # bytes of one array that a constructor allocates
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -32,6 +33,12 @@ class Frozen:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{self._called} is frozen; build a new one instead of setting {name!r}")
+
+    def __setstate__(self, state: Any) -> None:
+        """What copies and unpickled ones are filled from; their arrays are read-only again."""
+        for part in state if isinstance(state, tuple) else (state,):
+            for name, value in (part or {}).items():
+                object.__setattr__(self, name, frozen(value) if isinstance(value, np.ndarray) else value)
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -57,6 +64,13 @@ def as_rng(rng: np.random.Generator | int | None, *, fresh: bool = False) -> np.
     if seed < 0:
         raise ParameterError(f"rng is {seed}; a seed is 0 or more")
     return np.random.default_rng(seed)
+
+
+def check_size(shape: Sequence[int], what: str, error: type[BeliefboundError], *, fix: str) -> None:
+    """An array of floats of this shape may be allocated."""
+    nbytes = 8 * math.prod(shape)
+    if nbytes > LARGEST:
+        raise error(f"{what} of shape {tuple(shape)} needs {nbytes / 2**30:,.0f} GiB; {fix}")
 
 
 def as_floats(value: Any, name: str, error: type[BeliefboundError]) -> FloatArray:

@@ -81,10 +81,10 @@ def test_rewards_on_arrival_are_averaged_for_planning_and_seen_as_they_are():
     after = belief.update(0, 1, paid[2, 0, 1, 1], 1)
     likelihood = w * p[:, 0, 1, 1] * (paid[:, 0, 1, 1] == paid[2, 0, 1, 1])
     assert np.allclose(after.weights, likelihood / likelihood.sum())
-    assert after.arrival_rewards is belief.arrival_rewards
-    assert belief.sample(5, rng).arrival_rewards.shape == (5, 2, 2, 2)
+    assert after.signal is belief.signal
+    assert belief.sample(5, rng).signal.on_arrival.shape == (5, 2, 2, 2)
     same = FiniteBelief(p, np.repeat(paid[:1], 3, axis=0), w)  # the same function of (s,a,t): nothing more to see
-    assert same.arrival_rewards is None
+    assert (same.signal.on_arrival == paid[:1]).all()
     with pytest.raises(BeliefError, match="so rewards are not known"):
         FiniteBelief(p, paid, w)
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from beliefbound import MDP, FiniteBelief, cadp, compare_memoryless, e_max, mmbi, read_models, write_models
-from beliefbound.beliefs import rows
+from beliefbound.beliefs import FiniteValues, rows
 from beliefbound.errors import FileError, ParameterError
 from support.oracles import random_models
 
@@ -130,7 +130,7 @@ def test_what_rewards_reveal_is_read_off_the_rows(tmp_path):
         assert (signal == "known") == (folder.notes == ())
     path = make(tmp_path / "x", training=two.format(**cases[4][1]), test=two.format(**cases[0][1]))
     assert read_models(path).test.reward_signal == "deterministic"  # one signal for the folder
-    assert read_models(path).test.arrival_rewards[1, 0, 0].tolist() == [1.0, 2.0]
+    assert read_models(path).test.signal.on_arrival[1, 0, 0].tolist() == [1.0, 2.0]
     assert read_models(path, reward_signal="unobserved").training.reward_signal == "unobserved"
     told = read_models(path, reward_signal="deterministic")
     assert told.notes == ()
@@ -313,5 +313,26 @@ def test_a_transition_with_several_rewards_is_noise_and_rewards_on_arrival_round
     p, _, w, p0 = random_models(rng, 3, 2, 2)
     belief = FiniteBelief(p, rng.random((3, 2, 2, 2)), w, reward_signal="deterministic", initial=p0)
     back = read_models(write_models(tmp_path / "written", belief, discount=0.9)).training
-    assert np.array_equal(back.arrival_rewards, belief.arrival_rewards)
+    assert np.array_equal(back.signal.on_arrival, belief.signal.on_arrival)
     assert np.allclose(back.rewards, belief.rewards, atol=1e-15)
+
+
+@pytest.mark.parametrize("signal", ["known", "bernoulli"])
+def test_rewards_on_arrival_of_every_signal_come_back_bit_by_bit(tmp_path, signal):
+    rng = np.random.default_rng(8)
+    p, _, w, p0 = random_models(rng, 3, 2, 2)
+    paid = rng.random((3, 2, 2, 2))
+    if signal == "known":
+        paid[:] = paid[0]
+    belief = FiniteBelief(p, paid, w, reward_signal=signal, initial=p0)
+    back = read_models(write_models(tmp_path / "m", belief, discount=0.9)).training
+    assert back.reward_signal == signal
+    assert np.array_equal(back.signal.on_arrival, belief.signal.on_arrival)
+    assert np.allclose(back.rewards, belief.rewards, rtol=1e-15)
+
+
+def test_a_signal_without_columns_in_the_format_is_refused(tmp_path):
+    signal = FiniteValues([0.0, 1.0, 2.0], np.full((2, 1, 1, 3), 1 / 3))
+    belief = FiniteBelief([[[[1.0]]]] * 2, None, reward_signal=signal, initial=0)
+    with pytest.raises(ParameterError, match="training has a finite reward signal"):
+        write_models(tmp_path / "m", belief, discount=0.9)

@@ -243,3 +243,22 @@ def test_every_policy_of_the_pool_is_called_what_it_is(horizon):
                 assert bound.policy == made[bound.method]
                 met.add(bound.method)
     assert met == set(made)
+
+
+def test_known_rewards_that_differ_put_beliefs_as_far_apart_as_can_be():
+    first = DirichletBelief(2, 1, concentration=2.0, rewards=KnownRewards(0.0))
+    second = DirichletBelief(2, 1, concentration=2.0, rewards=KnownRewards([0.0, 1e-6]))
+    assert belief_distance(first, second) == (2.0, 2.0, 2.0, 1.0)
+    same = DirichletBelief(2, 1, concentration=2.0, rewards=KnownRewards(np.zeros((2, 1, 2))))  # on arrival, all zero
+    assert belief_distance(first, same, rng=0).estimate == 0.0
+
+
+def test_the_distance_of_tied_beliefs_is_that_of_what_they_share():
+    """One coin behind two pairs: the distance is that of two Beta laws, not of two products."""
+    tied = DirichletBelief.tied([[0], [0]], [[[0, 1]], [[1, 0]]], [[2.0, 2.0]], rewards=KnownRewards(0.0))
+    x = (np.arange(200_000) + 0.5) / 200_000
+    truth = np.abs(stats.beta(2, 2).pdf(x) - stats.beta(3, 3).pdf(x)).mean()
+    found = belief_distance(tied, tied.update([0, 1], [0, 0], None, [0, 0]), n_models=40_000, rng=0)
+    assert found.low <= truth <= found.high
+    with pytest.raises(BeliefError, match="different sizes or shared rows"):
+        belief_distance(tied, DirichletBelief(2, 1, rewards=KnownRewards(0.0)), rng=0)

@@ -10,11 +10,12 @@ from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, Know
 from beliefbound.bounds.basic import qmdp
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.dirichlet.sampler import Sampler, particle_bias
-from beliefbound.bounds.finite import problem
+from beliefbound.bounds.finite import outcomes
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.planning.mmbi import mmbi
+from beliefbound.planning.task import Task
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, chain_belief, chain_rewards, random_belief, two_armed
 
@@ -34,7 +35,7 @@ def test_the_chain_beliefs_are_bracketed_within_one_percent(steps, n_models):
 def test_models_too_large_for_a_graph_still_get_the_papers_bounds(monkeypatch):
     belief, (P, r, w, p0) = random_belief(np.random.default_rng(3), "bernoulli")
     exact = oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 4, "bernoulli")
-    monkeypatch.setattr(problem, "MAX_BYTES", 0)
+    monkeypatch.setattr(outcomes, "MAX_BYTES", 0)
     with pytest.warns(UserWarning, match="no search and no sampling.*use fewer models"):
         found = bracket(belief, discount=0.9, horizon=4, target_gap=0.0, time_limit=5, rng=np.random.default_rng(1))
     assert found.lower.value <= exact <= found.upper.value
@@ -140,7 +141,7 @@ def test_continuous_rewards_get_the_bounds_that_hold_for_them():
 
 def test_a_belief_too_large_for_search_keeps_the_bounds_it_has(monkeypatch):
     belief = chain_belief(30, 1).sample(8, np.random.default_rng(2))
-    monkeypatch.setattr("beliefbound.bounds.finite.problem.MAX_BYTES", 1000)
+    monkeypatch.setattr("beliefbound.bounds.finite.outcomes.MAX_BYTES", 1000)
     with pytest.warns(UserWarning, match="outcome rows"):
         found = bracket(belief, discount=0.95, horizon=20, target_gap=0.0, rng=np.random.default_rng(3))
     assert found.confidence == 1.0
@@ -166,7 +167,7 @@ def test_a_beta_bandit_is_bracketed():
     """A belief that is not finite, with an exact answer: rewards are all there is to learn."""
     exact = beta_bandit_value((1, 1), (1, 2), 6, 0.9)
     belief = two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]]))
-    sampler = Sampler(belief, np.ones(1), 0.9, 6, np.random.default_rng(2), None)  # to compile, whatever time it takes
+    sampler = Sampler(Task(belief, np.ones(1), 0.9, 6), np.random.default_rng(2))  # to compile, whatever time it takes
     sampler.simulate(2)
     sampler.relax(512, 2)
     sampler._expect(0.01)
@@ -196,7 +197,7 @@ def test_simulations_and_particle_sets_do_not_depend_on_the_number_of_threads(re
     belief = DirichletBelief(5, 2, rewards=rewards, initial=0)
     found = []
     for threads in (1, 2, 3):
-        sampler = Sampler(belief, np.eye(5)[0], 0.9, 30, np.random.default_rng(5), threads)
+        sampler = Sampler(Task(belief, np.eye(5)[0], 0.9, 30), np.random.default_rng(5), threads)
         sampler.simulate(6)
         sampler.relax(200, 4)
         found.append((sampler.values, sampler.sets[200]))

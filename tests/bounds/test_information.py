@@ -144,3 +144,19 @@ def test_measuring_one_pair_of_a_dirichlet_belief_leaves_the_others_uncertain():
         value_of_information(
             DirichletBelief(1, 2, rewards=NormalRewards()), tries=1, discount=0.9, rng=np.random.default_rng(0)
         )
+
+
+@pytest.mark.parametrize("tries", [None, 1])
+def test_measuring_a_pair_measures_all_that_share_its_row(tries):
+    """One coin behind four pairs, a sure action worth 0.55 beside it, one bet to make. With the coin of a uniform
+    prior known the bet is worth `E max(0.55, p, 1 − p) = 0.7525`; after one toss it pays 2/3. From any pair."""
+    row = np.array([[0, 0, 1], [0, 0, 1]])
+    arrive = np.array([[[0, 1], [0, 1], [0, -1]], [[0, 1], [0, 1], [1, -1]]])
+    paid = np.zeros((2, 3, 2))
+    paid[:, 0, 0] = paid[:, 1, 1] = 1.0
+    paid[:, 2] = 0.55
+    belief = DirichletBelief.tied(row, arrive, [[1.0, 1.0], [1.0, 0.0]], rewards=KnownRewards(paid), initial=0)
+    found = value_of_information(belief, tries=tries, discount=0.9, horizon=1, draws=2000, rng=3)
+    exact = 0.7525 - 0.55 if tries is None else 2 / 3 - 0.55
+    assert found.gain[:, :2] == pytest.approx(np.full((2, 2), exact), abs=0.02)
+    assert found.gain[:, 2] == pytest.approx([0.0, 0.0], abs=0.002)

@@ -21,7 +21,9 @@ def bayes_adaptive_value(
 
     * `known`, `unobserved`: nothing, `o = s'`;
     * `deterministic`: the value `r_m(s,a)` itself (or `arrival[m,s,a,t]`): models that pay differently are told apart;
-    * `bernoulli`: high with probability `(r_m − low)/(high − low)`, else low, independent of `s'`.
+    * `bernoulli`: high with probability `(r_m − low)/(high − low)`, else low, where `r_m` is `r_m(s,a)`, or
+      `arrival[m,s,a,t]`;
+    * `finite`: value `k` with probability `arrival[m,s,a,k]`, values all different.
 
     `s0` is a start state, or a start distribution `[s]` (the first state is seen). Cost `O((A · |outcomes|)^horizon)`.
     """
@@ -41,8 +43,11 @@ def bayes_adaptive_value(
             paid = r[:, s, a] if arrival is None else arrival[:, s, a, t]
             return [(paid == value).astype(float) for value in np.unique(paid)]
         if signal == "bernoulli":
-            chance = (r[:, s, a] - reward_range[0]) / (reward_range[1] - reward_range[0])
+            mean = r[:, s, a] if arrival is None else arrival[:, s, a, t]
+            chance = (mean - reward_range[0]) / (reward_range[1] - reward_range[0])
             return [chance, 1.0 - chance]
+        if signal == "finite":
+            return list(arrival[:, s, a].T)
         raise ValueError(f"no exact tree for the signal {signal!r}")
 
     def value(b, s, stages):
@@ -63,17 +68,22 @@ def bayes_adaptive_value(
 
 
 def dirichlet_value(belief, s, discount, horizon):
-    """The Bayes-optimal value of a `DirichletBelief` with known or Bernoulli rewards: every history, exactly."""
+    """The Bayes-optimal value of a `DirichletBelief` with known rewards, Bernoulli ones or finitely many (attributes
+    `counts` and `values`, `[s,a,k]`): every history, exactly."""
     if horizon == 0:
         return 0.0
-    chances, rewards = belief.mean().transitions, belief.rewards.mean()
+    mean = belief.mean()
+    chances, rewards = mean.transitions, mean.rewards
     best = -np.inf
-    for a in range(belief.n_actions):
+    for a in np.flatnonzero(belief.available[s]):
         total, seen = rewards[s, a], [(None, 1.0)]
         if hasattr(belief.rewards, "alpha"):
             low, high = belief.rewards.low, belief.rewards.high
-            won = (rewards[s, a] - low) / (high - low)
+            won = (belief.rewards.mean()[s, a] - low) / (high - low)
             seen = [(high, won), (low, 1.0 - won)]
+        if hasattr(belief.rewards, "counts"):
+            counts = belief.rewards.counts[s, a]
+            seen = list(zip(belief.rewards.values[s, a], counts / counts.sum(), strict=True))
         for reward, p in seen:
             for t in np.flatnonzero(chances[s, a]):
                 after = belief.update(s, a, reward, int(t))

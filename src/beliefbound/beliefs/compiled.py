@@ -1,37 +1,79 @@
 """A Dirichlet belief as the arrays of `kernels.posterior`: the one place where they are made."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.errors import BeliefError
 from beliefbound.kernels.posterior import Posterior
+from beliefbound.validation import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from beliefbound.beliefs.dirichlet import DirichletBelief
 
 
-def posterior_of(belief: DirichletBelief, *, low: float = 0.0, width: float = 1.0) -> Posterior:
-    """The belief as arrays of its own, rewards on the scale `(r − low) / width`. Refuses continuous rewards.
+def posterior_of(
+    belief: "DirichletBelief", *, low: float = 0.0, width: float = 1.0, unavailable: bool = False
+) -> Posterior:
+    """The belief as arrays of its own, rewards on the scale `(r − low) / width`.
 
+    Refuses rewards without counts, and, unless `unavailable` says that they are dealt with elsewhere, actions that are
+    not available: the arrays do not tell.
+
+    >>> from beliefbound.beliefs import DirichletBelief
     >>> posterior_of(DirichletBelief(2, 1)).alpha.tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
     columns = belief.rewards.columns()
     if columns is None:
         raise BeliefError(f"{belief!r} has continuous rewards, which have no counts; use Beta, known or finite rewards")
-    pairs = belief.n_states * belief.n_actions
-    alpha = np.array(belief.concentration).reshape(pairs, belief.n_states)
+    if not (unavailable or belief.available.all()):
+        s, a = (int(i) for i in np.argwhere(~belief.available)[0])
+        raise BeliefError(f"action {a} is not available in state {s}; every action must be, for this use of a belief")
+    pairs, n_outcomes = belief.n_states * belief.n_actions, belief.concentration.shape[-1]
+    alpha = np.array(belief.concentration).reshape(-1, n_outcomes)
     reward = np.array(columns.counts).reshape(len(columns.counts), pairs)
-    none = np.empty((0, 0), dtype=np.int64)
+    values = np.array(columns.paid).reshape(len(reward), belief.n_states, belief.n_actions, -1)
+    _check_distinct(values, belief.concentration > 0.0 if belief.ties is None else belief.ties.outcome >= 0)
+    values[:, belief.terminal] = 0.0
+    paid = values.reshape(len(reward), pairs, -1)
+    row, arrive, outcome = _ties(belief, pairs)
+    if len(arrive) and paid.shape[2] > 1:
+        paid = np.take_along_axis(paid, np.broadcast_to(np.maximum(arrive, 0), (len(reward), *arrive.shape)), axis=2)
     return Posterior(
         alpha=alpha,
         reward=reward,
         prior_alpha=alpha.copy(),
         prior_reward=reward.copy(),
-        row=np.empty(0, dtype=np.int64),
-        arrive=none,
-        outcome=none,
-        paid=(np.ascontiguousarray(columns.paid).reshape(len(reward), pairs, -1) - low) / width,
-        tied=False,
+        row=row,
+        arrive=arrive,
+        outcome=outcome,
+        paid=(np.ascontiguousarray(paid) - low) / width,
+        tied=belief.ties is not None,
         fractional=columns.fractional,
         n_actions=belief.n_actions,
         low=float(low),
         width=float(width),
     )
+
+
+def _ties(belief: "DirichletBelief", pairs: int) -> tuple[IntArray, IntArray, IntArray]:
+    if belief.ties is None:
+        none = np.empty((0, 0), dtype=np.int64)
+        return np.empty(0, dtype=np.int64), none, none
+    row, arrive, outcome = (np.array(x) for x in belief.ties)
+    return row.ravel(), arrive.reshape(pairs, -1), outcome.reshape(pairs, -1)
+
+
+def _check_distinct(paid: FloatArray, possible: BoolArray) -> None:
+    """Values `[k,s,a,t]` that pay the same where one can get could not be told apart, and counted."""
+    ranked = np.sort(paid, axis=0)
+    alike = np.isclose(ranked[1:], ranked[:-1], rtol=1e-9, atol=1e-12)
+    if paid.shape[-1] > 1:
+        alike &= possible
+    if alike.any():
+        k, s, a, t = (int(i) for i in np.argwhere(alike)[0])
+        raise BeliefError(
+            f"two reward values of state {s}, action {a} are {ranked[k, s, a, t]}, so what is seen would not tell "
+            f"which to count; make them one value and add their counts"
+        )

@@ -2,6 +2,9 @@
 
 `P(·|s,a) ~ Dirichlet(α[s,a,·])` independently per (state, action); observing `t` adds one to `α[s,a,t]`. Next states
 with `α = 0` are known to be impossible. The marginal of one probability is `Beta(α_t, α_0 − α_t)`.
+
+Where pairs share parameters (`DirichletBelief.tied`, `beliefs.ties`) the rows of `α` are rows of parameters, and what
+is seen at one pair is learnt for all that share its row.
 """
 
 from typing import Any
@@ -10,27 +13,35 @@ import numpy as np
 import scipy.special as special
 import scipy.stats as stats
 
+from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.rewards import BetaRewards, RewardBelief
+from beliefbound.beliefs.signals import SilentStates
+from beliefbound.beliefs.ties import Ties, check_positive, tie
 from beliefbound.errors import BeliefError, ObservationError
 from beliefbound.kernels.draws import dirichlet_models
+from beliefbound.kernels.posterior import Posterior
 from beliefbound.kernels.random import stream_from
 from beliefbound.mdp import MDP
 from beliefbound.models import Dense, ModelSet
 from beliefbound.validation import (
+    BoolArray,
     FloatArray,
     Frozen,
     IntArray,
     as_floats,
+    as_rng,
     check_count,
     check_finite,
     check_ids,
     check_initial,
     check_probability,
+    check_size,
     frozen,
 )
 
 Batch = tuple[IntArray, IntArray, FloatArray, IntArray]
+_FIX = "use fewer states, or a finite set of sparse models"
 
 
 class DirichletBelief(Frozen):
@@ -39,8 +50,11 @@ class DirichletBelief(Frozen):
     Args:
       n_states, n_actions: sizes.
       concentration: one number, or `[s,a,t]`; default `1 / n_states`. Zeros mark impossible transitions.
-      rewards: `BetaRewards`, `NormalRewards` or `KnownRewards`; default `BetaRewards(1, 1)`.
+      rewards: a `RewardBelief`, such as `BetaRewards`, `DirichletRewards`, `NormalRewards` or `KnownRewards`; default
+        `BetaRewards(1, 1)`.
       support: booleans `[s,a,t]` or `[s,t]`: transitions that are possible at all; default: those with concentration.
+      terminal: states that are known to be absorbing, with reward 0: ids, or booleans `[s]`.
+      available: booleans `[s,a]`; default: every action everywhere.
       initial: start distribution `[state]`, or one start state; optional.
 
     >>> belief = DirichletBelief(2, 1, concentration=1.0)
@@ -51,12 +65,15 @@ class DirichletBelief(Frozen):
     3
     """
 
-    __slots__ = ("concentration", "initial", "rewards")
+    __slots__ = ("available", "concentration", "initial", "rewards", "terminal", "ties")
     _called = "a belief"
 
-    concentration: FloatArray
+    concentration: FloatArray  # [s,a,t]; where parameters are shared, [row,outcome]
     rewards: RewardBelief
     initial: FloatArray | None
+    available: BoolArray
+    terminal: BoolArray  # [s]
+    ties: Ties | None
 
     def __init__(
         self,
@@ -66,10 +83,13 @@ class DirichletBelief(Frozen):
         concentration: Any = None,
         rewards: RewardBelief | None = None,
         support: Any = None,
+        terminal: Any = None,
+        available: Any = None,
         initial: Any = None,
     ) -> None:
         n_states, n_actions = check_count(n_states, "n_states"), check_count(n_actions, "n_actions")
         shape = (n_states, n_actions, n_states)
+        check_size(shape, "a belief about transitions", BeliefError, fix=_FIX)
         given = as_floats(1.0 / n_states if concentration is None else concentration, "concentration", BeliefError)
         if given.shape not in ((), (1,), shape):
             raise BeliefError(f"concentration has shape {given.shape}; expected one number or {shape}")
@@ -83,36 +103,142 @@ class DirichletBelief(Frozen):
             except ValueError:
                 raise BeliefError(f"support has shape {possible.shape}; expected {shape} or {shape[::2]}") from None
         check_finite(alpha, "concentration", ("state", "action", "next state"), BeliefError)
-        if (alpha < 0).any():
-            s, a, t = (int(i) for i in np.argwhere(alpha < 0)[0])
-            raise BeliefError(
-                f"concentration[state {s}, action {a}, next state {t}] is {alpha[s, a, t]}; it must be 0 or more"
-            )
-        none = ~(alpha > 0).any(axis=-1)
-        if none.any():
-            s, a = (int(i) for i in np.argwhere(none)[0])
-            raise BeliefError(f"state {s}, action {a} has no possible next state; give one a positive concentration")
+        ends, offered = _terminal(terminal, n_states), _available(available, n_states, n_actions)
+        fixed = ends[:, None] | ~offered
+        alpha[fixed] = 0.0
+        s, a = np.nonzero(fixed)
+        alpha[s, a, s] = 1.0
+        check_positive(alpha, ("state", "action", "next state"))
+        self._fill(frozen(alpha), None, rewards, ends, offered, initial)
+
+    @classmethod
+    def tied(
+        cls,
+        row: Any,
+        arrive: Any,
+        concentration: Any,
+        *,
+        rewards: RewardBelief | None = None,
+        terminal: Any = None,
+        available: Any = None,
+        initial: Any = None,
+    ) -> "DirichletBelief":
+        """A belief whose pairs share parameters.
+
+        Args:
+          row: `[s,a]`, the row of parameters that each pair has.
+          arrive: `[s,a,outcome]`, the state that each outcome leads to; −1 where the row has no such outcome.
+          concentration: `[row,outcome]`; zeros mark outcomes that a row does not have.
+          rewards, terminal, available, initial: as above.
+
+        Two states, one chance of slipping into the other, wherever one is:
+
+        >>> from beliefbound.beliefs import KnownRewards
+        >>> belief = DirichletBelief.tied([[0], [0]], [[[0, 1]], [[1, 0]]], [[1.0, 1.0]], rewards=KnownRewards(0.0))
+        >>> belief.update(0, 0, None, 0).mean().transitions[1, 0].round(3).tolist()
+        [0.333, 0.667]
+        """
+        shape = np.shape(row)
+        if len(shape) != 2:
+            raise BeliefError(f"row has shape {shape}; expected [state, action]")
+        check_size((shape[0], shape[1], shape[0]), "a belief about transitions", BeliefError, fix=_FIX)
+        ends, offered = _terminal(terminal, shape[0]), _available(available, *shape)
+        ties, alpha = tie(row, arrive, concentration, ends[:, None] | ~offered)
+        belief = cls.__new__(cls)
+        belief._fill(alpha, ties, rewards, ends, offered, initial)
+        return belief
+
+    def _fill(
+        self,
+        alpha: FloatArray,
+        ties: Ties | None,
+        rewards: RewardBelief | None,
+        terminal: BoolArray,
+        available: BoolArray,
+        initial: Any,
+    ) -> None:
+        n_states, n_actions = available.shape
         self._set(
-            concentration=frozen(alpha),
+            concentration=alpha,
+            ties=ties,
             rewards=(BetaRewards(1.0, 1.0) if rewards is None else rewards).expand(n_states, n_actions),
+            terminal=frozen(terminal),
+            available=frozen(available),
             initial=check_initial(initial, n_states, BeliefError),
         )
 
+    def _with(self, alpha: FloatArray, rewards: RewardBelief) -> "DirichletBelief":
+        belief = DirichletBelief.__new__(DirichletBelief)
+        belief._set(
+            concentration=frozen(alpha),
+            rewards=rewards,
+            **{name: getattr(self, name) for name in ("ties", "terminal", "available", "initial")},
+        )
+        return belief
+
     def __repr__(self) -> str:
-        return f"DirichletBelief({self.n_states} states, {self.n_actions} actions, {type(self.rewards).__name__})"
+        shared = "" if self.ties is None else f"{len(self.concentration)} rows of shared parameters, "
+        return (
+            f"DirichletBelief({self.n_states} states, {self.n_actions} actions, {shared}{type(self.rewards).__name__})"
+        )
 
     @property
     def n_states(self) -> int:
-        return int(self.concentration.shape[0])
+        return int(self.available.shape[0])
 
     @property
     def n_actions(self) -> int:
-        return int(self.concentration.shape[1])
+        return int(self.available.shape[1])
+
+    @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """Least and largest possible expected reward; `None` when unbounded."""
+        range_ = self.rewards.range
+        if range_ is None or not self.terminal.any():
+            return range_
+        return min(range_[0], 0.0), max(range_[1], 0.0)
+
+    @property
+    def finite(self) -> None:
+        """There are infinitely many models."""
+        return
+
+    def compiled(self) -> Posterior | None:
+        """Counts as arrays for kernels that respect `available`; `None` where rewards have no counts."""
+        return None if self.rewards.columns() is None else posterior_of(self, unavailable=True)
+
+    def tied_to(self, state: int, action: int) -> IntArray:
+        """Pairs `[i,2]` whose transitions are learnt together with those of a pair, itself among them."""
+        if self.ties is None:
+            return np.array([[state, action]], dtype=np.int64)
+        return np.argwhere((self.ties.row == self.ties.row[state, action]) & self.available)
+
+    def _spread(self, values: FloatArray) -> FloatArray:
+        """`[…,s,a,t]` from numbers for each parameter; zero where an action is unavailable."""
+        full = values if self.ties is None else self.ties.spread(values)
+        if not self.available.all():
+            full = np.where(self.available[..., None], full, 0.0)
+        return full
 
     def mean(self) -> MDP:
         """The expected MDP."""
         total = self.concentration.sum(axis=-1, keepdims=True)
-        return MDP(self.concentration / total, self.rewards.mean(), initial=self.initial, normalize=True)
+        rewards = self.rewards.mean()
+        if self.terminal.any():
+            rewards = np.where(self.terminal.reshape(-1, *[1] * (rewards.ndim - 1)), 0.0, rewards)
+        chances = self._spread(self.concentration / total)
+        return MDP(chances, rewards, initial=self.initial, available=self.available, normalize=True)
+
+    def predictive(self, state: int, action: int) -> FloatArray:
+        """Chances `[t]` of the next state."""
+        s = int(check_ids(state, self.n_states, "state", ObservationError))
+        a = int(check_ids(action, self.n_actions, "action", ObservationError))
+        if self.ties is None:
+            alpha = self.concentration[s, a] * self.available[s, a]
+            return np.asarray(alpha / self.concentration[s, a].sum(), dtype=np.float64)
+        alpha, j = self.concentration[self.ties.row[s, a]], self.ties.outcome[s, a]
+        chances: FloatArray = np.where((j >= 0) & self.available[s, a], alpha[j], 0.0) / alpha.sum()
+        return chances
 
     def update(self, state: Any, action: Any, reward: Any, next_state: Any) -> "DirichletBelief":
         """The posterior after one transition, or after several given as arrays of equal length (in any order).
@@ -120,15 +246,20 @@ class DirichletBelief(Frozen):
         `reward` may be `None` when rewards are known.
         """
         states, actions, rewards, arrivals = self._batch(state, action, reward, next_state)
-        alpha = self.concentration.copy()
-        np.add.at(alpha, (states, actions, arrivals), 1.0)
-        after = DirichletBelief.__new__(DirichletBelief)
-        after._set(
-            concentration=frozen(alpha),
-            rewards=self.rewards.update(states, actions, rewards),
-            initial=self.initial,
-        )
-        return after
+        alpha = self.concentration + self._counts(states, actions, arrivals)
+        open_ = ~self.terminal[states]
+        return self._with(alpha, self.rewards.update(states[open_], actions[open_], rewards[open_]))
+
+    def _counts(self, states: IntArray, actions: IntArray, arrivals: IntArray) -> FloatArray:
+        counts = np.zeros_like(self.concentration)
+        np.add.at(counts, self._cells(states, actions, arrivals), 1.0)
+        return counts
+
+    def _cells(self, states: IntArray, actions: IntArray, arrivals: IntArray) -> tuple[IntArray, ...]:
+        """Where in `concentration` transitions are counted."""
+        if self.ties is None:
+            return states, actions, arrivals
+        return self.ties.row[states, actions], self.ties.outcome[states, actions, arrivals]
 
     def _batch(self, state: Any, action: Any, reward: Any, next_state: Any) -> Batch:
         states = np.atleast_1d(check_ids(state, self.n_states, "state", ObservationError))
@@ -137,14 +268,15 @@ class DirichletBelief(Frozen):
         rewards = np.zeros(len(states))
         if reward is not None:
             rewards = np.atleast_1d(as_floats(reward, "reward", ObservationError))
-        elif self.rewards.signal != "known":
+        elif self.rewards.learns:
             raise ObservationError("no reward was given, but the belief learns from rewards; pass the reward seen")
         if not len(states) == len(actions) == len(rewards) == len(arrivals):
             raise ObservationError(
                 f"states, actions, rewards and next states have lengths {len(states)}, {len(actions)}, "
                 f"{len(rewards)}, {len(arrivals)}; they must be equal"
             )
-        impossible = self.concentration[states, actions, arrivals] == 0.0
+        cells = self._cells(states, actions, arrivals)
+        impossible = (cells[-1] < 0) | (self.concentration[cells] == 0.0) | ~self.available[states, actions]
         if impossible.any():
             i = int(np.argmax(impossible))
             raise ObservationError(
@@ -153,35 +285,42 @@ class DirichletBelief(Frozen):
             )
         return states, actions, rewards, arrivals
 
-    def sample(self, n: int, rng: np.random.Generator) -> FiniteBelief:
+    def sample(self, n: int, rng: np.random.Generator | int) -> FiniteBelief:
         """`n` independent models, equally weighted, with the reward signal that the reward belief implies."""
         n = check_count(n, "number of sampled models")
-        stream = stream_from(rng)
-        transitions = np.empty((n, *self.concentration.shape))
-        dirichlet_models(stream, self.concentration, transitions)
-        rewards = self.rewards.sample(n, stream)
-        available = np.ones(self.concentration.shape[:2], dtype=np.bool_)
-        signal: Any = self.rewards.signal
+        shape = (n, self.n_states, self.n_actions, self.n_states)
+        check_size(shape, "a sample of models", BeliefError, fix="draw fewer models")
+        stream = stream_from(as_rng(rng))
+        alpha = self.concentration if self.ties is None else self.concentration[None]
+        drawn = np.empty((n, *alpha.shape))
+        dirichlet_models(stream, alpha, drawn)
+        transitions = self._spread(drawn if self.ties is None else drawn[:, 0])
+        rewards, signal = self.rewards.sample(n, stream)
+        if rewards.ndim == 4:
+            rewards = np.einsum("msat,msat->msa", transitions, rewards)
+        if self.terminal.any():
+            rewards, signal = np.where(self.terminal[:, None], 0.0, rewards), SilentStates(signal, self.terminal)
+        if not self.available.all():
+            rewards = np.where(self.available, rewards, 0.0)
         return FiniteBelief.of(
-            ModelSet(Dense(frozen(transitions)), frozen(np.ascontiguousarray(rewards)), available),
+            ModelSet(Dense(frozen(transitions)), frozen(np.ascontiguousarray(rewards)), self.available),
             reward_signal=signal,
-            reward_range=self.rewards.range,
+            reward_range=self.reward_range,
             initial=self.initial,
         )
 
     def log_marginal_likelihood(self, state: Any, action: Any, reward: Any, next_state: Any) -> float:
         """Log probability (density, for Normal rewards) this belief gives to transitions seen in this order."""
         states, actions, rewards, arrivals = self._batch(state, action, reward, next_state)
-        before = self.concentration
-        counts = np.zeros_like(before)
-        np.add.at(counts, (states, actions, arrivals), 1.0)
+        before, counts = self.concentration, self._counts(states, actions, arrivals)
         seen = counts > 0
         rows = counts.sum(axis=-1)
         total = before.sum(axis=-1)
         log_rows = special.gammaln(total) - special.gammaln(total + rows)
         log_cells = special.gammaln(before[seen] + counts[seen]) - special.gammaln(before[seen])
         evidence = float(log_rows.sum() + log_cells.sum())
-        return evidence + self.rewards.log_marginal_likelihood(states, actions, rewards)
+        open_ = ~self.terminal[states]
+        return evidence + self.rewards.log_marginal_likelihood(states[open_], actions[open_], rewards[open_])
 
     def credible_intervals(self, mass: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Equal-tailed intervals for each transition probability, as `(low, high)`, each `[s,a,t]`."""
@@ -194,4 +333,30 @@ class DirichletBelief(Frozen):
         open_ = (alpha > 0) & (rest > 0)
         law = stats.beta(alpha[open_], rest[open_])
         low[open_], high[open_] = law.ppf(tail), law.ppf(1.0 - tail)
-        return low, high
+        return self._spread(low), self._spread(high)
+
+
+def _terminal(terminal: Any, n_states: int) -> BoolArray:
+    """Booleans `[s]` from ids or booleans."""
+    ends = np.zeros(n_states, dtype=np.bool_)
+    if terminal is None:
+        return ends
+    given = np.asarray(terminal)
+    if given.dtype == np.bool_ and given.shape != (n_states,):
+        raise BeliefError(f"terminal has shape {given.shape}; expected ({n_states},), or ids of states")
+    if given.size:
+        ends[given if given.dtype == np.bool_ else check_ids(given, n_states, "terminal", BeliefError)] = True
+    return ends
+
+
+def _available(available: Any, n_states: int, n_actions: int) -> BoolArray:
+    """Booleans `[s,a]`, an action in every state."""
+    if available is None:
+        return np.ones((n_states, n_actions), dtype=np.bool_)
+    offered = np.array(available, dtype=np.bool_)
+    if offered.shape != (n_states, n_actions):
+        raise BeliefError(f"available has shape {offered.shape}; expected {(n_states, n_actions)}")
+    if not offered.any(axis=1).all():
+        state = int(np.argmin(offered.any(axis=1)))
+        raise BeliefError(f"available[state {state}] has no action; every state needs at least one")
+    return offered

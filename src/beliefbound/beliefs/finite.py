@@ -1,39 +1,33 @@
 """A belief over finitely many models: weights, and exact Bayes updates.
 
 After seeing `(s, a, r, t)` the weight of model `m` is multiplied by `P_m(t|s,a)` and by the likelihood of the reward,
-which depends on what the agent can see of it:
-
-* `known`: rewards are the same in every model, so they carry no information beyond the next state;
-* `deterministic`: model `m` pays exactly `r_m(s,a)` – or `r_m(s,a,t)`, where rewards were given on arrival – so models
-  that pay otherwise are ruled out;
-* `bernoulli`: model `m` pays `high` with probability `(r_m − low)/(high − low)` and `low` otherwise. A reward between
-  the two, a fraction `x` of the way, counts as `x` successes and `1 − x` failures;
-* `unobserved`: the agent never sees rewards;
-* `continuous`: rewards are seen but have no finite set of outcomes (samples of Gaussian reward beliefs). Such a belief
-  has valid lower bounds, `E max` and QMDP, but no exact update.
+which depends on what the agent can see of it: `beliefs.signals` has the possibilities, one class each.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from beliefbound.errors import BeliefError, ObservationError, ParameterError
+from beliefbound.beliefs.signals import RewardSignal, Signal, named_signal
+from beliefbound.errors import BeliefError, ObservationError
 from beliefbound.mdp import MDP
 from beliefbound.models import Csr, Dense, ModelSet, build
 from beliefbound.validation import (
+    BoolArray,
     FloatArray,
     Frozen,
+    IntArray,
     as_floats,
+    as_rng,
     check_count,
     check_distributions,
+    check_finite,
     check_ids,
     check_initial,
     frozen,
 )
-
-RewardSignal = Literal["known", "deterministic", "bernoulli", "unobserved", "continuous"]
 
 
 class FiniteBelief(Frozen):
@@ -43,10 +37,10 @@ class FiniteBelief(Frozen):
       transitions: `[model, state, action, next_state]`, or a sequence of scipy sparse matrices, one per model, with
         rows over `(state, action)`.
       rewards: expected rewards `[model, state, action]`, or `[state, action]` when all models agree; or rewards paid on
-        arrival, `[model, state, action, next_state]`, of which the expectation is taken.
+        arrival, `[model, state, action, next_state]`. `None` where they follow from a signal such as `FiniteValues`.
       weights: probability of each model `[model]`; default: equal.
       reward_signal: what the agent sees of rewards: `known`, `deterministic`, `bernoulli`, `unobserved`
-        or `continuous`; see the module's text.
+        or `continuous`, or an object of your own; see `beliefs.signals`.
       reward_range: `(low, high)`, the two values of a Bernoulli reward; default `(0, 1)`.
       initial: start distribution `[state]`, or one start state; optional.
       available: booleans `[state, action]`; default: every action everywhere.
@@ -62,15 +56,14 @@ class FiniteBelief(Frozen):
     [0.0, 1.0]
     """
 
-    __slots__ = ("arrival_rewards", "initial", "models", "reward_range", "reward_signal", "weights")
+    __slots__ = ("initial", "models", "reward_range", "signal", "weights")
     _called = "a belief"
 
     models: ModelSet  # without their weights
     weights: FloatArray
-    reward_signal: RewardSignal
+    signal: Signal  # what a step shows of the reward
     reward_range: tuple[float, float]
     initial: FloatArray | None
-    arrival_rewards: FloatArray | None
 
     def __init__(
         self,
@@ -78,7 +71,7 @@ class FiniteBelief(Frozen):
         rewards: Any,
         weights: Any = None,
         *,
-        reward_signal: RewardSignal = "known",
+        reward_signal: RewardSignal | Signal = "known",
         reward_range: tuple[float, float] | None = None,
         initial: Any = None,
         available: Any = None,
@@ -92,6 +85,10 @@ class FiniteBelief(Frozen):
         else:
             stacked = as_floats(transitions, "transitions", BeliefError)
             n_models = len(stacked) if stacked.ndim else 0
+        if isinstance(reward_signal, Signal) and reward_signal.rewards is not None:
+            if rewards is not None:
+                raise BeliefError(f"rewards follow from the {reward_signal.name} signal; pass rewards=None")
+            rewards = reward_signal.rewards
         models = build(
             stacked,
             rewards,
@@ -102,23 +99,20 @@ class FiniteBelief(Frozen):
             error=BeliefError,
         )
         start = check_initial(initial, models.n_states, BeliefError)
-        arrival = None
-        if np.ndim(rewards) == 4 and reward_signal in ("known", "deterministic"):
-            arrival = frozen(as_floats(rewards, "rewards", BeliefError))
+        arrival = as_floats(rewards, "rewards", BeliefError) if np.ndim(rewards) == 4 else None
         self._fill(models, weights, reward_signal, reward_range, start, arrival)
 
     def _fill(
         self,
         models: ModelSet,
         weights: Any,
-        reward_signal: RewardSignal,
+        signal: RewardSignal | Signal,
         reward_range: tuple[float, float] | None,
         initial: FloatArray | None,
         arrival: FloatArray | None,
     ) -> None:
-        if reward_signal not in get_args(RewardSignal):
-            options = ", ".join(get_args(RewardSignal))
-            raise BeliefError(f"reward_signal is {reward_signal!r}; choose one of {options}")
+        if not isinstance(signal, Signal):
+            signal = named_signal(signal, models, arrival, reward_range)
         if weights is None:
             w = np.full(models.n_models, 1.0 / models.n_models)
         else:
@@ -126,37 +120,10 @@ class FiniteBelief(Frozen):
             if w.shape != (models.n_models,):
                 raise BeliefError(f"weights have shape {w.shape}; expected ({models.n_models},), one per model")
             check_distributions(w, "weights", ("model",), BeliefError, fix="divide the weights by their sum")
-        if reward_signal == "known":
-            shown = models.rewards if arrival is None else arrival
-            differ = shown != shown[0]
-            if differ.any():
-                m, s, a, *_ = index = tuple(int(i) for i in np.argwhere(differ)[0])
-                raise BeliefError(
-                    f"rewards[model {m}, state {s}, action {a}] is {shown[index]} but model 0 has "
-                    f"{shown[(0, *index[1:])]}, so rewards are not known; pass reward_signal='deterministic', "
-                    f"'bernoulli' or 'unobserved'"
-                )
-            arrival = None
-        low, high = models.reward_range
-        if reward_signal == "bernoulli":
-            range_ = (0.0, 1.0) if reward_range is None else (float(reward_range[0]), float(reward_range[1]))
-            if not range_[0] < range_[1]:
-                raise BeliefError(f"reward_range is {range_}; the first value must be below the second")
-            if low < range_[0] or high > range_[1]:
-                raise BeliefError(
-                    f"expected rewards span {low:g} to {high:g}, outside the Bernoulli range {range_}; "
-                    f"pass reward_range=(low, high)"
-                )
-        else:
-            range_ = (low, high) if reward_range is None else (float(reward_range[0]), float(reward_range[1]))
-        self._set(
-            models=models,
-            weights=frozen(w),
-            reward_signal=reward_signal,
-            reward_range=range_,
-            initial=initial,
-            arrival_rewards=arrival,
-        )
+        range_ = signal.range or models.reward_range
+        if reward_range is not None and signal.range is None:
+            range_ = (float(reward_range[0]), float(reward_range[1]))
+        self._set(models=models, weights=frozen(w), signal=signal, reward_range=range_, initial=initial)
 
     @classmethod
     def of(
@@ -164,14 +131,13 @@ class FiniteBelief(Frozen):
         models: ModelSet,
         weights: Any = None,
         *,
-        reward_signal: RewardSignal = "known",
+        reward_signal: RewardSignal | Signal = "known",
         reward_range: tuple[float, float] | None = None,
         initial: FloatArray | None = None,
-        arrival_rewards: FloatArray | None = None,
     ) -> "FiniteBelief":
-        """A belief over an already validated `ModelSet`; `arrival_rewards` as in the attribute."""
+        """A belief over an already validated `ModelSet`."""
         belief = cls.__new__(cls)
-        belief._fill(models, weights, reward_signal, reward_range, initial, arrival_rewards)
+        belief._fill(models, weights, reward_signal, reward_range, initial, None)
         return belief
 
     @classmethod
@@ -219,6 +185,21 @@ class FiniteBelief(Frozen):
         return self.models.n_actions
 
     @property
+    def available(self) -> BoolArray:
+        """Which actions each state offers, `[s,a]`."""
+        return self.models.available
+
+    @property
+    def finite(self) -> "FiniteBelief":
+        """Itself: what is asked of it can be summed over models."""
+        return self
+
+    @property
+    def reward_signal(self) -> str:
+        """The name of what the agent sees of rewards."""
+        return self.signal.name
+
+    @property
     def transitions(self) -> Any:
         """`[m,s,a,t]` when dense; a CSR matrix with rows over `(m,s,a)` when sparse."""
         kept = self.models.transitions
@@ -226,18 +207,16 @@ class FiniteBelief(Frozen):
 
     @property
     def rewards(self) -> FloatArray:
-        """Expected rewards `[m,s,a]`; `arrival_rewards` has `[m,s,a,t]` where what is seen depends on the arrival."""
+        """Expected rewards `[m,s,a]`; `signal` knows what is seen of them."""
         return self.models.rewards
 
     def reweight(self, weights: Any) -> "FiniteBelief":
         """The same models under other weights `[m]`."""
+        return self._with(self.models, weights, self.signal)
+
+    def _with(self, models: ModelSet, weights: Any, signal: Signal) -> "FiniteBelief":
         return FiniteBelief.of(
-            self.models,
-            weights,
-            reward_signal=self.reward_signal,
-            reward_range=self.reward_range,
-            initial=self.initial,
-            arrival_rewards=self.arrival_rewards,
+            models, weights, reward_signal=signal, reward_range=self.reward_range, initial=self.initial
         )
 
     def mean(self) -> MDP:
@@ -252,16 +231,33 @@ class FiniteBelief(Frozen):
             normalize=True,
         )
 
-    def sample(self, n: int, rng: np.random.Generator) -> "FiniteBelief":
+    def sample(self, n: int, rng: np.random.Generator | int) -> "FiniteBelief":
         """`n` models drawn with the belief's probabilities, equally weighted."""
-        chosen = rng.choice(self.n_models, size=check_count(n, "number of sampled models"), p=self.weights)
-        return FiniteBelief.of(
-            self.models.select(chosen),
-            reward_signal=self.reward_signal,
-            reward_range=self.reward_range,
-            initial=self.initial,
-            arrival_rewards=None if self.arrival_rewards is None else self.arrival_rewards[chosen],
+        count = check_count(n, "number of sampled models")
+        chosen = as_rng(rng).choice(self.n_models, size=count, p=self.weights)
+        return self._with(self.models.select(chosen), None, self.signal.select(chosen))
+
+    def predictive(self, state: int, action: int) -> FloatArray:
+        """Chances `[t]` of the next state.
+
+        >>> FiniteBelief([[[[1.0, 0.0]]] * 2, [[[0.0, 1.0]]] * 2], [[0.0], [0.0]]).predictive(0, 0).tolist()
+        [0.5, 0.5]
+        """
+        arrivals, chances = self.models.transitions.entries(
+            int(check_ids(state, self.n_states, "state", ObservationError)),
+            int(check_ids(action, self.n_actions, "action", ObservationError)),
         )
+        row = np.zeros(self.n_states)
+        row[arrivals] = self.weights @ chances
+        return row
+
+    def compiled(self) -> None:
+        """No counts: a finite belief is its weights."""
+        return
+
+    def tied_to(self, state: int, action: int) -> IntArray:
+        """Every available pair `[i,2]`: what is seen anywhere moves the weights."""
+        return np.argwhere(self.available)
 
     def update(self, state: Any, action: Any, reward: Any, next_state: Any) -> "FiniteBelief":
         """The posterior after one transition, or after several given as arrays of equal length.
@@ -271,10 +267,13 @@ class FiniteBelief(Frozen):
         states = np.atleast_1d(check_ids(state, self.n_states, "state", ObservationError))
         actions = np.atleast_1d(check_ids(action, self.n_actions, "action", ObservationError))
         arrivals = np.atleast_1d(check_ids(next_state, self.n_states, "next_state", ObservationError))
-        needs_reward = self.reward_signal not in ("known", "unobserved")
-        rewards = (
-            np.atleast_1d(as_floats(reward, "reward", ObservationError)) if needs_reward else np.zeros(len(states))
-        )
+        needs_reward = self.signal.teaches
+        rewards = np.zeros(len(states))
+        if needs_reward:
+            if reward is None:
+                raise ObservationError("no reward was given, but the belief learns from rewards; pass the reward seen")
+            rewards = np.atleast_1d(as_floats(reward, "reward", ObservationError))
+            check_finite(rewards, "reward", ("observation",), ObservationError)
         if not len(states) == len(actions) == len(arrivals) == len(rewards):
             raise ObservationError(
                 f"states, actions, rewards and next states have lengths {len(states)}, {len(actions)}, "
@@ -283,7 +282,7 @@ class FiniteBelief(Frozen):
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.weights)
             for i, (s, a, r, t) in enumerate(zip(states, actions, rewards, arrivals, strict=True)):
-                likelihood = self.models.transitions.likelihood(s, a, t) * self.reward_likelihood(s, a, r, t)
+                likelihood = self.models.transitions.likelihood(s, a, t) * self.signal.likelihood(s, a, r, t)
                 log_weights = log_weights + np.log(likelihood)
                 if not np.isfinite(log_weights.max()):
                     seen = f", reward {r:g}" if needs_reward else ""
@@ -294,24 +293,3 @@ class FiniteBelief(Frozen):
                     )
         weights = np.exp(log_weights - log_weights.max())
         return self.reweight(weights / weights.sum())
-
-    def reward_likelihood(self, state: int, action: int, reward: float, next_state: int) -> FloatArray:
-        """Likelihood `[m]` of seeing `reward` on the way from `state` to `next_state` by `action`, in each model."""
-        means: FloatArray = self.models.rewards[:, state, action]
-        if self.reward_signal in ("known", "unobserved"):
-            return np.ones_like(means)
-        if self.reward_signal == "deterministic":
-            if self.arrival_rewards is not None:
-                means = self.arrival_rewards[:, state, action, next_state]
-            return np.isclose(means, reward, rtol=1e-9, atol=1e-12).astype(np.float64)
-        if self.reward_signal == "bernoulli":
-            low, high = self.reward_range
-            if not low <= reward <= high:
-                raise ObservationError(f"reward is {reward}; a Bernoulli reward lies between {low:g} and {high:g}")
-            x = (reward - low) / (high - low)
-            p = (means - low) / (high - low)
-            likelihood: FloatArray = np.power(p, x) * np.power(1.0 - p, 1.0 - x)
-            return likelihood
-        raise ParameterError(
-            "continuous rewards have no exact update on a finite belief; update the belief it was sampled from"
-        )

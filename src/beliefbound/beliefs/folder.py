@@ -26,13 +26,16 @@ from typing import Any, get_args
 
 import numpy as np
 
-from beliefbound.beliefs.finite import FiniteBelief, RewardSignal
+from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.rows import LOOSE, assemble, average_model, count_ids, signal_of_rows
+from beliefbound.beliefs.signals import RewardSignal
 from beliefbound.errors import FileError, ParameterError
 from beliefbound.io.model_folder import PARAMETERS, FolderRows, read_folder, write_folder
 from beliefbound.mdp import MDP
 from beliefbound.models import Csr, ModelSet
 from beliefbound.validation import TOLERANCE, FloatArray, IntArray, check_discount, check_initial, frozen
+
+_TOLD: tuple[RewardSignal, ...] = ("known", "deterministic", "bernoulli")  # signals that may depend on the arrival
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +94,8 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
     beliefs = [parts[name] for name in ("training.csv", "test.csv") if name in parts]
     stated = reward_signal or _stated_signal(raw, folder)
     signal = stated or signal_of_rows(beliefs, notes)
-    on_arrival = signal == "deterministic" and all(part.arrival is not None for part in beliefs)
-    if stated in ("known", "deterministic") and not on_arrival and not all(part.fixed for part in beliefs):
+    on_arrival = signal in _TOLD and all(part.arrival is not None for part in beliefs)
+    if stated in _TOLD and not on_arrival and not all(part.fixed for part in beliefs):
         notes.append(f"rewards vary with the next state; their mean is taken as the reward of a {signal} signal")
     range_ = _reward_range(raw, folder) if signal == "bernoulli" else None
 
@@ -165,6 +168,11 @@ def write_models(
             raise ParameterError(
                 f"{name} does not offer action {a} in state {s}; the folder format has no unavailable actions"
             )
+    if training.reward_signal not in get_args(RewardSignal):
+        raise ParameterError(
+            f"training has a {training.reward_signal} reward signal, for which the folder format has no columns; "
+            f"write one of {', '.join(get_args(RewardSignal))}"
+        )
     parameters = {"discount": repr(discount), "reward_signal": training.reward_signal}
     if test is not None and test.reward_signal != training.reward_signal:
         raise ParameterError(
@@ -176,7 +184,7 @@ def write_models(
             raise ParameterError(f"training and test have reward ranges {training.reward_range}, {test.reward_range}")
         low, high = training.reward_range
         parameters |= {"reward_low": repr(low), "reward_high": repr(high)}
-    paid = {"training": training.arrival_rewards, "test": None if test is None else test.arrival_rewards}
+    paid = {"training": training.signal.on_arrival, "test": None if test is None else test.signal.on_arrival}
     tables: dict[str, dict[str, Any]] = {f"{name}.csv": _columns(models, paid.get(name)) for name, models in sets}
     if true is not None:
         del tables["true.csv"]["idoutcome"]
@@ -199,13 +207,17 @@ def _columns(models: ModelSet, arrival: FloatArray | None) -> dict[str, Any]:
     else:
         model, source, action, target = np.nonzero(kept.array)
         probability = kept.array[model, source, action, target]
+    if arrival is None:
+        reward = models.rewards[model, source, action]
+    else:
+        reward = arrival[model if len(arrival) > 1 else 0, source, action, target]
     return {
         "idstatefrom": source,
         "idaction": action,
         "idstateto": target,
         "idoutcome": model,
         "probability": probability,
-        "reward": models.rewards[model, source, action] if arrival is None else arrival[model, source, action, target],
+        "reward": reward,
     }
 
 

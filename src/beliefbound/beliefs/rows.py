@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from beliefbound.beliefs.finite import FiniteBelief, RewardSignal
+from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.beliefs.signals import RewardSignal
 from beliefbound.errors import FileError
 from beliefbound.io.model_folder import ModelRows
 from beliefbound.mdp import MDP

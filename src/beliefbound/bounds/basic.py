@@ -126,7 +126,7 @@ def upper_bound(
             [
                 max(
                     means[s, a] + margin(solved.q[:, s, a], confidence=each, width=width, interval=interval)
-                    for a in range(belief.n_actions)
+                    for a in np.flatnonzero(belief.available[s])
                 )
                 for s in states
             ]
@@ -207,7 +207,7 @@ def qmdp(belief: FiniteBelief, *, discount: float, horizon: int | None = None) -
 def value_width(belief: Belief | HasModels, discount: float, horizon: int | None) -> float | None:
     """Width of the range a policy's value can lie in under any model of the belief; `None` when unbounded."""
     discount = check_discount(discount, horizon)
-    range_ = belief.rewards.range if isinstance(belief, DirichletBelief) else None
+    range_ = belief.reward_range if isinstance(belief, DirichletBelief) else None
     if isinstance(belief, FiniteBelief):
         range_ = belief.models.reward_range
     if range_ is None:

@@ -140,7 +140,7 @@ def bracket(
     if finite is not None:
         bracket_finite(finite, rng, threads, log)
     else:
-        bracket_sampled(belief, task.start, task.discount, task.horizon, rng, threads, log)
+        bracket_sampled(task, rng, threads, log)
     return _result(log)
 
 

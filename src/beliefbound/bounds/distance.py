@@ -1,20 +1,22 @@
 """The L1 distance between two beliefs, `∫ |ξ(μ) − ζ(μ)| dμ`, between 0 and 2: what Theorem 1 asks for.
 
-Finite beliefs over the same models: exact, `Σ_m |w_m − v_m|`. Product-Dirichlet beliefs (with the same kind of
-reward belief): models are drawn half from each and `2 |ξ − ζ| / (ξ + ζ)`, which lies between 0 and 2, is averaged;
-unbiased, with an interval.
+Finite beliefs over the same models: exact, `Σ_m |w_m − v_m|`. Beliefs with counts (products of Dirichlet rows, of the
+same shape): parameters are drawn half from each and `2 |ξ − ζ| / (ξ + ζ)`, which lies between 0 and 2, is averaged;
+unbiased, with an interval. Where rewards are known and differ no model has density under both, and the distance is 2.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.special as special
 
-from beliefbound.beliefs import Belief, BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
-from beliefbound.bounds.basic import require
+from beliefbound.beliefs import Belief, FiniteBelief
 from beliefbound.bounds.statistics.intervals import margin
-from beliefbound.errors import BeliefError
-from beliefbound.validation import FloatArray, check_count
+from beliefbound.errors import BeliefError, ParameterError
+from beliefbound.kernels.draws import dirichlet_models
+from beliefbound.kernels.posterior import Posterior
+from beliefbound.kernels.random import stream_from
+from beliefbound.validation import FloatArray, as_rng, check_count, check_probability
 
 
 class Distance(NamedTuple):
@@ -32,28 +34,37 @@ def belief_distance(
     *,
     confidence: float = 0.95,
     n_models: int = 10_000,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Distance:
-    """The L1 distance between two beliefs over the same models, or between two Dirichlet beliefs.
+    """The L1 distance between two beliefs over the same models, or between two Dirichlet beliefs, which need `rng`.
 
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="deterministic")
     >>> belief_distance(belief, belief.update(0, 0, 1.0, 0)).estimate
     1.0
     """
-    if isinstance(first, FiniteBelief) and isinstance(second, FiniteBelief):
-        if first.models is not second.models:
-            raise BeliefError("the beliefs are over different sets of models; reweight() or update() one of them")
-        exact = float(np.abs(first.weights - second.weights).sum())
-        return Distance(exact, exact, exact, 1.0)
-    if not (isinstance(first, DirichletBelief) and isinstance(second, DirichletBelief)):
+    check_probability(confidence, "confidence")
+    if first.finite is not None and second.finite is not None:
+        return _finite(first.finite, second.finite)
+    if first.finite is not None or second.finite is not None:
         raise BeliefError("the distance between a finite and a Dirichlet belief is 2: they share no densities")
+    one, other = first.compiled(), second.compiled()
+    if one is None or other is None:
+        raise BeliefError("the distance is known for finite beliefs and for beliefs with counts; rewards have none")
+    if not np.array_equal(first.available, second.available):
+        raise BeliefError("the beliefs offer different actions; they cannot be compared")
+    if not _comparable(one, other):
+        return Distance(2.0, 2.0, 2.0, 1.0)
     half = check_count(n_models, "n_models", least=4) // 2
-    rng = require(rng)
+    if rng is None:
+        raise ParameterError("this distance is estimated by sampling; pass rng=numpy.random.default_rng(seed)")
+    stream = stream_from(as_rng(rng))
+    blocks = [(one.alpha, other.alpha)]
+    if len(one.reward) > 1:
+        blocks.append((np.ascontiguousarray(one.reward.T), np.ascontiguousarray(other.reward.T)))
     samples = []
-    for origin in (first, second):
-        sample = origin.sample(half, rng)
-        log_ratio = _log_density_ratio(first, second, sample)
-        samples.append(2.0 * np.abs(np.tanh(log_ratio / 2.0)))
+    for origin in range(2):
+        ratio = sum((_log_ratio(block, block[origin], half, stream) for block in blocks), start=np.zeros(half))
+        samples.append(2.0 * np.abs(np.tanh(ratio / 2.0)))
     # Half of the draws come from each belief: the mean of the two halves' means, so intervals at half the error each.
     each = 1.0 - (1.0 - confidence) / 4.0
     gap = sum(margin(x, confidence=each, width=2.0, interval="bernstein") for x in samples) / 2.0
@@ -61,32 +72,37 @@ def belief_distance(
     return Distance(mean, max(0.0, mean - gap), min(2.0, mean + gap), confidence)
 
 
-def _log_density_ratio(first: DirichletBelief, second: DirichletBelief, sample: FiniteBelief) -> FloatArray:
-    """`log ξ(μ) − log ζ(μ)` for each sampled model, `[m]`."""
-    a, b = first.concentration, second.concentration
-    if not np.array_equal(a > 0, b > 0):
+def _finite(first: FiniteBelief, second: FiniteBelief) -> Distance:
+    if first.models is not second.models:
+        raise BeliefError("the beliefs are over different sets of models; reweight() or update() one of them")
+    exact = float(np.abs(first.weights - second.weights).sum())
+    return Distance(exact, exact, exact, 1.0)
+
+
+def _comparable(one: Posterior, other: Posterior) -> bool:
+    """Whether both are densities of the same parameters; not, where known rewards differ."""
+    same = all(np.array_equal(getattr(one, x), getattr(other, x)) for x in ("row", "arrive", "n_actions"))
+    if not (same and one.alpha.shape == other.alpha.shape):
+        raise BeliefError("the beliefs have different sizes or shared rows; they cannot be compared")
+    if not np.array_equal(one.alpha > 0, other.alpha > 0):
         raise BeliefError("the beliefs allow different transitions; their supports must agree")
+    if one.reward.shape != other.reward.shape:
+        raise BeliefError("the beliefs have different kinds of reward beliefs; they cannot be compared")
+    paid = bool((one.paid == other.paid).all())  # on arrival or not
+    if not paid and len(one.reward) > 1:
+        raise BeliefError("the beliefs have different reward values; they must agree")
+    return paid
+
+
+def _log_ratio(block: tuple[FloatArray, FloatArray], origin: FloatArray, n: int, stream: FloatArray) -> FloatArray:
+    """`log ξ − log ζ` of `n` draws from `origin`, one of the two: independent Dirichlet rows `[row,j]` each."""
+    a, b = block
+    drawn = np.empty((n, 1, *origin.shape))
+    dirichlet_models(stream, origin[None], drawn)
     norm = (special.gammaln(a.sum(-1)) - special.gammaln(b.sum(-1))).sum()
     norm += (special.gammaln(b[a > 0]) - special.gammaln(a[a > 0])).sum()
-    total: FloatArray = norm + _weighted_logs(a - b, sample.transitions)
-    if type(first.rewards) is not type(second.rewards):
-        raise BeliefError("the beliefs have different kinds of reward beliefs; they cannot be compared")
-    if isinstance(first.rewards, BetaRewards) and isinstance(second.rewards, BetaRewards):
-        x, y = first.rewards, second.rewards
-        if x.range != y.range:
-            raise BeliefError(f"the reward ranges {x.range} and {y.range} differ; they must agree")
-        fractions = (sample.rewards - x.low) / (x.high - x.low)
-        total += (special.betaln(y.alpha, y.beta) - special.betaln(x.alpha, x.beta)).sum()
-        total += _weighted_logs(x.alpha - y.alpha, fractions)
-        total += _weighted_logs(x.beta - y.beta, 1.0 - fractions)
-    elif not isinstance(first.rewards, KnownRewards):
-        raise BeliefError("the distance is implemented for known and Beta reward beliefs")
-    return total
-
-
-def _weighted_logs(exponents: FloatArray, values: FloatArray) -> Any:
-    """`Σ exponents · log(values)` over all axes but the first; a zero exponent ignores its value, even 0."""
-    used = exponents != 0.0
+    used = a != b  # a zero exponent ignores its value, even 0
     with np.errstate(divide="ignore"):
-        logs = np.log(values[:, used])
-    return np.clip(logs, -1e300, None) @ exponents[used]
+        logs = np.log(drawn[:, 0][:, used])
+    ratio: FloatArray = norm + np.clip(logs, -1e300, None) @ (a - b)[used]
+    return ratio

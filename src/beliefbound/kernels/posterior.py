@@ -77,15 +77,17 @@ def paid_for(posterior, k, pair, j):
 def learn(posterior, s, a, r, t):
     """Condition on one transition. What the belief rules out teaches nothing."""
     pair = s * posterior.n_actions + a
-    j = outcome_of(posterior, pair, t)
-    if j >= 0:
-        posterior.alpha[row_of(posterior, pair), j] += 1.0
+    row, j = row_of(posterior, pair), outcome_of(posterior, pair, t)
+    if j >= 0 and posterior.alpha[row, j] > 0.0:
+        posterior.alpha[row, j] += 1.0
     n_values = posterior.reward.shape[0]
     if n_values == 1:
         return
     x = (r - posterior.low) / posterior.width
     if posterior.fractional:
         success, failure = paid_for(posterior, 0, pair, j), paid_for(posterior, 1, pair, j)
+        if success == failure:  # pays the same whatever happens: an absorbing state
+            return
         x = (x - failure) / (success - failure)
         posterior.reward[0, pair] += x
         posterior.reward[1, pair] += 1.0 - x

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from beliefbound.beliefs.finite import RewardSignal
 from beliefbound.beliefs.folder import ModelFolder, read_models
+from beliefbound.beliefs.signals import RewardSignal
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.bounds.log import TracePoint

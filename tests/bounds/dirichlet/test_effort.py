@@ -3,21 +3,23 @@
 import numpy as np
 
 from beliefbound.beliefs import DirichletBelief, KnownRewards
-from beliefbound.bounds.dirichlet.arrays import prior_of
+from beliefbound.bounds.dirichlet.arrays import problem_of
 from beliefbound.bounds.dirichlet.effort import BYTES, effort, work
+from beliefbound.planning.task import Task
 
 
-def prior(n_states, n_actions, horizon=None):
+def problem(n_states, n_actions, horizon=None):
     belief = DirichletBelief(n_states, n_actions, rewards=KnownRewards(np.zeros((n_states, n_actions))))
-    return prior_of(belief, 0.95, horizon, np.zeros(1, dtype=np.uint64))
+    task = Task.of(belief, discount=0.95, horizon=horizon)
+    return problem_of(task, np.zeros(1, dtype=np.uint64), horizon=horizon)
 
 
 def test_more_time_never_means_less_effort():
     for shape in ((3, 2), (5, 2), (10, 3), (25, 4), (60, 5)):
         before = None
         for seconds in (0.1, 1.0, 10.0, 60.0, 600.0):
-            now = effort(prior(*shape), seconds, 1, 100)
-            assert now == effort(prior(*shape), seconds, 1, 100)
+            now = effort(problem(*shape), seconds, 1, 100)
+            assert now == effort(problem(*shape), seconds, 1, 100)
             if before is not None:
                 assert now.particles >= before.particles
                 assert all(n >= m for (_, n), (_, m) in zip(now.levels, before.levels, strict=True))
@@ -28,7 +30,7 @@ def test_more_time_never_means_less_effort():
 
 
 def test_larger_problems_get_fewer_particles_and_fit_in_memory():
-    sizes = [effort(prior(n, 4), 60.0, 1, 100) for n in (5, 15, 30, 60)]
+    sizes = [effort(problem(n, 4), 60.0, 1, 100) for n in (5, 15, 30, 60)]
     assert [x.particles for x in sizes] == sorted((x.particles for x in sizes), reverse=True)
     assert sizes[0].particles > sizes[-1].particles
     for n, x in zip((5, 15, 30), sizes, strict=False):
@@ -36,5 +38,5 @@ def test_larger_problems_get_fewer_particles_and_fit_in_memory():
 
 
 def test_work_is_that_of_the_method():
-    assert work(prior(5, 2)) == 4 * (125 / 3 + 25 + 50)
-    assert work(prior(5, 2, horizon=7)) == 7 * 10 * 5
+    assert work(problem(5, 2)) == 4 * (125 / 3 + 25 + 50)
+    assert work(problem(5, 2, horizon=7)) == 7 * 10 * 5

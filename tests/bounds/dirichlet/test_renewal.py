@@ -6,12 +6,14 @@ from scipy.special import betaln
 
 from beliefbound.beliefs import BetaRewards, DirichletBelief, KnownRewards
 from beliefbound.bounds.dirichlet import sampler as particles
-from beliefbound.bounds.dirichlet.arrays import prior_of
+from beliefbound.bounds.dirichlet.arrays import problem_of
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.kernels.particles.renewal import moment_ratio
-from beliefbound.kernels.particles.rows import clear, new_rows, optimal, particles_at, values_of
+from beliefbound.kernels.particles.rows import clear, n_columns, new_rows, particles_at
+from beliefbound.kernels.particles.solving import optimal, values_of
 from beliefbound.mdp import MDP
 from beliefbound.planning.optimal import policy_iteration
+from beliefbound.planning.task import Task
 from support import oracles
 
 CONCENTRATION = np.array(
@@ -22,14 +24,15 @@ KNOWN = KnownRewards([[0.3, -1.0], [0.0, 2.0], [1.0, 0.5]])
 
 
 def drawn(rewards, n, *, horizon=None, counts=None, generation=0):
-    """`(prior, slots, rows)` with `n` particles."""
+    """`(problem, slots, rows)` with `n` particles."""
     belief = DirichletBelief(3, 2, concentration=CONCENTRATION, rewards=rewards)
-    prior = prior_of(belief, 0.9, horizon, np.array([5], dtype=np.uint64))
-    rows, slots = new_rows(prior, 20, n), np.empty(6, dtype=np.int64)
+    task = Task.of(belief, discount=0.9, horizon=horizon)
+    problem = problem_of(task, np.array([5], dtype=np.uint64), horizon=horizon)
+    rows, slots = new_rows(problem, 20, n), np.empty(6, dtype=np.int64)
     if counts is None:
-        counts = np.zeros((6, 6 if prior.bernoulli else 3), dtype=np.int64)
-    assert particles_at(prior, rows, generation, counts, slots)
-    return prior, slots, rows
+        counts = np.zeros((6, n_columns(problem)), dtype=np.int64)
+    assert particles_at(problem, rows, generation, counts, slots)
+    return problem, slots, rows
 
 
 @pytest.mark.parametrize("rewards", [KNOWN, BETA])
@@ -38,7 +41,7 @@ def test_particles_have_the_moments_of_the_posterior(rewards):
     columns = 6 if rewards is BETA else 3
     counts = np.zeros((6, columns), dtype=np.int64)
     counts[0, :3], counts[3, 2], counts[5, columns - 1] = (2, 0, 1), 4, 3
-    prior, slots, rows = drawn(rewards, 40_000, counts=counts)
+    problem, slots, rows = drawn(rewards, 40_000, counts=counts)
     draws = rows.draws[slots]
     alpha = CONCENTRATION.reshape(6, 3) + counts.reshape(6, -1, 3).sum(axis=1)
     mean = alpha / alpha.sum(axis=1, keepdims=True)
@@ -55,44 +58,43 @@ def test_particles_have_the_moments_of_the_posterior(rewards):
 
 
 def test_draws_are_a_function_of_generation_pair_and_counts():
-    prior, slots, rows = drawn(KNOWN, 50)
+    problem, slots, rows = drawn(KNOWN, 50)
     before = rows.draws[slots].copy()
     counts = np.zeros((6, 3), dtype=np.int64)
     counts[2, 1] = 1
     after = np.empty(6, dtype=np.int64)
-    assert particles_at(prior, rows, 0, counts, after)
+    assert particles_at(problem, rows, 0, counts, after)
     assert (after != slots).tolist() == [False, False, True, False, False, False]
-    assert particles_at(prior, rows, 1, counts, after)
+    assert particles_at(problem, rows, 1, counts, after)
     assert not set(after) & set(slots)
     clear(rows)
-    assert particles_at(prior, rows, 0, np.zeros_like(counts), after)
+    assert particles_at(problem, rows, 0, np.zeros_like(counts), after)
     assert (rows.draws[after] == before).all()
-    assert not all(particles_at(prior, rows, g, counts, after) for g in range(5))
+    assert not all(particles_at(problem, rows, g, counts, after) for g in range(5))
 
 
 @pytest.mark.parametrize("n", [1, 7, 300])
 @pytest.mark.parametrize("rewards", [KNOWN, BETA])
 def test_particles_are_solved_exactly(rewards, n):
-    prior, slots, rows = drawn(rewards, n)
+    problem, slots, rows = drawn(rewards, n)
     draws = rows.draws[slots]
     P = np.moveaxis(draws[:, :3].reshape(3, 2, 3, n), -1, 0)
     r = np.moveaxis(draws[:, 3].reshape(3, 2, n), -1, 0)
     q, policy = np.empty((1, 6, n)), np.ones((3, n), dtype=np.int64)
-    optimal(prior, rows.draws, slots, -1, policy, q)
+    optimal(0.9, rows.draws, slots, -1, policy, q)
     for m in {0, n // 2, n - 1}:
         exact = policy_iteration(MDP(P[m], r[m]), discount=0.9).values
         assert q[0, :, m].reshape(3, 2).max(axis=1) == pytest.approx(exact, rel=1e-9)
         assert policy[:, m].tolist() == q[0, :, m].reshape(3, 2).argmax(axis=1).tolist()
-    finite = prior._replace(horizon=6)
     stages = np.empty((3, 6, n))
-    optimal(finite, rows.draws, slots, 6, policy, stages)
+    optimal(0.9, rows.draws, slots, 6, policy, stages)
     for i in range(3):
         exact, _ = oracles.optimal_values(P, r, 0.9, 6 - i)
         assert pytest.approx(exact, rel=1e-12) == stages[i].reshape(3, 2, n).max(axis=1).T
     actions, values = np.array([1, 0, 1]), np.empty((3, n))
-    values_of(prior, rows.draws, slots, -1, actions, values)
+    values_of(0.9, rows.draws, slots, -1, actions, values)
     assert pytest.approx(oracles.stationary_values(P, r, actions, 0.9), rel=1e-9) == values.T
-    values_of(finite, rows.draws, slots, 4, actions, values)
+    values_of(0.9, rows.draws, slots, 4, actions, values)
     repeated = oracles.policy_values(P, r, np.tile(actions, (4, 1)), 0.9)
     assert pytest.approx(repeated, rel=1e-12) == values.T
 
@@ -125,7 +127,7 @@ def test_renewed_particles_bound_the_exact_value_from_above(kind, monkeypatch):
     found = {}
     for least in (0.6, 0.0):
         monkeypatch.setattr(particles, "_LEAST", max(least, 1e-30))
-        sampler = Sampler(belief, np.eye(2)[0], 0.9, horizon, np.random.default_rng(5), 2)
+        sampler = Sampler(Task(belief, np.eye(2)[0], 0.9, horizon), np.random.default_rng(5), 2)
         sampler._expect(0.2)
         sampler.relax(6, 2000)
         bound = sampler.upper_of(6, 3e-5)
@@ -142,7 +144,7 @@ def test_a_search_without_room_is_looser_and_still_valid(monkeypatch):
     for size in (1 << 28, 1):
         monkeypatch.setattr(particles, "BYTES", size)
         monkeypatch.setattr(particles, "_LEAST", 0.9)
-        sampler = Sampler(belief, np.eye(2)[0], 0.9, horizon, np.random.default_rng(5), 1)
+        sampler = Sampler(Task(belief, np.eye(2)[0], 0.9, horizon), np.random.default_rng(5), 1)
         sampler._expect(0.2)
         sampler.relax(20, 300)
         bound = sampler.upper_of(20, 3e-5)
@@ -155,7 +157,8 @@ def test_the_chain_prior_is_bracketed_within_a_few_percent():
     """A fixed effort of a few seconds on the Dirichlet(1/5) prior of Chain, rewards known."""
     forward = np.array([0.0, 0.0, 0.0, 0.0, 10.0])
     rewards = KnownRewards(np.column_stack([0.8 * 2 + 0.2 * forward, 0.2 * 2 + 0.8 * forward]))
-    sampler = Sampler(DirichletBelief(5, 2, rewards=rewards), np.eye(5)[0], 0.95, None, np.random.default_rng(1), 2)
+    task = Task(DirichletBelief(5, 2, rewards=rewards), np.eye(5)[0], 0.95, None)
+    sampler = Sampler(task, np.random.default_rng(1), 2)
     sampler._expect(0.5)
     sampler.relax(512, 12)
     sampler.simulate(100)

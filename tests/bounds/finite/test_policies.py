@@ -171,8 +171,8 @@ def test_what_is_simulated_under_a_dirichlet_belief_is_what_acts(kind):
         horizon = 4
     policy = ParticlePolicy(belief, np.eye(belief.n_states)[0], 0.9, horizon, 5, ((0.8, 20), (0.0, 10)))
     expected = dirichlet_value_of_act(policy, belief, horizon, 0.9)
-    desk = policy.desk()
-    values = [policy.simulate(np.random.default_rng((6, i)), desk) for i in range(1500)]
+    work = policy.workspace()
+    values = [policy.simulate(np.random.default_rng((6, i)), work) for i in range(1500)]
     assert np.mean(values) == pytest.approx(expected, abs=4 * np.std(values) / np.sqrt(1500) + ROUNDING)
 
 

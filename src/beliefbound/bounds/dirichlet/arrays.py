@@ -1,5 +1,4 @@
-"""What both sides of a bracket need to know of a Dirichlet belief: its arrays, the range of values, the horizon to plan
-for.
+"""What both sides of a bracket need of a belief with counts: its arrays, the range of values, the horizon to plan for.
 
 A horizon so long that what follows is worth under 0.1% of the range of values is planned for as if it were infinite;
 rewards are still counted to the horizon only. From above this is valid because with rewards at least `r_min`, `V_T ≤
@@ -9,47 +8,38 @@ V_∞ − r_min γ^T/(1−γ)`.
 import numpy as np
 import numpy.typing as npt
 
-from beliefbound.beliefs import BetaRewards, DirichletBelief, KnownRewards
-from beliefbound.bounds.basic import effective_horizon
-from beliefbound.kernels.particles.rows import Prior
+from beliefbound.errors import BeliefError, ObservationError
+from beliefbound.kernels.particles.rows import Problem
+from beliefbound.planning.task import Task
 
 _TAIL = 1e-3
 
 
-def prior_of(belief: DirichletBelief, discount: float, horizon: int | None, address: npt.NDArray[np.uint64]) -> Prior:
-    """The belief as arrays over pairs (state, action), with particles at `address`."""
-    rewards = belief.rewards
-    n_states, n_actions, _ = belief.concentration.shape
-    pairs = n_states * n_actions
-    success, failure, (low, high) = np.ones(pairs), np.ones(pairs), (0.0, 1.0)
-    if isinstance(rewards, BetaRewards):
-        success, failure = np.array(rewards.alpha).ravel(), np.array(rewards.beta).ravel()
-        low, high = rewards.low, rewards.high
-    return Prior(
-        alpha=np.array(belief.concentration).reshape(pairs, n_states),
-        success=success,
-        failure=failure,
-        known=np.array(rewards.mean()).ravel(),
-        low=float(low),
-        high=float(high),
-        bernoulli=isinstance(rewards, BetaRewards),
-        n_actions=n_actions,
-        discount=float(discount),
+def problem_of(task: Task, address: npt.NDArray[np.uint64], *, horizon: int | None) -> Problem:
+    """The belief as arrays over pairs (state, action), with particles at `address`, to be planned for `horizon`."""
+    posterior = task.belief.compiled()
+    if posterior is None:
+        raise BeliefError(f"{task.belief!r} has no counts to draw particles from; use Beta, known or finite rewards")
+    return Problem(
+        posterior=posterior,
+        available=np.array(task.belief.available).ravel(),
+        n_states=task.belief.n_states,
+        discount=float(task.discount),
         horizon=-1 if horizon is None else int(horizon),
         address=address,
     )
 
 
-def span(belief: DirichletBelief, discount: float, horizon: int | None) -> float:
+def reward_range(problem: Problem) -> tuple[float, float]:
+    """Least and largest reward that an available action can pay."""
+    paid = problem.posterior.paid[:, problem.available]
+    return float(paid.min()), float(paid.max())
+
+
+def span(task: Task, problem: Problem) -> float:
     """Width of the range of values."""
-    low, high = reward_range(belief)
-    return float((high - low) * effective_horizon(discount, horizon))
-
-
-def reward_range(belief: DirichletBelief) -> tuple[float, float]:
-    """Least and largest possible mean reward."""
-    assert isinstance(belief.rewards, KnownRewards | BetaRewards)
-    return belief.rewards.range
+    low, high = reward_range(problem)
+    return float((high - low) * task.effective_horizon)
 
 
 def planned(discount: float, horizon: int | None) -> int | None:
@@ -59,8 +49,34 @@ def planned(discount: float, horizon: int | None) -> int | None:
     return horizon
 
 
-def tail_correction(belief: DirichletBelief, discount: float, horizon: int | None, planned_: int | None) -> float:
+def tail_correction(task: Task, problem: Problem) -> float:
     """What an infinite-horizon upper bound may be lowered by for a horizon: `r_min γ^T/(1−γ)`."""
-    if horizon is None or planned_ is not None:
+    if task.horizon is None or problem.horizon >= 0:
         return 0.0
-    return float(reward_range(belief)[0] * discount**horizon / (1.0 - discount))
+    return float(reward_range(problem)[0] * task.discount**task.horizon / (1.0 - task.discount))
+
+
+def arrival(problem: Problem, pair: int, column: int) -> int:
+    """The next state that a column of a pair shows."""
+    j = column % problem.posterior.alpha.shape[1]
+    return int(problem.posterior.arrive[pair, j]) if problem.posterior.tied else j
+
+
+def column_of(problem: Problem, state: int, action: int, reward: float | None, next_: int) -> tuple[int, int]:
+    """`(pair, column)` of what a step showed; raises where the belief rules it out."""
+    posterior, pair = problem.posterior, state * problem.posterior.n_actions + action
+    inside = 0 <= state < problem.n_states and 0 <= action < posterior.n_actions and 0 <= next_ < problem.n_states
+    if inside and problem.available[pair]:
+        row, j = (posterior.row[pair], posterior.outcome[pair, next_]) if posterior.tied else (pair, next_)
+        if j >= 0 and posterior.alpha[row, j] > 0.0:
+            if len(posterior.reward) == 1:
+                return pair, int(j)
+            if reward is None:
+                raise ObservationError("no reward was given, but the belief learns from rewards; pass the reward seen")
+            paid = posterior.paid[:, pair, j if posterior.paid.shape[2] > 1 else 0]
+            k = int(np.abs(paid - reward).argmin())
+            if np.isclose(paid[k], reward, rtol=1e-9, atol=1e-12):
+                return pair, int(k * posterior.alpha.shape[1] + j)
+    raise ObservationError(
+        f"state {state}, action {action}, reward {reward}, next state {next_} is outside the belief's support"
+    )

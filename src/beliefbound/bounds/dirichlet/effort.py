@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.kernels.particles.rows import Prior
+from beliefbound.kernels.particles.rows import Problem
 
 BYTES = 1 << 28  # for histories, for sets and for rows of one thread
 SCENARIOS = 4  # of a chain of sets
@@ -37,28 +37,30 @@ class Effort(NamedTuple):
     nodes: int  # relaxation: histories that a scenario may expand
 
 
-def work(prior: Prior) -> float:
+def work(problem: Problem) -> float:
     """Multiply-adds to solve one model."""
-    pairs, n_states = prior.alpha.shape
-    if prior.horizon >= 0:
-        return float(prior.horizon * pairs * n_states)
+    pairs, n_states = len(problem.available), problem.n_states
+    if problem.horizon >= 0:
+        return float(problem.horizon * pairs * n_states)
     return float(_ITERATIONS * (n_states**3 / 3.0 + n_states**2 + pairs * n_states))
 
 
-def effort(prior: Prior, seconds: float, stages: int, depth: int) -> Effort:
+def effort(problem: Problem, seconds: float, stages: int, depth: int) -> Effort:
     """For a bracket in `seconds`, with `stages` tables a set and a policy that looks ahead `depth` times at most.
 
     >>> import numpy as np
     >>> from beliefbound.beliefs import DirichletBelief
-    >>> from beliefbound.bounds.dirichlet.arrays import prior_of
-    >>> small, large = (prior_of(DirichletBelief(n, 2), 0.95, None, np.zeros(1, np.uint64)) for n in (5, 50))
+    >>> from beliefbound.bounds.dirichlet.arrays import problem_of
+    >>> from beliefbound.planning.task import Task
+    >>> tasks = [Task.of(DirichletBelief(n, 2), discount=0.95) for n in (5, 50)]
+    >>> small, large = (problem_of(task, np.zeros(1, np.uint64), horizon=None) for task in tasks)
     >>> effort(small, 60.0, 1, 100)
     Effort(levels=((0.5, 2048), (0.15, 512), (0.0, 128)), particles=512, nodes=4000)
     >>> effort(large, 60.0, 1, 100).particles
     32
     """
-    budget = _SHARE * seconds * _RATE / work(prior)  # models to be solved
-    left = prior.discount ** np.arange(depth)
+    budget = _SHARE * seconds * _RATE / work(problem)  # models to be solved
+    left = problem.discount ** np.arange(depth)
     steps, above = [], np.inf
     for share, _ in _LEVELS:
         steps.append(int(((left >= share) & (left < above)).sum()))
@@ -68,7 +70,7 @@ def effort(prior: Prior, seconds: float, stages: int, depth: int) -> Effort:
     while scale * each * _TRAJECTORIES > budget and scale * _LEVELS[0][1] > _LEAST:
         scale /= 2.0
     levels = tuple((share, max(_LEAST, int(scale * n))) for share, n in _LEVELS)
-    pairs, n_states = prior.alpha.shape
+    pairs, n_states = len(problem.available), problem.n_states
     n = 512
     while n > _LEAST and (
         _CHAINS * _SETS * n > budget

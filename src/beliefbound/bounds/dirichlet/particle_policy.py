@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.beliefs import DirichletBelief
+from beliefbound.beliefs import Belief
+from beliefbound.bounds.dirichlet.arrays import column_of
 from beliefbound.bounds.dirichlet.policy_file import KIND, arrays_of, read_particle
-from beliefbound.bounds.dirichlet.replanning import Desk, Replanning
+from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
 from beliefbound.errors import ObservationError, PolicyError
 from beliefbound.policy.files import write_archive
 from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
@@ -40,7 +41,7 @@ class ParticlePolicy(Replanning):
 
     def __init__(
         self,
-        belief: DirichletBelief,
+        belief: Belief,
         start: FloatArray,
         discount: float,
         horizon: int | None,
@@ -50,14 +51,11 @@ class ParticlePolicy(Replanning):
         """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles."""
         super().__init__(belief, start, discount, horizon, seed, levels)
         self.seed = seed
-        columns = belief.rewards.columns()
-        assert columns is not None, "continuous rewards have no policy of this kind"
-        self._paid = columns.paid  # [value,s,a,t or 1]
         self._begin()
 
     def _begin(self) -> None:
         self._walk = _Walk(np.zeros((self._pairs, self._columns), dtype=np.int64))
-        self._own: Desk | None = None
+        self._own: Workspace | None = None
 
     def __repr__(self) -> str:
         return f"ParticlePolicy({self.belief!r}, {self.levels[0][1]} particles)"
@@ -65,7 +63,7 @@ class ParticlePolicy(Replanning):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ParticlePolicy):
             return NotImplemented
-        return self._settings() == other._settings() and _alike(self._prior, other._prior)
+        return self._settings() == other._settings() and _alike(self._problem, other._problem)
 
     def __hash__(self) -> int:
         return hash(self._settings())
@@ -112,11 +110,11 @@ class ParticlePolicy(Replanning):
         """
         s, a, t = check_transition(self, self._walk.stage, state, action, next_state)
         self._check_at(s)
-        column = self._column(s, a, check_reward(reward), t)
+        pair, column = column_of(self._problem, s, a, check_reward(reward), t)
         walk = self._walk
         walk.last = self._decide(s)[2]
         if walk.last is None:
-            walk.counts[s * self.n_actions + a, column] += 1
+            walk.counts[pair, column] += 1
         walk.at, walk.stage, walk.decided = t, walk.stage + 1, None
 
     def fresh(self) -> "ParticlePolicy":
@@ -146,7 +144,7 @@ class ParticlePolicy(Replanning):
             return s, int(walk.last[s]), walk.last
         if walk.decided is None or walk.decided[0] != s:
             if self._own is None:
-                self._own = self.desk()
+                self._own = self.workspace()
             advice = self._advice(self._own, walk.counts, s, walk.stage)
             if advice is not None:
                 walk.decided = s, advice.action, None
@@ -154,23 +152,6 @@ class ParticlePolicy(Replanning):
                 last = self._last_policy(self._own, walk.counts, self._left(walk.stage))
                 walk.decided = s, int(last[s]), last
         return walk.decided
-
-    def _column(self, s: int, a: int, reward: float | None, t: int) -> int:
-        """The column of a transition among those that the counts of its pair have: reward value by reward value."""
-        impossible = ObservationError(
-            f"state {s}, action {a}, reward {reward}, next state {t} is outside the belief's support"
-        )
-        if self.belief.concentration[s, a, t] <= 0.0:
-            raise impossible
-        values = self._paid[:, s, a, min(t, self._paid.shape[-1] - 1)]
-        if len(values) == 1:
-            return t
-        if reward is None:
-            raise ObservationError("the transition has no reward, but the belief learns from rewards")
-        nearest = int(np.abs(values - reward).argmin())
-        if not np.isclose(reward, values[nearest], rtol=1e-9, atol=1e-12):
-            raise impossible
-        return nearest * self.n_states + t
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.beliefs import BetaRewards, DirichletBelief, KnownRewards
+from beliefbound.beliefs import Belief, BetaRewards, DirichletBelief, KnownRewards
 from beliefbound.errors import BeliefboundError, FileError, PolicyError
 from beliefbound.io.arrays import MAX_BYTES, Array, Shapes
 from beliefbound.validation import FloatArray, check_discount, check_distributions
@@ -27,7 +27,7 @@ _REWARDS: dict[type, tuple[str, ...]] = {BetaRewards: ("alpha", "beta", "low", "
 
 
 def arrays_of(
-    belief: DirichletBelief,
+    belief: Belief,
     start: FloatArray,
     discount: float,
     horizon: int | None,
@@ -35,8 +35,8 @@ def arrays_of(
     levels: Sequence[tuple[float, int]],
 ) -> dict[str, Array]:
     """The arguments of a `ParticlePolicy`, by name."""
-    fields = _REWARDS.get(type(belief.rewards))
-    if fields is None:
+    fields = _REWARDS.get(type(getattr(belief, "rewards", None)))
+    if not isinstance(belief, DirichletBelief) or fields is None:
         raise PolicyError(f"a policy for {belief!r} cannot be saved: only Beta and known rewards can")
     arrays: dict[str, Any] = {name: getattr(belief.rewards, name) for name in fields}
     arrays |= {

@@ -20,20 +20,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.beliefs import DirichletBelief
-from beliefbound.bounds.dirichlet.arrays import prior_of, span
-from beliefbound.kernels.particles.hyperstate import look, step
+from beliefbound.beliefs import Belief
+from beliefbound.bounds.dirichlet.arrays import arrival, problem_of, span
+from beliefbound.kernels.particles.hyperstate import look_ahead, step
 from beliefbound.kernels.particles.rows import (
     Rows,
     clear,
-    draw_row,
+    draw_models,
     expected_rows,
+    n_columns,
     new_rows,
-    optimal,
     particles_at,
-    values_of,
+    width_of,
 )
+from beliefbound.kernels.particles.solving import optimal, values_of
 from beliefbound.kernels.random import stream_from
+from beliefbound.planning.task import Task
 from beliefbound.validation import FloatArray, IntArray
 
 _SHORT = 0.1  # a horizon after which more than this share of the value follows is planned for as it is
@@ -43,7 +45,7 @@ _LEAF_MODELS = 64
 _TOLERANCE = 3e-4  # of the range of values
 _MIX = 0.6
 _ROWS_BYTES = 1 << 26
-_KEPT = 50_000  # pieces of early advice that are remembered
+_KEPT = 50_000  # early look-aheads that are remembered
 
 
 def policy_depth(discount: float, horizon: int | None) -> int:
@@ -52,7 +54,7 @@ def policy_depth(discount: float, horizon: int | None) -> int:
     return depth if horizon is None else min(depth, horizon)
 
 
-class Advice(NamedTuple):
+class Lookahead(NamedTuple):
     """What to do at a hyperstate, what knowing the model could still be worth, and the control variate `[a,column]`."""
 
     action: int
@@ -61,7 +63,7 @@ class Advice(NamedTuple):
 
 
 class Particles(NamedTuple):
-    """Room for particles of one number."""
+    """Particles of one number."""
 
     rows: Rows
     slots: IntArray
@@ -69,8 +71,8 @@ class Particles(NamedTuple):
     likely: FloatArray
 
 
-class Desk(NamedTuple):
-    """What one thread works with."""
+class Workspace(NamedTuple):
+    """Scratch of one thread."""
 
     particles: tuple[Particles, ...]
     mean: FloatArray
@@ -82,7 +84,7 @@ class Replanning:
 
     def __init__(
         self,
-        belief: DirichletBelief,
+        belief: Belief,
         start: FloatArray,
         discount: float,
         horizon: int | None,
@@ -92,24 +94,26 @@ class Replanning:
         """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles."""
         self.belief, self.start, self.discount, self.horizon = belief, start, discount, horizon
         self.levels = tuple(levels)
-        self._prior = prior_of(belief, discount, horizon, np.array([seed], dtype=np.uint64))
+        task = Task(belief, start, discount, horizon)
+        self._problem = problem_of(task, np.array([seed], dtype=np.uint64), horizon=horizon)
         self.depth = policy_depth(discount, horizon)
-        self._tolerance = _TOLERANCE * span(belief, discount, horizon)
-        self._pairs, self._n_states = self._prior.alpha.shape
-        self._columns = self._n_states * (2 if self._prior.bernoulli else 1)
+        self._tolerance = _TOLERANCE * span(task, self._problem)
+        self._pairs, self._n_states = len(self._problem.available), belief.n_states
+        self._columns = n_columns(self._problem)
+        self._first = np.argmax(belief.available, axis=1)  # an action that every state offers
         self._all = np.arange(self._pairs)
-        self._kept: dict[tuple[int, int, int, bytes], Advice] = {}
+        self._kept: dict[tuple[int, int, int, bytes], Lookahead] = {}
 
-    def desk(self) -> Desk:
-        """Room to work in, for one thread."""
-        wide, particles = self._n_states + 1, []
+    def workspace(self) -> Workspace:
+        """Scratch for one thread."""
+        wide, particles = width_of(self._problem), []
         for _, n in self.levels:
-            rows = new_rows(self._prior, max(4 * self._pairs, _ROWS_BYTES // (8 * wide * n)), n)
+            rows = new_rows(self._problem, max(4 * self._pairs, _ROWS_BYTES // (8 * wide * n)), n)
             particles.append(Particles(rows, np.empty(self._pairs, dtype=np.int64), np.full(n, 1.0 / n), np.empty(n)))
         mean, leaf = np.empty((self._pairs, wide, 1)), np.empty((self._pairs, wide, _LEAF_MODELS))
-        return Desk(tuple(particles), mean, leaf)
+        return Workspace(tuple(particles), mean, leaf)
 
-    def simulate(self, rng: np.random.Generator, desk: Desk) -> float:
+    def simulate(self, rng: np.random.Generator, work: Workspace) -> float:
         """One trajectory under the belief: an unbiased estimate of this policy's value from the start."""
         u = rng.random(self.depth + 1)
         state = int(np.searchsorted(np.cumsum(self.start), u[-1], side="right"))
@@ -117,14 +121,15 @@ class Replanning:
         counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
         total, factor = 0.0, 1.0
         for stage in range(self.depth + 1):
-            advice = self._advice(desk, counts, state, stage)
+            advice = self._advice(work, counts, state, stage)
             if advice is None:
                 break
-            column, value = step(self._prior, counts, state, advice.action, advice.guide, u[stage])
+            column, value = step(self._problem, counts, state, advice.action, advice.guide, u[stage])
             total += factor * value
             factor *= self.discount
-            state = column % self._n_states
-        return total + factor * self._leaf_value(desk, counts, state, self._left(stage), rng)
+            pair = state * self._problem.posterior.n_actions + advice.action
+            state = arrival(self._problem, pair, column)
+        return total + factor * self._leaf_value(work, counts, state, self._left(stage), rng)
 
     def _left(self, stage: int) -> int:
         """Decisions that remain; −1 for ever."""
@@ -134,7 +139,7 @@ class Replanning:
         """Whether so much is left that the horizon does not matter for what to do."""
         return left < 0 or self.discount**left <= _SHORT
 
-    def _advice(self, desk: Desk, counts: IntArray, state: int, stage: int) -> Advice | None:
+    def _advice(self, work: Workspace, counts: IntArray, state: int, stage: int) -> Lookahead | None:
         """What to do; nothing where the policy stops to learn."""
         if stage >= self.depth:
             return None
@@ -144,52 +149,51 @@ class Replanning:
         key = (state, left, level, counts.tobytes())
         advice = self._kept.get(key)
         if advice is None:
-            advice = self._look(desk, counts, state, left, level)
+            advice = self._look(work, counts, state, left, level)
             if level == 0 and len(self._kept) < _KEPT:
                 self._kept[key] = advice
         return None if self.discount**stage * advice.gap <= self._tolerance else advice
 
-    def _look(self, desk: Desk, counts: IntArray, state: int, left: int, level: int) -> Advice:
-        prior = self._prior._replace(horizon=left)
-        rows, slots, weights, likely = desk.particles[level]
+    def _look(self, work: Workspace, counts: IntArray, state: int, left: int, level: int) -> Lookahead:
+        problem = self._problem
+        rows, slots, weights, likely = work.particles[level]
         if rows.size[0] + self._pairs > len(rows.draws):
             clear(rows)
-        particles_at(prior, rows, 0, counts, slots)
+        particles_at(problem, rows, 0, counts, slots)
         draws, n = rows.draws, len(weights)
         q = np.empty((1 if left < 0 else 2, self._pairs, n))
-        expected = self._last_policy(desk, counts, left)
+        expected = self._last_policy(work, counts, left)
         own = np.repeat(expected[:, None], n, axis=1)
-        optimal(prior, draws, slots, left, own, q)
+        optimal(self.discount, draws, slots, left, own, q)
         if left >= 0:
-            own = q[0].reshape(self._n_states, prior.n_actions, n)[:, :, :_POOL].argmax(axis=1)
+            own = q[0].reshape(self._n_states, problem.posterior.n_actions, n)[:, :, :_POOL].argmax(axis=1)
         pool = np.ascontiguousarray(np.column_stack([expected, own[:, : _POOL - 1]]).T)
         values = np.empty((_POOL, self._n_states, n))
         for actions, value in zip(pool, values, strict=True):
-            values_of(prior, draws, slots, max(0, left - 1), actions, value)
-        guide = np.empty((prior.n_actions, self._columns))
-        action, gap = look(prior, draws, slots, q, pool, values, state, _MIX, weights, likely, guide)
-        return Advice(int(action), float(gap), guide)
+            values_of(self.discount, draws, slots, max(0, left - 1) if left >= 0 else -1, actions, value)
+        guide = np.empty((problem.posterior.n_actions, self._columns))
+        action, gap = look_ahead(problem, draws, slots, q, pool, values, state, _MIX, weights, likely, guide)
+        return Lookahead(int(action), float(gap), guide)
 
-    def _last_policy(self, desk: Desk, counts: IntArray, left: int) -> IntArray:
+    def _last_policy(self, work: Workspace, counts: IntArray, left: int) -> IntArray:
         """The expected MDP's optimal policy; with a horizon that matters, its first step."""
-        prior = self._prior._replace(horizon=-1 if self._forever(left) else left)
-        expected_rows(prior, counts, desk.mean)
-        policy = np.zeros((self._n_states, 1), dtype=np.int64)
+        left = -1 if self._forever(left) else left
+        expected_rows(self._problem, counts, work.mean)
+        policy = np.array(self._first[:, None], dtype=np.int64)
         q = np.empty((1, self._pairs, 1))
-        optimal(prior, desk.mean, self._all, prior.horizon, policy, q)
-        if prior.horizon < 0:
+        optimal(self.discount, work.mean, self._all, left, policy, q)
+        if left < 0:
             return policy[:, 0]
-        first: IntArray = q[0, :, 0].reshape(self._n_states, prior.n_actions).argmax(axis=1)
+        first: IntArray = q[0, :, 0].reshape(self._n_states, -1).argmax(axis=1)
         return first
 
-    def _leaf_value(self, desk: Desk, counts: IntArray, state: int, left: int, rng: np.random.Generator) -> float:
+    def _leaf_value(self, work: Workspace, counts: IntArray, state: int, left: int, rng: np.random.Generator) -> float:
         """An estimate of what the last policy earns, from fresh models of the posterior."""
         if left == 0:
             return 0.0
-        actions = self._last_policy(desk, counts, left)
+        actions = self._last_policy(work, counts, left)
         stream = stream_from(rng)
-        for pair in range(self._pairs):
-            draw_row(self._prior, pair, counts[pair], stream, desk.leaf[pair])
+        draw_models(self._problem, counts, stream, work.leaf)
         values = np.empty((self._n_states, _LEAF_MODELS))
-        values_of(self._prior, desk.leaf, self._all, left, actions, values)
+        values_of(self.discount, work.leaf, self._all, left, actions, values)
         return float(values[state].mean())

@@ -1,4 +1,4 @@
-"""Brackets for beliefs that are not finite: `DirichletBelief` with known or Bernoulli rewards.
+"""Brackets for beliefs that are not finite. Where the belief has counts (`Belief.compiled`), by particles:
 
 *From above.* `V*_ξ` is convex in `ξ` and a particle set is unbiased for `ξ`, so in expectation its Bayes-optimal value
 is at least `V*_ξ`; but even thousands of particles are learnt much sooner than the belief. So particles are renewed
@@ -22,20 +22,22 @@ from typing import Any
 import numpy as np
 import scipy.stats as stats
 
-from beliefbound.beliefs import Belief, DirichletBelief
-from beliefbound.bounds.basic import lower_bound, start_of, upper_bound
+from beliefbound.beliefs import Belief
+from beliefbound.bounds.basic import lower_bound, upper_bound
 from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.dirichlet.arrays import planned, prior_of, tail_correction
+from beliefbound.bounds.dirichlet.arrays import planned, problem_of, tail_correction
 from beliefbound.bounds.dirichlet.effort import BYTES, SCENARIOS, effort
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
-from beliefbound.bounds.dirichlet.replanning import Desk, policy_depth
+from beliefbound.bounds.dirichlet.replanning import Workspace, policy_depth
 from beliefbound.bounds.log import Log
 from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.particles import renewal
 from beliefbound.kernels.particles.renewal import Search, new_search
-from beliefbound.kernels.particles.rows import Prior, Rows, clear, new_rows, optimal, particles_at
+from beliefbound.kernels.particles.rows import Problem, Rows, clear, n_columns, new_rows, particles_at, width_of
+from beliefbound.kernels.particles.solving import optimal
 from beliefbound.planning.mmbi import mmbi
-from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_probability
+from beliefbound.planning.task import Task
+from beliefbound.validation import FloatArray, IntArray, as_rng, check_count, check_probability
 
 _LEAST = 0.2  # share of them that still count when they are renewed
 _STAGES = 8  # with a horizon: stages a set may serve
@@ -43,15 +45,13 @@ _TAIL = 0.05  # scenarios end where this share of the value is left
 
 
 def bracket_sampled(
-    belief: Belief,
-    start: FloatArray,
-    discount: float,
-    horizon: int | None,
+    task: Task,
     rng: np.random.Generator,
     threads: int | None,
     log: Log,
 ) -> None:
     """Fill `log` with bounds on the value of a belief that is not finite."""
+    belief, discount, horizon, start = task.belief, task.discount, task.horizon, task.start
     error = 1.0 - log.confidence
     cheap = 1.0 - error / 20.0
     design = belief.sample(64, rng)
@@ -61,9 +61,9 @@ def bracket_sampled(
         lower_bound(plan.policy, belief, **common),  # a time-indexed policy has its own horizon
         upper_bound(belief, horizon=horizon, interval="t", **common),
     )
-    if log.done or not isinstance(belief, DirichletBelief) or belief.rewards.signal == "continuous":
+    if log.done or belief.compiled() is None:
         return
-    sampler = Sampler(belief, start, discount, horizon, rng, threads, log.limit)
+    sampler = Sampler(task, rng, threads, log.limit)
     # Of the error, a tenth went to the cheap bounds, a tenth goes to a first round and the rest to the last.
     rounds = [(0.9 * error, 1.0)] if log.limit <= 15.0 else [(0.1 * error, 0.1), (0.8 * error, 1.0)]
     for alpha, share in rounds:
@@ -77,25 +77,16 @@ def bracket_sampled(
 
 
 class Sampler:
-    """Simulations under a Dirichlet belief, kept as they accumulate."""
+    """Simulations under a belief with counts, kept as they accumulate."""
 
-    def __init__(
-        self,
-        belief: DirichletBelief,
-        start: FloatArray,
-        discount: float,
-        horizon: int | None,
-        rng: np.random.Generator,
-        threads: int | None,
-        seconds: float = 60.0,
-    ) -> None:
-        self.belief, self.start, self.discount, self.horizon = belief, start, discount, horizon
+    def __init__(self, task: Task, rng: np.random.Generator, threads: int | None = None, seconds: float = 60.0) -> None:
+        self.task = task
         self.seed = int(rng.integers(0, 2**63))
         self.threads = threads or available_threads()
-        ahead = planned(discount, horizon)
+        ahead = planned(task.discount, task.horizon)
         self.stages = 1 if ahead is None else 1 + min(_STAGES, ahead)  # of a set
-        prior = prior_of(belief, discount, ahead, np.empty(0, dtype=np.uint64))
-        self.effort = effort(prior, seconds, self.stages, policy_depth(discount, horizon))
+        self.problem = problem_of(task, np.empty(0, dtype=np.uint64), horizon=ahead)
+        self.effort = effort(self.problem, seconds, self.stages, policy_depth(task.discount, task.horizon))
         self.values: list[float] = []
         self.sets: dict[int, list[tuple[float, float]]] = {}
         self.expectation: list[tuple[float, float, int]] = []
@@ -106,17 +97,18 @@ class Sampler:
 
     @cached_property
     def policy(self) -> ParticlePolicy:
-        return ParticlePolicy(self.belief, self.start, self.discount, self.horizon, self.seed, self.effort.levels)
+        task = self.task
+        return ParticlePolicy(task.belief, task.start, task.discount, task.horizon, self.seed, self.effort.levels)
 
     @cached_property
-    def _desks(self) -> list[Desk]:
-        return [self.policy.desk() for _ in range(self.threads)]
+    def _workspaces(self) -> list[Workspace]:
+        return [self.policy.workspace() for _ in range(self.threads)]
 
     def simulate(self, count: int) -> None:
         """`count` more trajectories."""
-        desks = self._desks
+        workspaces = self._workspaces
         self.values += self._parallel(
-            lambda i, worker: self.policy.simulate(self.rng(1, i), desks[worker]), len(self.values), count
+            lambda i, worker: self.policy.simulate(self.rng(1, i), workspaces[worker]), len(self.values), count
         )
 
     def relax(self, n: int, count: int) -> None:
@@ -133,10 +125,10 @@ class Sampler:
             began = time.perf_counter()
             self.simulate(count)
             each = (time.perf_counter() - began) / count
-            room = (until - time.perf_counter()) / each
-            if room < self.threads:
+            more = (until - time.perf_counter()) / each
+            if more < self.threads:
                 break
-            count = max(self.threads, int(min(4 * count, 0.7 * room)) // self.threads * self.threads)
+            count = max(self.threads, int(min(4 * count, 0.7 * more)) // self.threads * self.threads)
         x = np.array(self.values)
         margin = float(stats.t(len(x) - 1).ppf(1.0 - alpha) * x.std(ddof=1) / math.sqrt(len(x)))
         log.add(
@@ -204,97 +196,99 @@ class Sampler:
 
 
 class Chain:
-    """Room for one chain of sets of `n` particles, used again for the next."""
+    """Scratch for one chain of sets of `n` particles, used again for the next."""
 
     def __init__(self, sampler: Sampler, n: int) -> None:
         self.sampler, self.n = sampler, n
-        self.horizon = planned(sampler.discount, sampler.horizon)
-        self.beyond = tail_correction(sampler.belief, sampler.discount, sampler.horizon, self.horizon)
-        self.depth = 1000 if sampler.discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(sampler.discount + 1e-9))
-        if self.horizon is not None:
-            self.depth = min(self.depth, self.horizon)
+        task, problem = sampler.task, sampler.problem
+        self.beyond = tail_correction(task, problem)
+        self.depth = 1000 if task.discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(task.discount + 1e-9))
+        if problem.horizon >= 0:
+            self.depth = min(self.depth, problem.horizon)
         self.depth = max(1, self.depth)
-        self.states = np.flatnonzero(sampler.start)
-        self.weights = sampler.start[self.states]
+        self.states = np.flatnonzero(task.start)
+        self.weights = task.start[self.states]
+        self.first = np.argmax(task.belief.available, axis=1)[:, None]  # where policies start
 
-    def prior(self, *address: int) -> Prior:
+    def problem(self, *address: int) -> Problem:
         """The belief, with particles of their own."""
-        words = np.array([self.sampler.seed, *address], dtype=np.uint64)
-        return prior_of(self.sampler.belief, self.sampler.discount, self.horizon, words)
+        return self.sampler.problem._replace(address=np.array([self.sampler.seed, *address], dtype=np.uint64))
 
     @cached_property
     def rows(self) -> Rows:
-        prior = self.prior()
-        each = 8 * (prior.alpha.shape[1] + 1) * self.n
-        return new_rows(prior, max(8 * len(prior.alpha), BYTES // each), self.n)
+        problem = self.sampler.problem
+        each = 8 * width_of(problem) * self.n
+        return new_rows(problem, max(8 * len(problem.available), BYTES // each), self.n)
 
     @cached_property
     def search(self) -> Search:
-        prior = self.prior()
+        problem = self.sampler.problem
         stages, most = self.sampler.stages, self.sampler.effort.nodes
-        nodes = max(100, min(SCENARIOS * most, BYTES // (8 * self.n + 48 * prior.alpha.shape[1])))
-        sets = max(20, min(nodes, BYTES // (8 * stages * len(prior.alpha) * self.n)))
-        return new_search(prior, nodes, sets, stages, self.n, most)
+        nodes = max(100, min(SCENARIOS * most, BYTES // (8 * self.n + 48 * problem.n_states)))
+        sets = max(20, min(nodes, BYTES // (8 * stages * len(problem.available) * self.n)))
+        return new_search(problem, nodes, sets, stages, self.n, most)
 
     @cached_property
     def policy(self) -> IntArray:
-        return np.empty((self.sampler.belief.n_states, self.n), dtype=np.int64)
+        return np.empty((self.sampler.problem.n_states, self.n), dtype=np.int64)
 
-    def draw(self, prior: Prior, generation: int, counts: IntArray, left: int, slots: IntArray, q: FloatArray) -> None:
-        """Particles after `counts`, and their optimal values. There must be room for a row of every pair."""
-        particles_at(prior, self.rows, generation, counts, slots)
-        optimal(prior, self.rows.draws, slots, left, self.policy, q)
+    def draw(
+        self, problem: Problem, generation: int, counts: IntArray, left: int, slots: IntArray, q: FloatArray
+    ) -> None:
+        """Particles after `counts`, and their optimal values. There must be space for a row of every pair."""
+        particles_at(problem, self.rows, generation, counts, slots)
+        optimal(problem.discount, self.rows.draws, slots, left, self.policy, q)
 
     def solve_many(self, index: int, batches: int) -> tuple[float, float, int]:
         """Mean and variance of `V*` at the start over many models, and how many."""
-        prior = self.prior(2, index)
-        counts = np.zeros((len(prior.alpha), prior.alpha.shape[1] * (2 if prior.bernoulli else 1)), dtype=np.int64)
+        problem = self.problem(2, index)
+        counts = np.zeros((len(problem.available), n_columns(problem)), dtype=np.int64)
         slots, q = np.empty(len(counts), dtype=np.int64), np.empty((1, len(counts), self.n))
         found = []
         for generation in range(batches):
             clear(self.rows)
-            self.policy[:] = 0
-            self.draw(prior, generation, counts, prior.horizon, slots, q)
+            self.policy[:] = self.first
+            self.draw(problem, generation, counts, problem.horizon, slots, q)
             found.append(self.weights @ self.best(q[0])[self.states])
         values = np.concatenate(found)
         return float(values.mean()), float(values.var(ddof=1)), len(values)
 
     def best(self, q: FloatArray) -> FloatArray:
         """`V*[s,m]` from `q[pair,m]`."""
-        best: FloatArray = q.reshape(self.sampler.belief.n_states, -1, self.n).max(axis=1)
+        best: FloatArray = q.reshape(self.sampler.problem.n_states, -1, self.n).max(axis=1)
         return best
 
     def run(self, index: int) -> tuple[float, float]:
         """`(information relaxation, mean of V*_m over the first particles)` of one chain."""
-        prior, search, rng = self.prior(3, self.n, index), self.search, self.sampler.rng(3, self.n, index)
+        problem, search, rng = self.problem(3, self.n, index), self.search, self.sampler.rng(3, self.n, index)
         clear(self.rows)
-        self.policy[:] = 0
+        self.policy[:] = self.first
         search.counts[:] = 0
-        self.draw(prior, 0, search.counts, prior.horizon, search.slots[0], search.q[0])
-        renewal.begin(prior, search, self.rows.draws, self.states)
+        self.draw(problem, 0, search.counts, problem.horizon, search.slots[0], search.q[0])
+        renewal.begin(problem, search, self.rows.draws, self.states)
         top = float(self.weights @ search.node["upper"][: len(self.states)])
         solved = float(self.weights @ self.best(search.q[0, 0])[self.states].mean(axis=1))
-        costs = [self._scenario(prior, i, rng) for i in range(SCENARIOS)]
+        costs = [self._scenario(problem, i, rng) for i in range(SCENARIOS)]
         return top - float(np.mean(costs)) - self.beyond, solved
 
-    def _scenario(self, prior: Prior, stamp: int, rng: np.random.Generator) -> float:
+    def _scenario(self, problem: Problem, stamp: int, rng: np.random.Generator) -> float:
         """The least cost in one scenario, or a lower bound on it; particles are fetched as the search needs them."""
         search, least, max_nodes = self.search, math.log(_LEAST * self.n), self.sampler.effort.nodes
         x = int(rng.choice(len(self.states), p=self.weights))
         u = rng.random(self.depth)
         while True:
-            room = self.rows.size[0] + len(prior.alpha) <= len(self.rows.draws)
-            most = len(search.set) if room else search.size[1]
-            cost, need = renewal.cheapest(prior, search, self.rows.draws, x, u, max_nodes, most, least, stamp)
+            fits = self.rows.size[0] + len(problem.available) <= len(self.rows.draws)
+            most = len(search.set) if fits else search.size[renewal.SETS]
+            cost, need = renewal.cheapest(problem, search, self.rows.draws, x, u, max_nodes, most, least, stamp)
             if need == renewal.DONE:
                 return float(cost)
-            x, newest = int(search.size[4]), int(search.size[1]) - 1
-            left, generation = prior.horizon - int(search.node[x]["stage"]), int(search.set[newest]["generation"])
-            self.draw(prior, generation, search.counts, left, search.slots[newest], search.q[newest])
+            x, newest = int(search.size[renewal.WAITING]), int(search.size[renewal.SETS]) - 1
+            left, generation = problem.horizon - int(search.node[x]["stage"]), int(search.set[newest]["generation"])
+            self.draw(problem, generation, search.counts, left, search.slots[newest], search.q[newest])
 
 
 def particle_bias(
-    belief: DirichletBelief,
+    belief: Belief,
     *,
     sizes: Sequence[int] = (128, 256, 512),
     sets: int = 8,
@@ -302,7 +296,7 @@ def particle_bias(
     discount: float,
     horizon: int | None = None,
     confidence: float = 0.95,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
     threads: int | None = None,
 ) -> tuple[Bound, ...]:
     """The upper bound of a bracket for several sizes of particle sets: each is valid, and their fall shows how much
@@ -311,8 +305,8 @@ def particle_bias(
     What remains above `V*` for large sets is the gap of the information relaxation itself. `sets` is the number of
     independent chains of sets. Each bound has the confidence asked for, by itself.
     """
-    discount = check_discount(discount, horizon)
-    sampler = Sampler(belief, start_of(belief, initial), discount, horizon, rng, threads)
+    task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
+    sampler = Sampler(task, as_rng(rng), threads)
     sampler._expect(0.5)
     sets = check_count(sets, "sets", least=2)
     for n in sizes:

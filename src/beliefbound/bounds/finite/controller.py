@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from beliefbound.bounds.finite.problem import outcome_rows
+from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.bounds.finite.relaxation import Certifier, settle
 from beliefbound.errors import ObservationError
 from beliefbound.kernels.graph.controller import compile_controller, fill_table, join
@@ -107,7 +107,7 @@ def _controller(certifier: Certifier) -> Controller:
         np.array(certifier.roots, dtype=np.int64),
         problem.first,
         problem.arrive,
-        outcome_rows(certifier.belief)[3],
+        outcome_rows(certifier.belief).reward,
         problem.available,
         np.concatenate(tables),
         np.cumsum([0] + [len(table) for table in tables]),

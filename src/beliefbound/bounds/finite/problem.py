@@ -1,9 +1,7 @@
 """A finite belief as the arrays of `kernels.graph.search`: outcome rows, leaf values from above, a pool of policies
 from below.
 
-*Outcome rows.* What a step reveals is the next state and, by the belief's reward signal, something of the reward:
-nothing when rewards are known or unobserved, the group of models that pay the same when they are deterministic,
-success or failure when they are Bernoulli. Outcomes that no model allows are left out.
+*Outcome rows.* What a step reveals: `bounds.finite.outcomes`.
 
 *From above.* `Q_m ≥ Q*_m` with `Q_m ≥ r_m + γ P_m max Q_m`, so that QMDP falls under its own backups. With a horizon:
 backwards induction, one table a stage. Without: sweeps `V' = TV` from any `V`, then `V' + γ/(1−γ) max(V' − V)`
@@ -19,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.kernels.random import seed_stream
@@ -30,10 +29,9 @@ from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, IntArray
+from beliefbound.validation import FloatArray
 
 FOREVER = 1 << 60
-MAX_BYTES = 2 << 30
 LEAF = 2e-5  # a scenario ends where what is left to gain is this share of the value at the root
 _MAX_STAGE = 1000  # deepest node of a graph: undiscounted problems end here, discounted ones have long faded
 _OWN_POLICIES = 16  # models whose own optimal policy is in the pool: each costs a look at every node
@@ -78,63 +76,6 @@ def search_depth(task: FiniteTask, n_policies: int = 0) -> int:
         kept = TABLE_BYTES // (8 * task.models.rewards.size * (1 + n_policies // task.models.n_actions))
         depth = min(depth, task.horizon, max(8, kept))
     return max(1, min(depth, _MAX_STAGE))
-
-
-def outcome_rows(belief: FiniteBelief) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
-    """`like[m,k]`, `arrive[k]`, `first[s,a+1]`, and the reward that row `k` shows (NaN where none is seen).
-
-    Rows are the outcomes that some model allows.
-    """
-    if belief.reward_signal == "continuous":
-        raise ParameterError(
-            "rewards are continuous, so a step has no finite set of outcomes; use E max or QMDP (`upper_bound`)"
-        )
-    models = belief.models
-    dense_bytes = 8 * models.rewards.size * models.n_states
-    if dense_bytes > MAX_BYTES:
-        raise ParameterError(
-            f"{models.n_models} models of {models.n_states} states and {models.n_actions} actions need "
-            f"{dense_bytes >> 30} GiB as outcome rows; use fewer models, or E max and QMDP (`upper_bound`)"
-        )
-    p = models.dense()
-    n_models, n_states, n_actions, _ = p.shape
-    first = np.zeros((n_states, n_actions + 1), dtype=np.int64)
-    columns, arrive, seen = [], [], []
-    rows, nbytes = 0, 0
-    for s in range(n_states):
-        first[s, 0] = rows
-        for a in range(n_actions):
-            if models.available[s, a]:
-                for reward, chance in _reward_outcomes(belief, s, a):
-                    joint = p[:, s, a, :] * chance
-                    kept = np.flatnonzero((joint > 0.0).any(axis=0))
-                    columns.append(joint[:, kept])
-                    arrive.append(kept)
-                    seen.append(np.full(len(kept), reward))
-                    rows += len(kept)
-                    nbytes += 8 * n_models * len(kept)
-                    if nbytes > MAX_BYTES:
-                        raise ParameterError(
-                            f"{n_models} models have more than {rows} distinct outcomes, over {MAX_BYTES >> 30} GiB; "
-                            f"use fewer models, or E max and QMDP (`upper_bound`)"
-                        )
-            first[s, a + 1] = rows
-    like = np.ascontiguousarray(np.concatenate(columns, axis=1))
-    return like, np.concatenate(arrive).astype(np.int64), first, np.concatenate(seen)
-
-
-def _reward_outcomes(belief: FiniteBelief, s: int, a: int) -> list[tuple[float, FloatArray]]:
-    """What may be seen of a reward, and its probability under each model, `[m,1]`, or `[m,t]` where arrival matters."""
-    means = belief.rewards[:, s, a, None]
-    if belief.reward_signal == "deterministic":
-        if belief.arrival_rewards is not None:
-            means = belief.arrival_rewards[:, s, a]
-        return [(float(x), (means == x).astype(np.float64)) for x in np.unique(means)]
-    if belief.reward_signal == "bernoulli":
-        low, high = belief.reward_range
-        chance = (means - low) / (high - low)
-        return [(high, chance), (low, 1.0 - chance)]
-    return [(np.nan, np.ones_like(means))]
 
 
 def optimal_from_above(task: FiniteTask, stages: int) -> FloatArray:

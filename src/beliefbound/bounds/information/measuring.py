@@ -1,10 +1,10 @@
 """What measuring one (state, action) is worth under a product-Dirichlet belief.
 
-Rows are independent, so knowing one leaves the others as uncertain as before. For each of many simulated measurements:
-draw the truth of the pair; replace the pair's row in fresh models by what is believed after measuring it (the truth
-itself when the pair becomes known, draws from the posterior after `k` tries); on most of these models look for a policy
-of the pool that beats the plan made without measuring by more than a standard error, else keep that plan; value the
-choice, relative to that plan, on the others.
+Rows are independent, so knowing one leaves the others as uncertain as before; pairs that share a row are learnt
+together. For each of many simulated measurements: draw the truth of the pair; replace the pair's row in fresh models by
+what is believed after measuring it (the truth itself when the pair becomes known, draws from the posterior after `k`
+tries); on most of these models look for a policy of the pool that beats the plan made without measuring by more than a
+standard error, else keep that plan; value the choice, relative to that plan, on the others.
 
 Choosing and valuing on different models keeps the mean honest: it is the rise that planning on so many models after the
 measurement would bring, never above the best plan's. Measurements are independent, so Student's interval applies
@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.beliefs import BetaRewards, DirichletBelief, KnownRewards
-from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.beliefs import Belief, FiniteBelief
 from beliefbound.bounds.finite.problem import stage_values
 from beliefbound.bounds.statistics.intervals import margin
 from beliefbound.errors import ParameterError
 from beliefbound.models import Dense, ModelSet
+from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import BoolArray, FloatArray
+from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 _CHOOSE, _VALUE = 96, 32  # models a plan is chosen on after a measurement, and models that value it
 
@@ -36,43 +36,45 @@ class Gains(NamedTuple):
 
 
 def dirichlet_gains(
-    belief: DirichletBelief,
+    task: Task,
     pool: list[TablePolicy],
     now: int,
-    start: FloatArray,
     *,
-    discount: float,
-    horizon: int | None,
     tries: int | None,
     draws: int,
     confidence: float,
     rng: np.random.Generator,
 ) -> Gains:
     """The rise in value from measuring each pair, over `draws` measurements; `pool[now]` is the plan without."""
-    if tries is not None and not isinstance(belief.rewards, KnownRewards | BetaRewards):
-        raise ParameterError("tries of Normal rewards cannot be simulated here; pass tries=None for a pair made known")
-    n_states, n_actions = belief.n_states, belief.n_actions
+    belief = task.belief
     per_draw = _CHOOSE + _VALUE
-    fresh = belief.sample(draws * per_draw, rng).models
-    base = np.stack([stage_values(policy, fresh, discount, horizon, 0)[0] @ start for policy in pool])
-    takes = _takes(pool, n_states, n_actions)
-    shape = (n_states, n_actions)
+    fresh = belief.sample(draws * per_draw, rng)
+    if tries is not None and not fresh.signal.finite:
+        raise ParameterError("tries of Normal rewards cannot be simulated here; pass tries=None for a pair made known")
+
+    def values_on(policy: TablePolicy, models: ModelSet) -> FloatArray:
+        values: FloatArray = stage_values(policy, models, task.discount, task.horizon, 0)[0] @ task.start
+        return values
+
+    base = np.stack([values_on(policy, fresh.models) for policy in pool])
+    takes = _takes(pool, belief.n_states, belief.n_actions)
+    shape = belief.available.shape
     gain, low, high = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    each = 1.0 - (1.0 - confidence) / (2 * n_states * n_actions)
-    for s in range(n_states):
-        for a in range(n_actions):
-            changed = _measured(belief, fresh, s, a, tries, draws, rng)
-            values = base.copy()
-            for k in np.flatnonzero(takes[:, s, a]):
-                values[k] = stage_values(pool[k], changed, discount, horizon, 0)[0] @ start
-            rise = (values - values[now]).reshape(len(pool), draws, per_draw)
-            looked = rise[:, :, :_CHOOSE]
-            clear = looked.mean(axis=2) - looked.std(axis=2) / np.sqrt(_CHOOSE)  # zero for the present plan
-            chosen = np.where(clear.max(axis=0) > 0.0, clear.argmax(axis=0), now)
-            x = rise[chosen, np.arange(draws), _CHOOSE:].mean(axis=1)
-            gain[s, a] = x.mean()
-            reach = margin(x, confidence=each, interval="t")
-            low[s, a], high[s, a] = gain[s, a] - reach, gain[s, a] + reach
+    each = 1.0 - (1.0 - confidence) / (2 * belief.n_states * belief.n_actions)
+    for s, a in np.argwhere(belief.available):
+        together = belief.tied_to(s, a)
+        changed = _measured(belief, fresh, int(s), int(a), together, tries, draws, rng)
+        values = base.copy()
+        for k in np.flatnonzero(takes[:, together[:, 0], together[:, 1]].any(axis=1)):
+            values[k] = values_on(pool[k], changed)
+        rise = (values - values[now]).reshape(len(pool), draws, per_draw)
+        looked = rise[:, :, :_CHOOSE]
+        clear = looked.mean(axis=2) - looked.std(axis=2) / np.sqrt(_CHOOSE)  # zero for the present plan
+        chosen = np.where(clear.max(axis=0) > 0.0, clear.argmax(axis=0), now)
+        x = rise[chosen, np.arange(draws), _CHOOSE:].mean(axis=1)
+        gain[s, a] = x.mean()
+        reach = margin(x, confidence=each, interval="t")
+        low[s, a], high[s, a] = gain[s, a] - reach, gain[s, a] + reach
     return Gains(gain, low, high)
 
 
@@ -83,34 +85,48 @@ def _takes(pool: list[TablePolicy], n_states: int, n_actions: int) -> BoolArray:
 
 
 def _measured(
-    belief: DirichletBelief,
-    fresh: ModelSet,
+    belief: Belief,
+    fresh: FiniteBelief,
     s: int,
     a: int,
+    together: IntArray,
     tries: int | None,
     draws: int,
     rng: np.random.Generator,
 ) -> ModelSet:
-    """The fresh models with the pair as believed after measuring it; the first model of each draw is the truth."""
-    p, r = np.array(fresh.dense()), np.array(fresh.rewards)
-    rows = p.reshape(draws, -1, *p.shape[1:])[:, :, s, a]
-    paid = r.reshape(draws, -1, *r.shape[1:])[:, :, s, a]
+    """The fresh models with the pair, and those learnt `together` with it, as believed after measuring it; the first
+    model of each draw is the truth."""
+    p, r = np.array(fresh.models.dense()), np.array(fresh.rewards)
+    rows, paid = p.reshape(draws, -1, *p.shape[1:]), r.reshape(draws, -1, *r.shape[1:])
+    others = together[(together != (s, a)).any(axis=1)]
     if tries is None:
-        rows[:] = rows[:, :1]
-        paid[:] = paid[:, :1]
+        if len(others) and fresh.signal.teaches and fresh.signal.on_arrival is not None:
+            raise ParameterError("pairs share transitions and learn rewards on arrival: pass tries=... instead of None")
+        paid[:, :, s, a] = paid[:, :1, s, a]
+        for i, j in together:
+            rows[:, :, i, j] = rows[:, :1, i, j]
+            if not fresh.signal.teaches:  # then rewards depend on the model through its transitions alone
+                paid[:, :, i, j] = paid[:, :1, i, j]
         return ModelSet(Dense(p), r, fresh.available)
+    per_draw = rows.shape[1]
     for j in range(draws):
-        truth = rows[j, 0] / rows[j, 0].sum()
+        truth = rows[j, 0, s, a] / rows[j, 0, s, a].sum()
         arrivals = rng.choice(len(truth), size=tries, p=truth)
-        seen = None
-        if isinstance(belief.rewards, BetaRewards):
-            bottom, top = belief.rewards.range
-            wins = rng.random(tries) < (paid[j, 0] - bottom) / (top - bottom)
-            seen = np.where(wins, top, bottom)
-        after = belief.update(np.full(tries, s), np.full(tries, a), seen, arrivals).sample(rows.shape[1], rng)
-        rows[j], paid[j] = _pair(after, s, a)
+        seen = _shown(fresh, j * per_draw, s, a, arrivals, rng) if fresh.signal.teaches else None
+        after = belief.update(np.full(tries, s), np.full(tries, a), seen, arrivals).sample(per_draw, rng)
+        for i, k in together:
+            rows[j, :, i, k] = after.transitions[:, i, k]
+            if (i, k) == (s, a) or after.signal.on_arrival is not None:
+                paid[j, :, i, k] = after.rewards[:, i, k]
     return ModelSet(Dense(p), r, fresh.available)
 
 
-def _pair(sample: FiniteBelief, s: int, a: int) -> tuple[FloatArray, FloatArray]:
-    return sample.transitions[:, s, a], sample.rewards[:, s, a]
+def _shown(fresh: FiniteBelief, model: int, s: int, a: int, arrivals: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Rewards that one of the models shows on the way to `arrivals`."""
+    own = fresh.signal.select(np.array([model]))
+    shown = own.shown(s, a, arrivals)
+    chances = np.stack([np.broadcast_to(chance[0], arrivals.shape) for _, chance in shown], axis=1)
+    which = (rng.random(len(arrivals))[:, None] >= np.cumsum(chances, axis=1)[:, :-1]).sum(axis=1)
+    values = np.nan_to_num(np.array([value for value, _ in shown]))  # nothing to see in absorbing states
+    seen: FloatArray = values[which]
+    return seen

@@ -23,19 +23,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.beliefs import Belief, DirichletBelief
-from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.basic import e_max, require, start_of, upper_bound, value_width
+from beliefbound.beliefs import Belief, FiniteBelief
+from beliefbound.bounds.basic import e_max, upper_bound
 from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.finite.problem import outcome_rows, policy_pool, stage_values
+from beliefbound.bounds.finite.outcomes import pair_outcomes
+from beliefbound.bounds.finite.problem import policy_pool, stage_values
 from beliefbound.bounds.information.measuring import dirichlet_gains
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.statistics.intervals import margin
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.planning.optimal import optimal_values
+from beliefbound.planning.task import Task
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, check_count, check_discount, check_probability
+from beliefbound.validation import FloatArray, as_rng, check_count, check_probability
 
 _MODELS_OWN, _FEW_OWN = 64, 8  # models whose own optimal policies join the pool: finite beliefs, others
 
@@ -76,7 +77,7 @@ def value_of_information(
     draws: int | None = None,
     n_models: int = 500,
     confidence: float = 0.95,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Information:
     """How much each (state, action) is worth measuring before planning.
 
@@ -98,52 +99,45 @@ def value_of_information(
     >>> found.best(), round(float(found.gain[0, 1]), 3)
     ((0, 1), 0.5)
     """
-    discount = check_discount(discount, horizon)
+    task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
-    start = start_of(belief, initial)
-    finite = belief if isinstance(belief, FiniteBelief) else belief.sample(n_models, require(rng))
-    pool = policy_pool(finite, discount=discount, horizon=horizon, initial=start)
-    likely = np.argsort(-finite.weights, kind="stable")[: _MODELS_OWN if finite is belief else _FEW_OWN]
-    solved = optimal_values(finite.models.select(likely), discount=discount, horizon=horizon)
+    source = None if rng is None else as_rng(rng)
+    given = belief.finite
+    finite = belief.sample(n_models, _required(source)) if given is None else given
+    pool = policy_pool(finite, discount=task.discount, horizon=task.horizon, initial=task.start)
+    likely = np.argsort(-finite.weights, kind="stable")[: _FEW_OWN if given is None else _MODELS_OWN]
+    solved = optimal_values(finite.models.select(likely), discount=task.discount, horizon=task.horizon)
     pool += [StationaryPolicy(x) for x in solved.actions]
     pool = list(dict.fromkeys(pool))
-    values = np.stack([stage_values(p, finite.models, discount, horizon, 0)[0] @ start for p in pool])
+    values = np.stack([stage_values(p, finite.models, task.discount, task.horizon, 0)[0] @ task.start for p in pool])
     now = int((values @ finite.weights).argmax())
     value = float(values[now] @ finite.weights)
     advantage = values - values[now]  # [policy, m]
     if tries is not None:
         tries = check_count(tries, "tries")
-    if isinstance(belief, FiniteBelief):
-        evpi = _exact_e_max(belief, start, discount, horizon, value, lower)
+    if given is not None:
+        evpi = _exact_e_max(task, given, value, lower)
         if tries is None:
-            gain = _known(belief, advantage)
+            gain = _known(given, advantage)
             return Information(evpi, gain, gain, gain, 1.0, value)
         draws = check_count(2000 if draws is None else draws, "draws")
-        return _tried(belief, advantage, tries, draws, confidence, require(rng), evpi, value)
-    if not isinstance(belief, DirichletBelief):
-        raise ParameterError(f"the value of measuring a pair is known for finite and Dirichlet beliefs, not {belief!r}")
-    rng = require(rng)
-    evpi = _fresh_e_max(belief, start, discount, horizon, pool[now], lower, confidence, 4 * n_models, rng)
-    gains = dirichlet_gains(
-        belief,
-        pool,
-        now,
-        start,
-        discount=discount,
-        horizon=horizon,
-        tries=tries,
-        draws=check_count(200 if draws is None else draws, "draws", least=2),
-        confidence=confidence,
-        rng=rng,
-    )
+        return _tried(given, advantage, tries, draws, confidence, _required(source), evpi, value)
+    source = _required(source)
+    evpi = _fresh_e_max(task, pool[now], lower, confidence, 4 * n_models, source)
+    draws = check_count(200 if draws is None else draws, "draws", least=2)
+    gains = dirichlet_gains(task, pool, now, tries=tries, draws=draws, confidence=confidence, rng=source)
     return Information(evpi, *gains, confidence, value)
 
 
-def _exact_e_max(
-    belief: FiniteBelief, start: FloatArray, discount: float, horizon: int | None, value: float, lower: Bound | None
-) -> Bound:
+def _required(rng: np.random.Generator | None) -> np.random.Generator:
+    if rng is None:
+        raise ParameterError("this is estimated by sampling; pass rng=numpy.random.default_rng(seed)")
+    return rng
+
+
+def _exact_e_max(task: Task, belief: FiniteBelief, value: float, lower: Bound | None) -> Bound:
     """`E max − lower` of a finite belief: as sure as `lower` is."""
-    top = float(start @ e_max(belief, discount=discount, horizon=horizon))
+    top = float(task.start @ e_max(belief, discount=task.discount, horizon=task.horizon))
     if lower is None:
         return Bound(top - value, "upper", "E max − best plan of the pool")
     return Bound(
@@ -158,15 +152,7 @@ def _exact_e_max(
 
 
 def _fresh_e_max(
-    belief: Belief,
-    start: FloatArray,
-    discount: float,
-    horizon: int | None,
-    plan: TablePolicy,
-    lower: Bound | None,
-    confidence: float,
-    n: int,
-    rng: np.random.Generator,
+    task: Task, plan: TablePolicy, lower: Bound | None, confidence: float, n: int, rng: np.random.Generator
 ) -> Bound:
     """`E max − lower` of any belief, on models drawn after `plan` was chosen.
 
@@ -174,16 +160,18 @@ def _fresh_e_max(
     has half of the error asked for, and the bound's own error is added to it.
     """
     if lower is None:
-        sample = belief.sample(n, rng)
-        stages = None if isinstance(plan, MemorylessPolicy) else horizon
-        best = optimal_values(sample, discount=discount, horizon=horizon).values
-        samples = np.maximum(0.0, (best - evaluate(plan, sample, discount=discount, horizon=stages)) @ start)
-        width = value_width(belief, discount, horizon)
-        if width is None:
+        sample = task.belief.sample(n, rng)
+        stages = None if isinstance(plan, MemorylessPolicy) else task.horizon
+        best = optimal_values(sample, discount=task.discount, horizon=task.horizon).values
+        own = evaluate(plan, sample, discount=task.discount, horizon=stages)
+        samples = np.maximum(0.0, (best - own) @ task.start)
+        range_ = task.belief.reward_range
+        if range_ is None:
             top = float(samples.mean()) + margin(samples, confidence=confidence, interval="t")
         else:
+            width = (range_[1] - range_[0]) * task.effective_horizon
             top = mean_at_most(samples, low=0.0, high=width, alpha=1.0 - confidence)
-        kind = "Student t (asymptotic)" if width is None else "betting"
+        kind = "Student t (asymptotic)" if range_ is None else "betting"
         return Bound(
             top,
             "upper",
@@ -194,10 +182,10 @@ def _fresh_e_max(
             n_samples=n,
         )
     high = upper_bound(
-        belief,
-        discount=discount,
-        horizon=horizon,
-        initial=start,
+        task.belief,
+        discount=task.discount,
+        horizon=task.horizon,
+        initial=task.start,
         method="emax",
         confidence=0.5 + 0.5 * confidence,
         n_models=n,
@@ -217,20 +205,21 @@ def _fresh_e_max(
 
 def _known(belief: FiniteBelief, advantage: FloatArray) -> FloatArray:
     """Exact: models that agree on the pair stay together."""
-    models = belief.models
-    p, r = models.dense(), models.rewards
-    gain = np.zeros(models.available.shape)
-    for s, a in np.argwhere(models.available):
-        seen = p[:, s, a]
-        if belief.arrival_rewards is not None:
-            seen = np.column_stack([seen, np.where(seen > 0.0, belief.arrival_rewards[:, s, a], 0.0)])
-        elif belief.reward_signal != "unobserved":
-            seen = np.column_stack([seen, r[:, s, a]])
+    gain = np.zeros(belief.available.shape)
+    for s, a in np.argwhere(belief.available):
+        seen = _law(belief, s, a)
         _, group = np.unique(seen, axis=0, return_inverse=True)
         masses = np.zeros((group.max() + 1, belief.n_models))
         masses[group.ravel(), np.arange(belief.n_models)] = belief.weights
         gain[s, a] = (masses @ advantage.T).max(axis=1).sum()
     return np.maximum(gain, 0.0)
+
+
+def _law(belief: FiniteBelief, s: int, a: int) -> FloatArray:
+    """`[m,…]`: what there is to know of a pair in each model, transitions and rewards as they are seen."""
+    if belief.signal.finite:
+        return pair_outcomes(belief, s, a)[0]
+    return np.column_stack([belief.models.transitions.entries(s, a)[1], belief.rewards[:, s, a]])
 
 
 def _tried(
@@ -243,17 +232,15 @@ def _tried(
     evpi: Bound,
     value: float,
 ) -> Information:
-    like, _, first, _ = outcome_rows(belief)
-    models = belief.models
-    shape = models.available.shape
+    shape = belief.available.shape
     true = rng.choice(belief.n_models, size=draws, p=belief.weights)
     u = rng.random((draws, tries))
     gain, low, high = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    pairs = np.argwhere(models.available)
+    pairs = np.argwhere(belief.available)
     alpha = (1.0 - confidence) / (2 * len(pairs))
     ceiling = float(np.maximum(advantage, 0.0).max())
     for s, a in pairs:
-        chances = like[:, first[s, a] : first[s, a + 1]]
+        chances = pair_outcomes(belief, s, a)[0]
         cumulative = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)
         outcomes = (u[:, :, None] >= cumulative[true][:, None, :-1]).sum(axis=-1)  # [draw, try]
         counts = np.zeros((draws, chances.shape[1]))

@@ -1,22 +1,22 @@
 """One step of a policy under a Dirichlet belief: look ahead on particles, then draw the outcome from the belief itself.
 
-The hyperstate (counts, state) has closed-form predictive probabilities: `α_t / Σα` for the next state, and `successes /
-(successes + failures)` for a Bernoulli reward. Particles at the hyperstate (`kernels.particles.rows`) say what to do
-and supply a control variate: for any function `Φ` of history, action and outcome, `E[Φ | x,a] − Φ(outcome)` has mean
-zero under the exact predictive. So what is summed up is unbiased for the value of the policy under the belief, however
-poor the particles are.
+The hyperstate (counts, state) has closed-form predictive probabilities: `α_j / Σα` for the outcome, times `n_k / Σn`
+for the value of the reward. Particles at the hyperstate (`kernels.particles.rows`) say what to do and supply a control
+variate: for any function `Φ` of history, action and outcome, `E[Φ | x,a] − Φ(outcome)` has mean zero under the exact
+predictive. So what is summed up is unbiased for the value of the policy under the belief, however poor the particles
+are.
 """
 
 import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import FAST
-from beliefbound.kernels.particles.rows import chances, dot
+from beliefbound.kernels.particles.rows import chances, dot, next_state, predictive
 from beliefbound.kernels.random import inverse_cdf
 
 
 @njit(**FAST)
-def look(prior, draws, slots, q, pool, values, s, mix, weights, likely, guide):
+def look_ahead(problem, draws, slots, q, pool, values, s, mix, weights, likely, guide):
     """`(action, gap)` in state `s`: the action that maximises `(1 − mix) · lower + mix · upper` one step ahead (ties:
     lowest), and how far the best policy of the pool is from QMDP.
 
@@ -24,24 +24,26 @@ def look(prior, draws, slots, q, pool, values, s, mix, weights, likely, guide):
     `values[i,s,m]` their values one step later; `weights[m]` are all equal. Writes `guide[a,column]`, the same mix of
     lower and upper value after each outcome; `likely[m]` is scratch.
     """
-    n_next, n_actions = prior.alpha.shape[1], prior.n_actions
+    n_actions = problem.posterior.n_actions
     later = q[q.shape[0] - 1]
     held = np.zeros(pool.shape[0])
     best, chosen, top = -np.inf, 0, -np.inf
     for a in range(n_actions):
         pair = s * n_actions + a
-        reward = dot(weights, draws[slots[pair], n_next])
+        guide[a] = 0.0
+        if not problem.available[pair]:
+            continue
+        reward = dot(weights, draws[slots[pair], problem.n_states])
         top = max(top, dot(weights, q[0, pair]))
         for i in range(pool.shape[0]):
             if pool[i, s] == a:
                 held[i] += reward
         total = reward
         for column in range(guide.shape[1]):
-            t = column % n_next
-            guide[a, column] = 0.0
-            if prior.alpha[pair, t] <= 0.0:
+            t = next_state(problem.posterior, pair, column)
+            if t < 0:
                 continue
-            p = chances(prior, draws, slots, weights, pair, column, likely)
+            p = chances(problem, draws, slots, weights, pair, column, likely)
             if p <= 0.0:
                 continue
             upper, lower = -np.inf, -np.inf
@@ -51,34 +53,22 @@ def look(prior, draws, slots, q, pool, values, s, mix, weights, likely, guide):
                 value = dot(likely, values[i, t])
                 lower = max(lower, value)
                 if pool[i, s] == a:
-                    held[i] += prior.discount * value
+                    held[i] += problem.discount * value
             mixed = lower + mix * (upper - lower)
             guide[a, column] = mixed / p
-            total += prior.discount * mixed
+            total += problem.discount * mixed
         if total > best:
             best, chosen = total, a
     return chosen, top - held.max()
 
 
 @njit(**FAST)
-def step(prior, counts, s, a, guide, u):
+def step(problem, counts, s, a, guide, u):
     """`(column, value)`: the outcome at quantile `u` of the exact predictive after `counts[pair,column]`, which are
     advanced, and the expected reward plus `γ (E[guide] − guide[column])`."""
-    n_next, columns = prior.alpha.shape[1], counts.shape[1]
-    pair = s * prior.n_actions + a
-    p = np.empty(columns)
-    for column in range(columns):
-        p[column] = prior.alpha[pair, column % n_next]
-        for c in range(column % n_next, columns, n_next):
-            p[column] += counts[pair, c]
-    reward = prior.known[pair]
-    if prior.bernoulli:
-        won = prior.success[pair] + counts[pair, :n_next].sum()
-        lost = prior.failure[pair] + counts[pair, n_next:].sum()
-        p[:n_next] *= won
-        p[n_next:] *= lost
-        reward = prior.low + (prior.high - prior.low) * won / (won + lost)
-    p /= p.sum()
+    pair = s * problem.posterior.n_actions + a
+    p = np.empty(counts.shape[1])
+    reward = predictive(problem, counts, pair, p)
     column = inverse_cdf(p, u)
     counts[pair, column] += 1
-    return column, reward + prior.discount * (dot(p, guide[a]) - guide[a, column])
+    return column, reward + problem.discount * (dot(p, guide[a]) - guide[a, column])

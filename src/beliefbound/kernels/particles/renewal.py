@@ -21,7 +21,7 @@ renewal
     loss(h,a) = (max_b Q⁻_b − Q⁻_a) + (Q⁺_a − r⁺_a − γ E⁺[W | h,a]),
 
 where both brackets are non-negative. The noise of one set against the next, `Q⁻_a − Q⁺_a`, appears nowhere: what counts
-is only how much a set loses to its own QMDP. A search that is capped, or out of room, returns the smallest cost in
+is only how much a set loses to its own QMDP. A search that is capped, or out of space, returns the smallest cost in
 its queue, which is valid and only looser.
 
 The search stops where it needs fresh particles and goes on when it has them (`bounds.dirichlet.sampler` fetches them
@@ -39,10 +39,12 @@ from numba import njit
 
 from beliefbound.kernels.graph.information_relaxation import pop, push
 from beliefbound.kernels.options import FAST
-from beliefbound.kernels.particles.rows import Prior, chances, dot
+from beliefbound.kernels.particles.rows import Problem, chances, dot, n_columns, next_state, tallied
+from beliefbound.kernels.posterior import row_of
 from beliefbound.kernels.random import inverse_cdf, mix, seed_stream
 
-DONE, RENEW = 0, 1
+DONE, RENEW = 0, 1  # what a search ended with
+NODES, SETS, QUEUE, EXPANDED, WAITING = range(5)  # `Search.size`: in use; expanded in this scenario; for particles
 
 NODE = np.dtype(
     [
@@ -64,7 +66,7 @@ SET = np.dtype([("start", np.int64), ("generation", np.int64)])  # the node wher
 class Search(NamedTuple):
     """Histories met by a search, the particle sets they live on, and scratch."""
 
-    size: np.ndarray  # int64 [nodes, sets, queue, nodes expanded in this scenario, node that waits for particles]
+    size: np.ndarray  # int64 [NODES, SETS, QUEUE, EXPANDED, WAITING]
     node: np.ndarray  # NODE [n]
     weight: np.ndarray  # [n,m]
     loss: np.ndarray  # [n,a]
@@ -83,31 +85,36 @@ class Search(NamedTuple):
     likely: np.ndarray  # scratch [m]
 
 
-def new_search(prior: Prior, nodes: int, sets: int, stages: int, n: int, max_nodes: int) -> Search:
-    """Room for `nodes` histories on `sets` particle sets of `n` models that keep `stages` stages; at most `max_nodes`
-    are expanded in one scenario."""
-    pairs, n_states = prior.alpha.shape
-    columns = n_states * (2 if prior.bernoulli else 1)
-    rows = prior.n_actions * columns
+def new_search(problem: Problem, nodes: int, sets: int, stages: int, n: int, max_nodes: int) -> Search:
+    """For `nodes` histories on `sets` particle sets of `n` models that keep `stages` stages; at most `max_nodes` are
+    expanded in one scenario."""
+    posterior, columns = problem.posterior, n_columns(problem)
+    n_actions, pairs = posterior.n_actions, posterior.reward.shape[1]
+    rows = n_actions * columns
     bits = max(4, int(np.ceil(np.log2(2 * nodes))))
-    words = [seed_stream(np.array([i], dtype=np.uint64))[0] for i in range(pairs * columns)]
+    words = np.array([seed_stream(np.array([i], dtype=np.uint64))[0] for i in range(pairs * columns)], dtype=np.uint64)
+    words = words.reshape(pairs, columns)
+    if posterior.tied and len(posterior.reward) == 1:
+        words = words[
+            np.unique(posterior.row, return_inverse=True)[1]
+        ]  # counted at one pair or another: the same history
     return Search(
         size=np.zeros(5, dtype=np.int64),
         node=np.empty(nodes, dtype=NODE),
         weight=np.empty((nodes, n)),
-        loss=np.empty((nodes, prior.n_actions)),
+        loss=np.empty((nodes, n_actions)),
         prob=np.empty((nodes, rows)),
         above=np.empty((nodes, rows)),
         child=np.empty((nodes, rows), dtype=np.int32),
         table=np.full(1 << bits, -1, dtype=np.int32),
-        words=np.array(words, dtype=np.uint64).reshape(pairs, columns),
+        words=words,
         set=np.empty(sets, dtype=SET),
         slots=np.empty((sets, pairs), dtype=np.int64),
         q=np.empty((sets, stages, pairs, n)),
-        keys=np.empty((max_nodes + 1) * prior.n_actions + 2),
-        items=np.empty((max_nodes + 1) * prior.n_actions + 2, dtype=np.int64),
+        keys=np.empty((max_nodes + 1) * n_actions + 2),
+        items=np.empty((max_nodes + 1) * n_actions + 2, dtype=np.int64),
         counts=np.empty((pairs, columns), dtype=np.int64),
-        old=np.empty(prior.n_actions),
+        old=np.empty(n_actions),
         likely=np.empty(n),
     )
 
@@ -134,53 +141,53 @@ def moment_ratio(before, total, since, since_total):
 
 
 @njit(**FAST)
-def fading(prior, search, x, pair, column):
+def log_size_change(problem, search, x, pair, column):
     """By how much an outcome at node `x` changes the logarithm of the effective number of particles."""
-    columns, n_next = search.counts.shape[1], prior.alpha.shape[1]
+    posterior = problem.posterior
+    n_values, n_outcomes = posterior.reward.shape[0], posterior.alpha.shape[1]
     count(search, x, -1)
-    ever = search.counts[pair].copy()
+    ever, reward_ever = tallied(posterior, search.counts, pair)
     count(search, x, search.set[search.node[x].set].start)
-    since = search.counts[pair]
-    before, total, new = prior.alpha[pair, column % n_next], prior.alpha[pair].sum(), 0.0
-    reward_before = prior.success[pair] if column < n_next else prior.failure[pair]
-    reward_total, reward_new = prior.success[pair] + prior.failure[pair], 0.0
-    for c in range(columns):
-        earlier = ever[c] - since[c]
-        total += earlier
-        reward_total += earlier
-        if c % n_next == column % n_next:
-            before += earlier
-            new += since[c]
-        if (c < n_next) == (column < n_next):
-            reward_before += earlier
-            reward_new += since[c]
-    change = moment_ratio(before, total, new, since.sum())
-    if prior.bernoulli:
-        change += moment_ratio(reward_before, reward_total, reward_new, since.sum())
+    since, reward_since = tallied(posterior, search.counts, pair)
+    row, j, k = row_of(posterior, pair), column % n_outcomes, column // n_outcomes
+    total, new = 0.0, 0.0
+    for i in range(n_outcomes):
+        total += posterior.alpha[row, i] + (ever[i] - since[i])
+        new += since[i]
+    change = moment_ratio(posterior.alpha[row, j] + (ever[j] - since[j]), total, float(since[j]), new)
+    if n_values > 1:
+        total, new = 0.0, 0.0
+        for i in range(n_values):
+            total += posterior.reward[i, pair] + (reward_ever[i] - reward_since[i])
+            new += reward_since[i]
+        before = posterior.reward[k, pair] + (reward_ever[k] - reward_since[k])
+        change += moment_ratio(before, total, float(reward_since[k]), new)
     return change
 
 
 @njit(**FAST)
-def expand(prior, search, draws, x, renewed):
+def expand(problem, search, draws, x, renewed):
     """Probabilities and values of every outcome of node `x`, and its losses: measured from `W`, or, where particles
     have just been renewed, from the fresh ones' own `Q⁺_a`, after what the old ones say of the action."""
-    columns, n_next = search.counts.shape[1], prior.alpha.shape[1]
-    n_actions, s, stage = prior.n_actions, search.node[x].state, search.node[x].stage
+    columns, n_states = search.counts.shape[1], problem.n_states
+    n_actions, s, stage = problem.posterior.n_actions, search.node[x].state, search.node[x].stage
     slots, weights, likely = search.slots[search.node[x].set], search.weight[x], search.likely
     first, q = search.q[search.node[x].set, 0], search.q[search.node[x].set, 0]
-    if prior.horizon >= 0:
+    if problem.horizon >= 0:
         q = search.q[search.node[x].set, stage + 1 - search.node[search.set[search.node[x].set].start].stage]
     search.node[x].stamp = -1
     search.child[x] = -1
     search.prob[x] = 0.0
     for a in range(n_actions):
         pair = s * n_actions + a
+        if not problem.available[pair]:
+            continue
         total = 0.0
         for column in range(columns):
-            t = column % n_next
-            if prior.alpha[pair, t] <= 0.0:
+            t = next_state(problem.posterior, pair, column)
+            if t < 0:
                 continue
-            p = chances(prior, draws, slots, weights, pair, column, likely)
+            p = chances(problem, draws, slots, weights, pair, column, likely)
             if p > 0.0:
                 value = -np.inf
                 for b in range(n_actions):
@@ -188,7 +195,7 @@ def expand(prior, search, draws, x, renewed):
                 search.prob[x, a * columns + column] = p
                 search.above[x, a * columns + column] = value / p
                 total += value
-        gain = dot(weights, draws[slots[pair], n_next]) + prior.discount * total
+        gain = dot(weights, draws[slots[pair], n_states]) + problem.discount * total
         if renewed:
             old = max(0.0, search.node[x].upper - search.old[a])
             search.loss[x, a] = old + max(0.0, dot(weights, first[pair]) - gain)
@@ -211,10 +218,10 @@ def find(search, key, state, stage):
 
 
 @njit(**FAST)
-def begin(prior, search, draws, states):
+def begin(problem, search, draws, states):
     """Forget everything but the first particles, set 0; node `i` is the start in `states[i]`."""
     search.size[:] = 0
-    search.size[0], search.size[1] = states.size, 1
+    search.size[NODES], search.size[SETS] = states.size, 1
     search.table[:] = -1
     search.set[0].start, search.set[0].generation = 0, 0
     n = search.weight.shape[1]
@@ -226,100 +233,102 @@ def begin(prior, search, draws, states):
         x.left = np.log(n)
         search.weight[i] = 1.0 / n
         x.upper = -np.inf
-        for a in range(prior.n_actions):
-            x.upper = max(x.upper, dot(search.weight[i], search.q[0, 0, states[i] * prior.n_actions + a]))
-        expand(prior, search, draws, i, False)
+        for a in range(problem.posterior.n_actions):
+            x.upper = max(x.upper, dot(search.weight[i], search.q[0, 0, states[i] * problem.posterior.n_actions + a]))
+        expand(problem, search, draws, i, False)
 
 
 @njit(**FAST)
-def child_of(prior, search, draws, parent, row, most_sets, least):
-    """`(node after an outcome, what it needs)`, found or built; −1 when there is no room.
+def child_of(problem, search, draws, parent, row, most_sets, least):
+    """`(node after an outcome, what it needs)`, found or built; −1 when there is no space.
 
     A node that needs fresh particles has its counts and old values left in the search, and waits for `renewed`.
     """
     known = search.child[parent, row]
     if known >= 0:
         return np.int64(known), DONE
-    columns, n_next = search.counts.shape[1], prior.alpha.shape[1]
-    pair = search.node[parent].state * prior.n_actions + row // columns
-    t, stage = (row % columns) % n_next, search.node[parent].stage + 1
+    columns = search.counts.shape[1]
+    pair = search.node[parent].state * problem.posterior.n_actions + row // columns
+    t, stage = next_state(problem.posterior, pair, row % columns), search.node[parent].stage + 1
     key = search.node[parent].base + search.words[pair, row % columns]
     x, slot = find(search, key, t, stage)
     if x >= 0:
         search.child[parent, row] = x
         return x, DONE
-    x = search.size[0]
+    x = search.size[NODES]
     if x == search.node.size:
         return np.int64(-1), DONE
     node, drawn = search.node[x], search.node[parent].set
     node.state, node.stage, node.parent, node.row, node.set = t, stage, parent, row, drawn
     node.key, node.base = key, key
     node.upper = search.above[parent, row]
-    node.left = search.node[parent].left + fading(prior, search, parent, pair, row % columns)
+    node.left = search.node[parent].left + log_size_change(problem, search, parent, pair, row % columns)
     weights = search.weight[x]
-    total = chances(prior, draws, search.slots[drawn], search.weight[parent], pair, row % columns, weights)
+    total = chances(problem, draws, search.slots[drawn], search.weight[parent], pair, row % columns, weights)
     for m in range(weights.size):
         weights[m] /= total
     used = stage - search.node[search.set[drawn].start].stage
-    needed = node.left < least or (prior.horizon >= 0 and used + 1 >= search.q.shape[1])
+    needed = node.left < least or (problem.horizon >= 0 and used + 1 >= search.q.shape[1])
     if needed:
-        if search.size[1] >= most_sets:
+        if search.size[SETS] >= most_sets:
             return np.int64(-1), DONE
-        q = search.q[drawn, 0 if prior.horizon < 0 else used]
-        for a in range(prior.n_actions):
-            search.old[a] = dot(weights, q[t * prior.n_actions + a])
+        q = search.q[drawn, 0 if problem.horizon < 0 else used]
+        for a in range(problem.posterior.n_actions):
+            search.old[a] = dot(weights, q[t * problem.posterior.n_actions + a])
         count(search, x, -1)
-        search.set[search.size[1]].start = x
-        search.set[search.size[1]].generation = search.set[drawn].generation + 1
-        search.size[1] += 1
-    search.size[0] = x + 1
+        search.set[search.size[SETS]].start = x
+        search.set[search.size[SETS]].generation = search.set[drawn].generation + 1
+        search.size[SETS] += 1
+    search.size[NODES] = x + 1
     search.table[slot] = x
     search.child[parent, row] = x
     if needed:
         return x, RENEW
-    expand(prior, search, draws, x, False)
+    expand(problem, search, draws, x, False)
     return x, DONE
 
 
 @njit(**FAST)
-def renewed(prior, search, draws, x):
+def renewed(problem, search, draws, x):
     """Node `x` with the particles that have been drawn for it: the newest set."""
-    search.node[x].set = search.size[1] - 1
+    search.node[x].set = search.size[SETS] - 1
     search.node[x].base = mix(search.node[x].key)
     search.node[x].left = np.log(search.weight.shape[1])
     search.weight[x] = 1.0 / search.weight.shape[1]
-    expand(prior, search, draws, x, True)
+    expand(problem, search, draws, x, True)
 
 
 @njit(**FAST)
-def cheapest(prior, search, draws, x, u, max_nodes, most_sets, least, stamp):
+def cheapest(problem, search, draws, x, u, max_nodes, most_sets, least, stamp):
     """Least cost over all action sequences under the uniforms `u[stage]`, or a lower bound on it: `(cost, DONE)`. Or
-    `(cost so far, RENEW)`: node `size[4]` waits for particles, and the search goes on when called again with it."""
+    `(cost so far, RENEW)`: node `size[WAITING]` waits for particles; the search goes on when called again with it."""
     columns, width = search.counts.shape[1], search.prob.shape[1]
     cost = 0.0
-    if search.size[4] > 0:
-        renewed(prior, search, draws, x)
-        search.size[4] = 0
+    if search.size[WAITING] > 0:
+        renewed(problem, search, draws, x)
+        search.size[WAITING] = 0
         cost = search.keys[search.keys.size - 1]
     else:
-        search.size[2], search.size[3] = 0, 0
+        search.size[QUEUE], search.size[EXPANDED] = 0, 0
     while True:
         if search.node[x].stamp != stamp:
             search.node[x].stamp = stamp
-            search.size[3] += 1
+            search.size[EXPANDED] += 1
             stage = search.node[x].stage
-            factor = prior.discount**stage
-            for a in range(prior.n_actions):
+            factor = problem.discount**stage
+            for a in range(problem.posterior.n_actions):
+                if not problem.available[search.node[x].state * problem.posterior.n_actions + a]:
+                    continue
                 row = a * columns + inverse_cdf(search.prob[x, a * columns : (a + 1) * columns], u[stage])
                 key = cost + factor * search.loss[x, a]
-                search.size[2] = push(search.keys, search.items, search.size[2], key, x * width + row)
-        search.size[2], cost, item = pop(search.keys, search.items, search.size[2])
+                search.size[QUEUE] = push(search.keys, search.items, search.size[QUEUE], key, x * width + row)
+        search.size[QUEUE], cost, item = pop(search.keys, search.items, search.size[QUEUE])
         parent, row = item // width, item % width
-        if search.node[parent].stage + 1 >= u.size or search.size[3] >= max_nodes:
+        if search.node[parent].stage + 1 >= u.size or search.size[EXPANDED] >= max_nodes:
             return cost, DONE
-        x, need = child_of(prior, search, draws, parent, row, most_sets, least)
+        x, need = child_of(problem, search, draws, parent, row, most_sets, least)
         if need == RENEW:
-            search.size[4] = x
+            search.size[WAITING] = x
             search.keys[search.keys.size - 1] = cost
             return cost, RENEW
         if x < 0:

@@ -1,13 +1,14 @@
-"""Particles at any posterior of a product-Dirichlet belief, and their optimal values, models in lanes.
+"""Particles at any posterior of a product-Dirichlet belief, models in lanes.
 
-Rows of transitions are independent under the belief, and what is counted at one pair (state, action) says nothing of
-another. So the `n` particles at a posterior are put together from rows: the draws for a pair are a function of an
-address, a *generation* and what has been counted at that pair, and are kept in `Rows`. Equal counts give equal
+Rows of parameters are independent under the belief, and what is counted at one says nothing of another. So the `n`
+particles at a posterior are put together from draws for each pair (state, action): a function of an address, a
+*generation* and what has been counted of the pair's row and of its rewards, kept in `Rows`. Equal counts give equal
 particles by whatever way they were reached; particles of different generations are independent; after one more
-observation only one row is new. All particles weigh the same: none is ever used up.
+observation only what depends on it is new. All particles weigh the same: none is ever used up.
 
-A pair is `s·A + a`. A column of a pair is what a step shows: the next state, and with Bernoulli rewards a success
-(columns `t`) or a failure (columns `T + t`). Arrays over models have them last, so that loops over models are SIMD.
+Pairs, outcomes and columns are those of `kernels.posterior`. Where pairs share a row, its draws have a stream of their
+own, addressed by the row and the counts of all its pairs, so that all of them get the same probabilities. Arrays over
+models have them last, so that loops over models are SIMD.
 """
 
 from typing import NamedTuple
@@ -15,50 +16,53 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.draws import beta_lanes, draw_rows
 from beliefbound.kernels.options import FAST
+from beliefbound.kernels.posterior import Posterior, arrival_of, row_of
 from beliefbound.kernels.random import seed_stream
 
-_MOST_POLICIES = 1000
-_TOGETHER = 128  # models solved side by side
-_SWEEPS = 2  # from the mean of other models' values, for a policy to start from
-_GAIN = 1e-11  # of the values: what policy iteration takes for an improvement
+NEVER = -1e300  # the reward of an action that is not available
 
 
-class Prior(NamedTuple):
-    """A Dirichlet belief with known or Bernoulli rewards, and the problem it is for."""
+class Problem(NamedTuple):
+    """A belief as counts, and the problem it is for."""
 
-    alpha: np.ndarray  # [pair,t]; 0 marks what cannot happen
-    success: np.ndarray  # [pair]: Beta counts of the rewards; unused where rewards are known
-    failure: np.ndarray  # [pair]
-    known: np.ndarray  # [pair]: expected rewards, where they are known
-    low: float  # what a failure pays
-    high: float  # what a success pays
-    bernoulli: bool
-    n_actions: int
+    posterior: Posterior
+    available: np.ndarray  # bool [pair]
+    n_states: int
     discount: float
     horizon: int  # decisions; −1 for ever
     address: np.ndarray  # uint64 [any]: where the particles come from
 
 
 class Rows(NamedTuple):
-    """Draws of rows, by generation, pair and counts."""
+    """Draws for pairs, by generation, pair and counts."""
 
-    size: np.ndarray  # int64 [1]: rows in use
-    key: np.ndarray  # uint64 [row,2]
+    size: np.ndarray  # int64 [1]: slots in use
+    key: np.ndarray  # uint64 [slot,2]
     table: np.ndarray  # int32 [2^j]: open addressing by key
-    draws: np.ndarray  # [row,t + 1,m]: probabilities of the next states; last, the expected reward
+    draws: np.ndarray  # [slot,t + 1 + K,m]: chances of the next states, expected reward, chances of K > 1 values
 
 
-def new_rows(prior: Prior, rows: int, n: int) -> Rows:
-    """Room for `rows` rows of `n` models."""
-    bits = max(4, int(np.ceil(np.log2(2 * rows))))
+def n_columns(problem: Problem) -> int:
+    """What a step of a pair may show: reward value and outcome."""
+    return int(problem.posterior.reward.shape[0] * problem.posterior.alpha.shape[1])
+
+
+def width_of(problem: Problem) -> int:
+    """Numbers that are drawn for a pair and a model."""
+    n_values = problem.posterior.reward.shape[0]
+    return int(problem.n_states + 1 + (n_values if n_values > 1 else 0))
+
+
+def new_rows(problem: Problem, slots: int, n: int) -> Rows:
+    """For draws of `n` models in `slots` slots."""
+    bits = max(4, int(np.ceil(np.log2(2 * slots))))
     return Rows(
         size=np.zeros(1, dtype=np.int64),
-        key=np.empty((rows, 2), dtype=np.uint64),
+        key=np.empty((slots, 2), dtype=np.uint64),
         table=np.full(1 << bits, -1, dtype=np.int32),
-        draws=np.empty((rows, prior.alpha.shape[1] + 1, n)),
+        draws=np.empty((slots, width_of(problem), n)),
     )
 
 
@@ -70,75 +74,190 @@ def clear(rows):
 
 
 @njit(**FAST)
-def row_of(prior, rows, generation, pair, counts):
-    """The draws of a pair after `counts[column]`: their index, −1 when there is no room."""
-    words = np.empty(prior.address.size + 2 + counts.size, dtype=np.uint64)
-    words[: prior.address.size] = prior.address
-    words[prior.address.size] = np.uint64(generation)
-    words[prior.address.size + 1] = np.uint64(pair)
-    for c in range(counts.size):
-        words[prior.address.size + 2 + c] = np.uint64(counts[c])
-    stream = seed_stream(words)
-    mask = np.uint64(rows.table.size - 1)
-    slot = stream[0] & mask
-    while rows.table[slot] >= 0:
-        row = rows.table[slot]
-        if rows.key[row, 0] == stream[0] and rows.key[row, 1] == stream[1]:
-            return np.int64(row)
-        slot = (slot + np.uint64(1)) & mask
-    row = rows.size[0]
-    if row == rows.draws.shape[0]:
-        return np.int64(-1)
-    rows.size[0] = row + 1
-    rows.table[slot] = row
-    rows.key[row, 0], rows.key[row, 1] = stream[0], stream[1]
-    draw_row(prior, pair, counts, stream, rows.draws[row])
-    return row
+def tally(posterior, counts, pair, outcomes, rewards):
+    """What `counts[pair,column]` say of a pair: `outcomes[j]` of its row, counted wherever that is shared, and its own
+    `rewards[k]`."""
+    outcomes[:] = 0
+    rewards[:] = 0
+    for c in range(counts.shape[1]):
+        rewards[c // outcomes.size] += counts[pair, c]
+        if not posterior.tied:
+            outcomes[c % outcomes.size] += counts[pair, c]
+    if posterior.tied:
+        for other in range(counts.shape[0]):
+            if posterior.row[other] == posterior.row[pair]:
+                for c in range(counts.shape[1]):
+                    outcomes[c % outcomes.size] += counts[other, c]
 
 
 @njit(**FAST)
-def draw_row(prior, pair, counts, stream, out):
-    """Draws `out[t + 1,m]` from the posterior of one pair: transitions, then the expected reward."""
-    n_next, n = prior.alpha.shape[1], out.shape[1]
-    alpha = prior.alpha[pair : pair + 1].copy()
-    for c in range(counts.size):
-        alpha[0, c % n_next] += counts[c]
-    draw_rows(stream, alpha, out[:n_next].reshape(n_next * n), n_next * n, n, 1)
-    if prior.bernoulli:
-        won, lost = prior.success[pair] + counts[:n_next].sum(), prior.failure[pair] + counts[n_next:].sum()
-        rewards = out[n_next:].reshape((1, 1, n))
-        beta_lanes(stream, np.full((1, 1), won), np.full((1, 1), lost), prior.low, prior.high, rewards)
+def tallied(posterior, counts, pair):
+    """`tally` in arrays of its own."""
+    n_outcomes = posterior.alpha.shape[1]
+    both = np.empty(n_outcomes + posterior.reward.shape[0], np.int64)
+    tally(posterior, counts, pair, both[:n_outcomes], both[n_outcomes:])
+    return both[:n_outcomes], both[n_outcomes:]
+
+
+@njit(**FAST)
+def next_state(posterior, pair, column):
+    """Where a column of a pair leads; −1 where it cannot happen."""
+    j = column % posterior.alpha.shape[1]
+    if posterior.alpha[row_of(posterior, pair), j] <= 0.0:
+        return -1
+    return arrival_of(posterior, pair, j)
+
+
+@njit(**FAST)
+def address_of(problem, generation, what, *parts):
+    """A stream of its own for `what` after the counts in `parts`."""
+    size = problem.address.size + 2
+    for part in parts:
+        size += part.size
+    words = np.empty(size, dtype=np.uint64)
+    words[: problem.address.size] = problem.address
+    words[problem.address.size] = np.uint64(generation)
+    words[problem.address.size + 1] = np.uint64(what)
+    i = problem.address.size + 2
+    for part in parts:
+        for x in part:
+            words[i] = np.uint64(x)
+            i += 1
+    return seed_stream(words)
+
+
+@njit(**FAST)
+def slot_of(problem, rows, generation, pair, counts):
+    """The draws of a pair after `counts[pair,column]`: their slot, −1 when there is no space."""
+    posterior = problem.posterior
+    if posterior.tied:
+        outcomes, rewards = tallied(posterior, counts, pair)
+        told = rewards if rewards.size > 1 else rewards[:0]  # known rewards tell nothing
+        stream = address_of(problem, generation, pair, outcomes, told)
     else:
-        out[n_next] = prior.known[pair]
+        stream = address_of(problem, generation, pair, counts[pair])
+    mask = np.uint64(rows.table.size - 1)
+    place = stream[0] & mask
+    while rows.table[place] >= 0:
+        slot = rows.table[place]
+        if rows.key[slot, 0] == stream[0] and rows.key[slot, 1] == stream[1]:
+            return np.int64(slot)
+        place = (place + np.uint64(1)) & mask
+    slot = rows.size[0]
+    if slot == rows.draws.shape[0]:
+        return np.int64(-1)
+    rows.size[0] = slot + 1
+    rows.table[place] = slot
+    rows.key[slot, 0], rows.key[slot, 1] = stream[0], stream[1]
+    out = rows.draws[slot]
+    outcomes, rewards = tallied(posterior, counts, pair)
+    theta = np.empty((outcomes.size, out.shape[1]))
+    if posterior.tied:
+        row = posterior.row[pair]
+        own = address_of(problem, generation, posterior.row.size + row, outcomes)
+        draw_outcomes(posterior, row, outcomes, own, theta)
+    else:
+        draw_outcomes(posterior, pair, outcomes, stream, theta)
+    draw_pair(problem, pair, rewards, theta, stream, out)
+    return slot
 
 
 @njit(**FAST)
-def particles_at(prior, rows, generation, counts, slots):
-    """Rows `slots[pair]` of the particles after `counts[pair,column]`; false when there is no room."""
+def draw_outcomes(posterior, row, outcomes, stream, theta):
+    """Chances `theta[j,m]` from the posterior of a row after `outcomes[j]`."""
+    alpha = posterior.alpha[row : row + 1].copy()
+    for j in range(outcomes.size):
+        alpha[0, j] += outcomes[j]
+    draw_rows(stream, alpha, theta.reshape(theta.size), theta.size, theta.shape[1], 1)
+
+
+@njit(**FAST)
+def draw_pair(problem, pair, rewards, theta, stream, out):
+    """`out[t + 1 + K,m]` of a pair whose outcomes have the chances `theta[j,m]`: next states, the expected reward, and
+    where there is more than one reward value their chances, drawn after `rewards[k]`."""
+    posterior, n_states = problem.posterior, problem.n_states
+    n_outcomes, n = theta.shape
+    out[:n_states] = 0.0
+    for j in range(n_outcomes):
+        t = arrival_of(posterior, pair, j)
+        if t >= 0:
+            out[t] = theta[j]
+    n_values, expected = rewards.size, out[n_states]
+    chances = out[n_states + 1 :]
+    if n_values == 2:
+        won, lost = posterior.reward[0, pair] + rewards[0], posterior.reward[1, pair] + rewards[1]
+        first = chances[:1].reshape((1, 1, n))
+        beta_lanes(stream, np.full((1, 1), won), np.full((1, 1), lost), 0.0, 1.0, first)
+        for m in range(n):
+            chances[1, m] = 1.0 - chances[0, m]
+    elif n_values > 2:
+        alpha = np.empty((1, n_values))
+        for k in range(n_values):
+            alpha[0, k] = posterior.reward[k, pair] + rewards[k]
+        draw_rows(stream, alpha, chances.reshape(chances.size), chances.size, n, 1)
+    if not problem.available[pair]:
+        expected[:] = NEVER
+        return
+    expected[:] = 0.0
+    for k in range(n_values):
+        for j in range(posterior.paid.shape[2]):
+            paid = posterior.paid[k, pair, j]
+            if n_values == 1 and posterior.paid.shape[2] == 1:
+                expected[:] = paid
+            elif n_values == 1:
+                for m in range(n):
+                    expected[m] += paid * theta[j, m]
+            elif posterior.paid.shape[2] == 1:
+                for m in range(n):
+                    expected[m] += paid * chances[k, m]
+            else:
+                for m in range(n):
+                    expected[m] += paid * chances[k, m] * theta[j, m]
+
+
+@njit(**FAST)
+def particles_at(problem, rows, generation, counts, slots):
+    """Slots `slots[pair]` of the particles after `counts[pair,column]`; false when there is no space."""
     for pair in range(slots.size):
-        slots[pair] = row_of(prior, rows, generation, pair, counts[pair])
+        slots[pair] = slot_of(problem, rows, generation, pair, counts)
         if slots[pair] < 0:
             return False
     return True
 
 
 @njit(**FAST)
-def chances(prior, draws, slots, weights, pair, column, out):
-    """`out[m] = weights[m] · Pr_m(column | pair)`; returns the sum."""
-    n_next = prior.alpha.shape[1]
+def draw_models(problem, counts, stream, out):
+    """Fresh models `out[pair,t + 1 + K,m]` after `counts[pair,column]`, all from one stream."""
+    posterior = problem.posterior
+    n_rows, n_outcomes = posterior.alpha.shape
+    theta = np.empty((n_rows if posterior.tied else 1, n_outcomes, out.shape[2]))
+    drawn = np.zeros(theta.shape[0], np.bool_)
+    for pair in range(out.shape[0]):
+        outcomes, rewards = tallied(posterior, counts, pair)
+        row = row_of(posterior, pair)
+        i = row if posterior.tied else 0
+        if not (posterior.tied and drawn[i]):
+            draw_outcomes(posterior, row, outcomes, stream, theta[i])
+            drawn[i] = True
+        draw_pair(problem, pair, rewards, theta[i], stream, out[pair])
+
+
+@njit(**FAST)
+def chances(problem, draws, slots, weights, pair, column, out):
+    """`out[m] = weights[m] · Pr_m(column | pair)` of a column that can happen; returns the sum."""
+    posterior = problem.posterior
+    n_outcomes = posterior.alpha.shape[1]
     row = draws[slots[pair]]
-    p = row[column % n_next]
+    p = row[arrival_of(posterior, pair, column % n_outcomes)]
     total = 0.0
-    if not prior.bernoulli:
+    if posterior.reward.shape[0] == 1:
         for m in range(out.size):
             out[m] = weights[m] * p[m]
             total += out[m]
         return total
-    sign, end = (1.0, prior.low) if column < n_next else (-1.0, prior.high)
-    scale = sign / (prior.high - prior.low)
-    reward = row[n_next]
+    shown = row[problem.n_states + 1 + column // n_outcomes]
     for m in range(out.size):
-        out[m] = weights[m] * p[m] * ((reward[m] - end) * scale)
+        out[m] = weights[m] * p[m] * shown[m]
         total += out[m]
     return total
 
@@ -153,208 +272,37 @@ def dot(x, y):
 
 
 @njit(**FAST)
-def gather(draws, slots, first, p):
-    """`p[pair,t + 1,i]`: rows of models `first, first + 1, …`, side by side."""
-    for pair in range(slots.size):
-        for t in range(p.shape[1]):
-            source, out = draws[slots[pair], t], p[pair, t]
-            for i in range(out.size):
-                out[i] = source[first + i]
+def predictive(problem, counts, pair, p):
+    """Chances `p[column]` of what a pair shows next, after `counts[pair,column]`; returns the expected reward."""
+    posterior = problem.posterior
+    n_values, n_outcomes = posterior.reward.shape[0], posterior.alpha.shape[1]
+    outcomes, rewards = tallied(posterior, counts, pair)
+    row, total = row_of(posterior, pair), 0.0
+    for k in range(n_values):
+        for j in range(n_outcomes):
+            x = posterior.alpha[row, j] + outcomes[j]
+            if n_values > 1:
+                x *= posterior.reward[k, pair] + rewards[k]
+            p[k * n_outcomes + j] = x
+            total += x
+    p /= total
+    if n_values == 1 and posterior.paid.shape[2] == 1:
+        return posterior.paid[0, pair, 0]
+    reward = 0.0
+    for c in range(p.size):
+        reward += p[c] * posterior.paid[c // n_outcomes, pair, c % n_outcomes if posterior.paid.shape[2] > 1 else 0]
+    return reward
 
 
 @njit(**FAST)
-def back_up(discount, p, v, q):
-    """`q[pair,m] = r + γ Σ_t P v[t,m]`."""
-    n_next = v.shape[0]
-    for pair in range(q.shape[0]):
-        out, reward = q[pair], p[pair, n_next]
-        out[:] = 0.0
-        for t in range(n_next):
-            chance, later = p[pair, t], v[t]
-            for m in range(out.size):
-                out[m] += chance[m] * later[m]
-        for m in range(out.size):
-            out[m] = reward[m] + discount * out[m]
-
-
-@njit(**FAST)
-def choose(chosen, a, value, out):
-    """`out[m] = value[m]` where `chosen[m] == a`."""
-    for m in range(out.size):
-        out[m] = value[m] if chosen[m] == a else out[m]
-
-
-@njit(**FAST)
-def value_of(discount, p, policy, v, system):
-    """The value `v[s,m]` for ever of `policy[s,m]`: elimination in `I − γP`, which needs no pivots.
-
-    `system[s,s + 1,m]` is scratch. Cost: `S³/3` multiply-adds a model.
-    """
-    n_states = v.shape[0]
-    n_actions = p.shape[0] // n_states
-    for s in range(n_states):
-        for t in range(n_states + 1):
-            out = system[s, t]
-            out[:] = p[s * n_actions, t]
-            for a in range(1, n_actions):
-                choose(policy[s], a, p[s * n_actions + a, t], out)
-            if t < n_states:
-                one = 1.0 if t == s else 0.0
-                for m in range(out.size):
-                    out[m] = one - discount * out[m]
-    for k in range(n_states):
-        pivot = system[k, k]
-        for m in range(pivot.size):
-            pivot[m] = 1.0 / pivot[m]
-        for t in range(k + 1, n_states + 1):
-            out = system[k, t]
-            for m in range(pivot.size):
-                out[m] *= pivot[m]
-        for s in range(k + 1, n_states):
-            factor = system[s, k]
-            for t in range(k + 1, n_states + 1):
-                out, above = system[s, t], system[k, t]
-                for m in range(pivot.size):
-                    out[m] -= factor[m] * above[m]
-    for s in range(n_states - 1, -1, -1):
-        out = v[s]
-        out[:] = system[s, n_states]
-        for t in range(s + 1, n_states):
-            factor, later = system[s, t], v[t]
-            for m in range(out.size):
-                out[m] -= factor[m] * later[m]
-
-
-@njit(**FAST)
-def best_of(q, v):
-    """`v[s,m] = max_a q[s·A + a,m]`."""
-    n_actions = q.shape[0] // v.shape[0]
-    for s in range(v.shape[0]):
-        out = v[s]
-        out[:] = q[s * n_actions]
-        for a in range(1, n_actions):
-            other = q[s * n_actions + a]
-            for m in range(out.size):
-                out[m] = max(out[m], other[m])
-
-
-@njit(**FAST)
-def improved(q, v, policy):
-    """Whether `policy[s,m]`, of value `v[s,m]`, was not greedy for `q[s·A + a,m]`. It is afterwards; `v` has grown."""
-    n_actions = q.shape[0] // policy.shape[0]
-    changes = 0
-    for s in range(policy.shape[0]):
-        best, chosen = v[s], policy[s]
-        for a in range(n_actions):
-            value = q[s * n_actions + a]
-            for m in range(chosen.size):
-                better = value[m] > best[m] + _GAIN * (1.0 + abs(best[m]))
-                best[m] = value[m] if better else best[m]
-                chosen[m] = a if better else chosen[m]
-                changes += better
-    return changes > 0
-
-
-@njit(**FAST)
-def room(pairs, n_states, n):
-    """Arrays `p`, `system`, `v`, `q` and a policy for so many of `n` models as are solved side by side."""
-    size = min(n, _TOGETHER)
-    p, system = np.empty((pairs, n_states + 1, size)), np.empty((n_states, n_states + 1, size))
-    return p, system, np.empty((n_states, size)), np.empty((pairs, size)), np.empty((n_states, size), dtype=np.int64)
-
-
-@njit(**FAST)
-def optimal(prior, draws, slots, left, policy, q):
-    """Optimal `q[i,pair,m]` of every model with `left − i` decisions to go; for ever where there is no horizon, and
-    then `q` has one stage and `policy[s,m]`, where the search starts, is left optimal.
-
-    Exact up to rounding: policy iteration for ever, else backwards induction.
-    """
-    n_states, n = policy.shape
-    solve(prior, draws, slots, left, policy, q, room(slots.size, n_states, n))
-
-
-@njit(**FAST)
-def solve(prior, draws, slots, left, policy, q, scratch):
-    """`optimal` in the room given. A function of its own because it borrows the room, which the caller has to hold."""
-    p, system, v, here, own = borrowed(scratch)
-    draws, slots, policy, q = borrowed((draws, slots, policy, q))
-    n, size = policy.shape[1], p.shape[2]
-    for batch in range((n + size - 1) // size):
-        first = min(batch * size, n - size)
-        gather(draws, slots, first, p)
-        if prior.horizon < 0:
-            if batch == 0:
-                own[:] = policy[:, first : first + size]
-            else:
-                start_alike(prior.discount, p, v, here, own)
-            for _ in range(_MOST_POLICIES):
-                value_of(prior.discount, p, own, v, system)
-                back_up(prior.discount, p, v, here)
-                if not improved(here, v, own):
-                    break
-            policy[:, first : first + size] = own
-            q[0, :, first : first + size] = here
-            continue
-        v[:] = 0.0
-        q[:, :, first : first + size] = 0.0
-        for decisions in range(1, left + 1):
-            back_up(prior.discount, p, v, here)
-            best_of(here, v)
-            if left - decisions < q.shape[0]:
-                q[left - decisions, :, first : first + size] = here
-
-
-@njit(**FAST)
-def start_alike(discount, p, v, q, policy):
-    """A policy to start from: greedy after a few sweeps from the mean of the values `v[s,m]` of other models."""
-    for s in range(v.shape[0]):
-        v[s] = v[s].sum() / v.shape[1]
-    for _ in range(_SWEEPS):
-        back_up(discount, p, v, q)
-        best_of(q, v)
-    back_up(discount, p, v, q)
-    v[:] = -1e300
-    improved(q, v, policy)
-
-
-@njit(**FAST)
-def values_of(prior, draws, slots, left, actions, v):
-    """The value `v[s,m]` of a stationary policy `actions[s]` on every model for `left` decisions, or for ever."""
-    n_states, n = v.shape
-    p, system, here, q, policy = room(slots.size, n_states, n)
-    size = p.shape[2]
-    for s in range(n_states):
-        policy[s] = actions[s]
-    for batch in range((n + size - 1) // size):
-        first = min(batch * size, n - size)
-        gather(draws, slots, first, p)
-        if prior.horizon < 0:
-            value_of(prior.discount, p, policy, here, system)
-        else:
-            here[:] = 0.0
-            for _ in range(left):
-                back_up(prior.discount, p, here, q)
-                for s in range(n_states):
-                    here[s] = q[s * prior.n_actions + actions[s]]
-        v[:, first : first + size] = here
-
-
-@njit(**FAST)
-def expected_rows(prior, counts, mean):
+def expected_rows(problem, counts, mean):
     """The posterior mean of all rows as one model, `mean[pair,t + 1,0]`."""
-    n_next = prior.alpha.shape[1]
+    p = np.empty(counts.shape[1])
+    mean[:] = 0.0
     for pair in range(counts.shape[0]):
-        total = 0.0
-        for t in range(n_next):
-            mean[pair, t, 0] = prior.alpha[pair, t]
-            for c in range(t, counts.shape[1], n_next):
-                mean[pair, t, 0] += counts[pair, c]
-            total += mean[pair, t, 0]
-        for t in range(n_next):
-            mean[pair, t, 0] /= total
-        mean[pair, n_next, 0] = prior.known[pair]
-        if prior.bernoulli:
-            won = prior.success[pair] + counts[pair, :n_next].sum()
-            lost = prior.failure[pair] + counts[pair, n_next:].sum()
-            mean[pair, n_next, 0] = prior.low + (prior.high - prior.low) * won / (won + lost)
+        reward = predictive(problem, counts, pair, p)
+        for c in range(p.size):
+            t = next_state(problem.posterior, pair, c)
+            if t >= 0:
+                mean[pair, t, 0] += p[c]
+        mean[pair, problem.n_states, 0] = reward if problem.available[pair] else NEVER

@@ -1,0 +1,68 @@
+"""Outcome rows of a finite belief: everything that a step may show, and its probability in each model.
+
+An outcome is the next state and what the belief's signal shows of the reward (`beliefs.signals`). Outcomes that no
+model allows are left out. Only transitions that exist are read, so a sparse set of models stays sparse.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.errors import ParameterError
+from beliefbound.validation import FloatArray, IntArray
+
+MAX_BYTES = 2 << 30
+
+
+class Outcomes(NamedTuple):
+    """Rows `k` of all pairs, one pair after the other."""
+
+    like: FloatArray  # [m,k]
+    arrive: IntArray  # [k]
+    first: IntArray  # [s,a + 1]: pair (s,a) has the rows first[s,a] … first[s,a + 1] − 1
+    reward: FloatArray  # [k]: what is seen of it; NaN where nothing is
+
+
+def pair_outcomes(belief: FiniteBelief, state: int, action: int) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Probabilities `[m,k]`, next states `[k]` and rewards seen `[k]` of one pair."""
+    arrivals, chances = belief.models.transitions.entries(state, action)
+    like, arrive, reward = [], [], []
+    for value, shown in belief.signal.shown(state, action, arrivals):
+        joint = chances * shown
+        kept = (joint > 0.0).any(axis=0)
+        like.append(joint[:, kept])
+        arrive.append(arrivals[kept])
+        reward.append(np.full(int(kept.sum()), value))
+    return np.concatenate(like, axis=1), np.concatenate(arrive), np.concatenate(reward)
+
+
+def outcome_rows(belief: FiniteBelief) -> Outcomes:
+    """All rows of a belief.
+
+    >>> belief = FiniteBelief([[[[1.0]]]] * 2, [[[1.0]], [[2.0]]], reward_signal="deterministic")
+    >>> outcome_rows(belief).like.tolist(), outcome_rows(belief).reward.tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0])
+    """
+    models = belief.models
+    first = np.zeros((models.n_states, models.n_actions + 1), dtype=np.int64)
+    parts, rows = [], 0
+    for s in range(models.n_states):
+        first[s, 0] = rows
+        for a in range(models.n_actions):
+            if models.available[s, a]:
+                parts.append(pair_outcomes(belief, s, a))
+                rows += len(parts[-1][1])
+                if 8 * models.n_models * rows > MAX_BYTES:
+                    raise ParameterError(
+                        f"{models.n_models} models need more than {MAX_BYTES >> 30} GiB as outcome rows; "
+                        f"use fewer models, or E max and QMDP (`upper_bound`)"
+                    )
+            first[s, a + 1] = rows
+    like, arrive, reward = zip(*parts, strict=True)
+    return Outcomes(
+        np.ascontiguousarray(np.concatenate(like, axis=1)),
+        np.concatenate(arrive).astype(np.int64),
+        first,
+        np.concatenate(reward),
+    )

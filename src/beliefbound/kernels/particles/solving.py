@@ -1,0 +1,203 @@
+"""Exact optimal values of particles, models in lanes: policy iteration for ever, backwards induction with a horizon.
+
+Models are rows of `draws[slot,t + 1,m]`, one slot per pair: probabilities of the next states, last the expected reward.
+"""
+
+import numpy as np
+from numba import njit
+
+from beliefbound.kernels.borrow import borrowed
+from beliefbound.kernels.options import FAST
+
+_MOST_POLICIES = 1000
+_TOGETHER = 128  # models solved side by side
+_SWEEPS = 2  # from the mean of other models' values, for a policy to start from
+_GAIN = 1e-11  # of the values: what policy iteration takes for an improvement
+
+
+@njit(**FAST)
+def gather(draws, slots, first, p):
+    """`p[pair,t + 1,i]`: rows of models `first, first + 1, …`, side by side."""
+    for pair in range(slots.size):
+        for t in range(p.shape[1]):
+            source, out = draws[slots[pair], t], p[pair, t]
+            for i in range(out.size):
+                out[i] = source[first + i]
+
+
+@njit(**FAST)
+def back_up(discount, p, v, q):
+    """`q[pair,m] = r + γ Σ_t P v[t,m]`."""
+    n_next = v.shape[0]
+    for pair in range(q.shape[0]):
+        out, reward = q[pair], p[pair, n_next]
+        out[:] = 0.0
+        for t in range(n_next):
+            chance, later = p[pair, t], v[t]
+            for m in range(out.size):
+                out[m] += chance[m] * later[m]
+        for m in range(out.size):
+            out[m] = reward[m] + discount * out[m]
+
+
+@njit(**FAST)
+def choose(chosen, a, value, out):
+    """`out[m] = value[m]` where `chosen[m] == a`."""
+    for m in range(out.size):
+        out[m] = value[m] if chosen[m] == a else out[m]
+
+
+@njit(**FAST)
+def value_of(discount, p, policy, v, system):
+    """The value `v[s,m]` for ever of `policy[s,m]`: elimination in `I − γP`, which needs no pivots.
+
+    `system[s,s + 1,m]` is scratch. Cost: `S³/3` multiply-adds a model.
+    """
+    n_states = v.shape[0]
+    n_actions = p.shape[0] // n_states
+    for s in range(n_states):
+        for t in range(n_states + 1):
+            out = system[s, t]
+            out[:] = p[s * n_actions, t]
+            for a in range(1, n_actions):
+                choose(policy[s], a, p[s * n_actions + a, t], out)
+            if t < n_states:
+                one = 1.0 if t == s else 0.0
+                for m in range(out.size):
+                    out[m] = one - discount * out[m]
+    for k in range(n_states):
+        pivot = system[k, k]
+        for m in range(pivot.size):
+            pivot[m] = 1.0 / pivot[m]
+        for t in range(k + 1, n_states + 1):
+            out = system[k, t]
+            for m in range(pivot.size):
+                out[m] *= pivot[m]
+        for s in range(k + 1, n_states):
+            factor = system[s, k]
+            for t in range(k + 1, n_states + 1):
+                out, above = system[s, t], system[k, t]
+                for m in range(pivot.size):
+                    out[m] -= factor[m] * above[m]
+    for s in range(n_states - 1, -1, -1):
+        out = v[s]
+        out[:] = system[s, n_states]
+        for t in range(s + 1, n_states):
+            factor, later = system[s, t], v[t]
+            for m in range(out.size):
+                out[m] -= factor[m] * later[m]
+
+
+@njit(**FAST)
+def best_of(q, v):
+    """`v[s,m] = max_a q[s·A + a,m]`."""
+    n_actions = q.shape[0] // v.shape[0]
+    for s in range(v.shape[0]):
+        out = v[s]
+        out[:] = q[s * n_actions]
+        for a in range(1, n_actions):
+            other = q[s * n_actions + a]
+            for m in range(out.size):
+                out[m] = max(out[m], other[m])
+
+
+@njit(**FAST)
+def improved(q, v, policy):
+    """Whether `policy[s,m]`, of value `v[s,m]`, was not greedy for `q[s·A + a,m]`. It is afterwards; `v` has grown."""
+    n_actions = q.shape[0] // policy.shape[0]
+    changes = 0
+    for s in range(policy.shape[0]):
+        best, chosen = v[s], policy[s]
+        for a in range(n_actions):
+            value = q[s * n_actions + a]
+            for m in range(chosen.size):
+                better = value[m] > best[m] + _GAIN * (1.0 + abs(best[m]))
+                best[m] = value[m] if better else best[m]
+                chosen[m] = a if better else chosen[m]
+                changes += better
+    return changes > 0
+
+
+@njit(**FAST)
+def scratch_for(pairs, n_states, n):
+    """Arrays `p`, `system`, `v`, `q` and a policy for so many of `n` models as are solved side by side."""
+    size = min(n, _TOGETHER)
+    p, system = np.empty((pairs, n_states + 1, size)), np.empty((n_states, n_states + 1, size))
+    return p, system, np.empty((n_states, size)), np.empty((pairs, size)), np.empty((n_states, size), dtype=np.int64)
+
+
+@njit(**FAST)
+def optimal(discount, draws, slots, left, policy, q):
+    """Optimal `q[i,pair,m]` of every model with `left − i` decisions to go; for ever where `left` is negative, and
+    then `q` has one stage and `policy[s,m]`, where the search starts, is left optimal.
+
+    Exact up to rounding: policy iteration for ever, else backwards induction.
+    """
+    n_states, n = policy.shape
+    solve(discount, draws, slots, left, policy, q, scratch_for(slots.size, n_states, n))
+
+
+@njit(**FAST)
+def solve(discount, draws, slots, left, policy, q, scratch):
+    """`optimal` in the scratch given. A function of its own because it borrows arrays that the caller has to hold."""
+    p, system, v, here, own = borrowed(scratch)
+    draws, slots, policy, q = borrowed((draws, slots, policy, q))
+    n, size = policy.shape[1], p.shape[2]
+    for batch in range((n + size - 1) // size):
+        first = min(batch * size, n - size)
+        gather(draws, slots, first, p)
+        if left < 0:
+            if batch == 0:
+                own[:] = policy[:, first : first + size]
+            else:
+                start_alike(discount, p, v, here, own)
+            for _ in range(_MOST_POLICIES):
+                value_of(discount, p, own, v, system)
+                back_up(discount, p, v, here)
+                if not improved(here, v, own):
+                    break
+            policy[:, first : first + size] = own
+            q[0, :, first : first + size] = here
+            continue
+        v[:] = 0.0
+        q[:, :, first : first + size] = 0.0
+        for decisions in range(1, left + 1):
+            back_up(discount, p, v, here)
+            best_of(here, v)
+            if left - decisions < q.shape[0]:
+                q[left - decisions, :, first : first + size] = here
+
+
+@njit(**FAST)
+def start_alike(discount, p, v, q, policy):
+    """A policy to start from: greedy after a few sweeps from the mean of the values `v[s,m]` of other models."""
+    for s in range(v.shape[0]):
+        v[s] = v[s].sum() / v.shape[1]
+    for _ in range(_SWEEPS):
+        back_up(discount, p, v, q)
+        best_of(q, v)
+    back_up(discount, p, v, q)
+    v[:] = -1e300
+    improved(q, v, policy)
+
+
+@njit(**FAST)
+def values_of(discount, draws, slots, left, actions, v):
+    """The value `v[s,m]` of a stationary policy `actions[s]` on every model for `left` decisions; below 0, for ever."""
+    n_states, n = v.shape
+    p, system, here, q, policy = scratch_for(slots.size, n_states, n)
+    size, n_actions = p.shape[2], slots.size // n_states
+    for s in range(n_states):
+        policy[s] = actions[s]
+    for batch in range((n + size - 1) // size):
+        first = min(batch * size, n - size)
+        gather(draws, slots, first, p)
+        if left < 0:
+            value_of(discount, p, policy, here, system)
+        else:
+            here[:] = 0.0
+            for _ in range(left):
+                back_up(discount, p, here, q)
+                for s in range(n_states):
+                    here[s] = q[s * n_actions + actions[s]]
+        v[:, first : first + size] = here
