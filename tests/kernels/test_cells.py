@@ -1,0 +1,57 @@
+"""Cells of models: grids, interpolation, and values above the exact ones."""
+
+import numpy as np
+import pytest
+
+from beliefbound.bounds.finite.problem import problem_of
+from beliefbound.kernels.graph.cells import binomials, grid, locate, new_corners, solve_cell
+from beliefbound.kernels.graph.pairs import solve_pair
+from beliefbound.planning.task import FiniteTask
+from support import oracles
+from support.beliefs import ROUNDING, SIGNALS, random_belief
+
+
+@pytest.mark.parametrize(("k", "n"), [(1, 3), (2, 7), (3, 5), (5, 4)])
+def test_every_point_of_the_simplex_lies_between_grid_points_that_average_to_it(k, n):
+    table, corners = binomials(n + k), new_corners(k)
+    points = grid(k, n, table)
+    assert len(np.unique(points, axis=0)) == len(points) == table[n + k - 1, k - 1]
+    rng = np.random.default_rng(1)
+    tried = [*points, *rng.dirichlet(np.full(k, 0.5), 200)]
+    for weights in tried:
+        scale = rng.uniform(0.1, 10.0)
+        corners.weight[:] = scale * weights
+        locate(corners, scale, n, table)
+        assert (corners.share >= -1e-12).all()
+        assert corners.share.sum() == pytest.approx(1.0)
+        used = corners.share > 1e-9
+        assert corners.share[used] @ points[corners.point[used]] == pytest.approx(weights, abs=1e-9)
+        assert np.abs(points[corners.point[used]] - weights).max() <= 1.0 / n + 1e-9  # neighbours, not far away
+
+
+@pytest.mark.parametrize("horizon", [None, 4])
+def test_cells_of_two_are_pairs(horizon):
+    belief, _ = random_belief(np.random.default_rng(2), "known", n_models=4)
+    task = FiniteTask.of(belief, discount=0.9, horizon=horizon)
+    problem = problem_of(task, stages=4, policies=())
+    table, none = binomials(12), np.empty((0, 2, 11, 2))
+    pair = solve_pair(problem, 1, 3, 11, 50, 1e-9, none)
+    cell = solve_cell(problem, np.array([1, 3]), grid(2, 10, table), 10, table, new_corners(2), 50, 1e-9, none)
+    assert cell == pytest.approx(pair[:, ::1], rel=1e-12)
+
+
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_values_of_a_cell_are_above_the_exact_ones_and_close_on_a_fine_grid(signal):
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        belief, (P, r, _, _) = random_belief(rng, signal, n_models=3)
+        task = FiniteTask.of(belief, discount=0.9, horizon=3)
+        problem = problem_of(task, stages=3, policies=())
+        for n, most in ((2, np.inf), (12, 0.01)):
+            table = binomials(n + 3)
+            points = grid(3, n, table)
+            none = np.empty((0, 2, len(points), 2))
+            values = solve_cell(problem, np.arange(3), points, n, table, new_corners(3), 1, 0.0, none)
+            for g in rng.choice(len(points), 4):
+                exact = oracles.bayes_adaptive_value(P, r, points[g], 0, 0.9, 3, signal)
+                assert exact - ROUNDING <= values[0, g] <= exact + most
