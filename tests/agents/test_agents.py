@@ -17,7 +17,7 @@ from beliefbound.agents import (
     play,
     run_episode,
 )
-from beliefbound.envs import environment_from_mdp, from_gymnasium_env, make_env
+from beliefbound.envs import environment_from_mdp, DiscreteEnv, make_env
 from beliefbound.errors import BeliefboundError, ObservationError, ParameterError
 from beliefbound.kernels.agents.mcbrl import PLANS, SIDE, SWEEPS
 from beliefbound.kernels.outcomes import begin, step
@@ -328,7 +328,7 @@ def test_bad_settings_and_observations_are_answered():
 
 
 def test_agents_play_gymnasium_environments_of_others():
-    env = from_gymnasium_env(gymnasium.make("FrozenLake-v1", is_slippery=False), reward_range=(0.0, 1.0))
+    env = DiscreteEnv(gymnasium.make("FrozenLake-v1", is_slippery=False), reward_range=(0.0, 1.0))
     agent = make_agent("mcbrl:n=4", env, discount=0.9)
     lengths = [len(run_episode(agent, env, steps=100, seed=1, run=k, reset=k == 0).actions) for k in range(5)]
     assert all(1 <= length <= 100 for length in lengths)
@@ -337,4 +337,4 @@ def test_agents_play_gymnasium_environments_of_others():
     with pytest.raises(ParameterError, match="no discount of its own"):
         make_agent("exploit", env)
     with pytest.raises(ParameterError, match="reward_range"):
-        make_agent("exploit", from_gymnasium_env(gymnasium.make("FrozenLake-v1")), discount=0.9)
+        make_agent("exploit", DiscreteEnv(gymnasium.make("FrozenLake-v1")), discount=0.9)

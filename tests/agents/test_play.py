@@ -7,7 +7,7 @@ import pytest
 
 from beliefbound import MDP
 from beliefbound.agents import agents, make_agent, play, run_episode
-from beliefbound.envs import as_gymnasium, environment_from_mdp, make_env
+from beliefbound.envs import gymnasium_env, environment_from_mdp, make_env
 from beliefbound.errors import ParameterError
 
 NAMES = [*agents(), "mcbrl:n=5,schedule=posterior"]
@@ -45,7 +45,7 @@ def test_playing_runs_equals_stepping_by_hand_through_gymnasium(name, where):
     agent = make_agent(name, environment)
     batch = play(agent, environment, seed=9, runs=range(3, 6), steps=200, discount=0.9, curve_every=50, visits=True)
     for i, run in enumerate(range(3, 6)):
-        episode = run_episode(agent, as_gymnasium(environment), steps=200, seed=9, run=run)
+        episode = run_episode(agent, gymnasium_env(environment), steps=200, seed=9, run=run)
         total, utility, weight = 0.0, 0.0, 1.0
         for reward in episode.rewards:
             total += reward
@@ -110,7 +110,7 @@ def test_a_run_ends_in_a_terminal_state():
     assert (runs.visits[:, 1] == 0).all()
     np.testing.assert_array_equal(runs.total, runs.visits[:, 0])
     assert abs(runs.total.mean() - 2.0) < 4 * np.sqrt(2 / 500)  # geometric; false alarms: 6e-5
-    episode = run_episode(make_agent("exploit", environment), as_gymnasium(environment), steps=100, seed=1, run=7)
+    episode = run_episode(make_agent("exploit", environment), gymnasium_env(environment), steps=100, seed=1, run=7)
     assert len(episode.actions) == runs.visits[7, 0]
 
 

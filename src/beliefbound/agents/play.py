@@ -12,10 +12,11 @@ agent's at (seed, cell, i): results do not depend on how runs are split into blo
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numba.core.errors import NumbaError
 
-from beliefbound.agents.agent import Agent, CompiledAgent, check_seed
+from beliefbound.agents.protocol import Agent, CompiledAgent, check_seed
 from beliefbound.envs.environment import Environment
-from beliefbound.errors import ParameterError
+from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.kernels import play as kernel
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.planning.simd import copied
@@ -23,6 +24,11 @@ from beliefbound.kernels.random import uniform
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount
 
 Accounting = Literal["standard", "paper"]
+Address = tuple[int, int, int, int]
+Results = tuple[FloatArray, FloatArray, FloatArray, IntArray]
+
+MAX_BYTES = 1 << 33
+MAX_STEPS = 10**9
 
 
 class Runs(NamedTuple):
@@ -46,7 +52,7 @@ def play(
     environment: Environment,
     *,
     seed: int,
-    runs: range,
+    runs: range | int,
     steps: int,
     discount: float | None = None,
     accounting: Accounting = "standard",
@@ -61,7 +67,7 @@ def play(
         plain Python and reset for every run.
       environment: what it was made for.
       seed: root seed, 0 to 2⁶³ − 1.
-      runs: consecutive run numbers.
+      runs: consecutive run numbers, or how many: 100 is `range(100)`.
       steps: rewards in a run.
       discount: of the utility; default the environment's.
       accounting: `standard` or `paper`.
@@ -76,32 +82,53 @@ def play(
     [400.0, 400.0]
     """
     seed, steps, cell = check_seed(seed), check_count(steps, "steps"), check_count(cell, "cell", least=0)
-    if not isinstance(runs, range) or runs.step != 1 or runs.start < 0:
-        raise ParameterError(f"runs is {runs!r}; give a range of consecutive run numbers such as range(0, 100)")
+    if steps > MAX_STEPS:
+        raise ParameterError(f"steps is {steps}; it may be at most {MAX_STEPS}")
+    numbers = _run_numbers(runs)
     if accounting not in ("standard", "paper"):
         raise ParameterError(f"accounting is {accounting!r}; give 'standard' or 'paper'")
     every = steps + 1 if curve_every is None else check_count(curve_every, "curve_every")
     weight = check_discount(environment.discount if discount is None else discount, steps)
-    n = len(runs)
+    n = len(numbers)
+    _check_memory(n, steps // every, environment.n_states if visits else 0)
     results = (
         np.zeros(n),
         np.zeros(n),
         np.zeros((n, steps // every)),
         np.zeros((n, environment.n_states if visits else 0), dtype=np.int64),
     )
-    address = (seed, cell, runs.start, steps)
+    address = (seed, cell, numbers.start, steps)
     skipped = int(accounting == "paper")
     if isinstance(agent, CompiledAgent):
         _check_fit(agent, environment)
-        state = agent.machine.state
-        copy = type(state)(*(copied(x) if isinstance(x, np.ndarray) else x for x in state))
-        agent.machine.module.play(
-            copy, environment.outcomes, environment.terminal, address, weight, skipped, every, results
-        )
+        _play_compiled(agent, environment, address, weight, skipped, every, results)
     else:
         _play_plain(agent, environment, address, weight, skipped, every, results)
     total, utility, curve, counts = results
     return Runs(total, utility, None if curve_every is None else curve, counts if visits else None)
+
+
+def _run_numbers(runs: Any) -> range:
+    if isinstance(runs, range):
+        if runs.step != 1 or runs.start < 0 or runs.stop >= 2**63:
+            raise ParameterError(f"runs is {runs!r}; give consecutive run numbers such as range(0, 100)")
+        return runs
+    return range(check_count(runs, "runs"))
+
+
+def _check_memory(runs: int, points: int, states: int) -> None:
+    size = 8 * runs * (2 + points + states)
+    if size > MAX_BYTES:
+        raise ParameterError(
+            f"the results of {runs} runs need {size / 1e9:.0f} GB; play fewer at a time, or a larger curve_every"
+        )
+
+
+def _copied(state: Any) -> Any:
+    """A machine's state in arrays of its own, nested tuples included."""
+    if isinstance(state, np.ndarray):
+        return copied(state)
+    return type(state)(*map(_copied, state)) if isinstance(state, tuple) else state
 
 
 def _check_fit(agent: CompiledAgent, environment: Environment) -> None:
@@ -115,14 +142,34 @@ def _check_fit(agent: CompiledAgent, environment: Environment) -> None:
         )
 
 
-def _play_plain(
-    agent: Any,
+def _play_compiled(
+    agent: CompiledAgent,
     environment: Environment,
-    address: tuple[int, int, int, int],
+    address: Address,
     discount: float,
     skipped: int,
     every: int,
-    results: tuple[FloatArray, FloatArray, FloatArray, IntArray],
+    results: Results,
+) -> None:
+    """The loop of `kernels.play` on a copy of the agent's state."""
+    state, *functions = agent.machine
+    tables, terminal = environment.outcomes, environment.terminal
+    try:
+        kernel.play_loop(*functions)(_copied(state), tables, terminal, address, discount, skipped, every, results)
+    except IndexError as cause:
+        raise ObservationError(f"{_called(agent)} chose {cause} of {environment.n_actions} actions") from None
+    except NumbaError as cause:
+        raise ParameterError(f"{_called(agent)} does not compile: {cause}") from cause
+
+
+def _play_plain(
+    agent: Any,
+    environment: Environment,
+    address: Address,
+    discount: float,
+    skipped: int,
+    every: int,
+    results: Results,
 ) -> None:
     """The loop of `kernels.play`, for agents that are not compiled."""
     seed, cell, first, steps = address
@@ -135,7 +182,7 @@ def _play_plain(
         for k in range(skipped, steps):
             if visits.shape[1]:
                 visits[i, s] += 1
-            a = agent.act(s)
+            a = check_action(agent, environment, s, agent.act(s))
             rewards[k], t = step(environment.outcomes, s, a, uniform(luck))
             agent.observe(s, a, float(rewards[k]), int(t))
             s = int(t)
@@ -144,3 +191,21 @@ def _play_plain(
         total[i] = rewards.sum()
         utility[i] = rewards @ discount ** np.arange(steps)
         curve[i] = rewards.cumsum()[every - 1 :: every]
+
+
+def check_action(agent: Any, environment: Environment, s: int, action: Any) -> int:
+    """An action that state `s` offers, as an agent of plain Python returned it."""
+    if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer):
+        raise ObservationError(f"{_called(agent)} chose {action!r} in state {s}; an action is a whole number")
+    a = int(action)
+    if not 0 <= a < environment.n_actions:
+        raise ObservationError(
+            f"{_called(agent)} chose action {a} in state {s}; actions run from 0 to {environment.n_actions - 1}"
+        )
+    if not environment.mdp.available[s, a]:
+        raise ObservationError(f"{_called(agent)} chose action {a} in state {s}, which does not offer it")
+    return a
+
+
+def _called(agent: Any) -> str:
+    return f"the agent {getattr(agent, 'name', type(agent).__name__)}"

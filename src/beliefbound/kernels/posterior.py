@@ -78,8 +78,9 @@ def learn(posterior, s, a, r, t):
     """Condition on one transition. What the belief rules out teaches nothing."""
     pair = s * posterior.n_actions + a
     j = outcome_of(posterior, pair, t)
-    if j >= 0:
-        posterior.alpha[row_of(posterior, pair), j] += 1.0
+    row = row_of(posterior, pair)
+    if j >= 0 and posterior.alpha[row, j] > 0.0:
+        posterior.alpha[row, j] += 1.0
     n_values = posterior.reward.shape[0]
     if n_values == 1:
         return
