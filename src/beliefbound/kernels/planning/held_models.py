@@ -12,7 +12,7 @@ from numba import njit
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.simd import zeros
 from beliefbound.kernels.planning.sweep import sweep_lanes
-from beliefbound.kernels.posterior import expected, mean_reward
+from beliefbound.kernels.posterior import expected
 
 
 class HeldModels(NamedTuple):
@@ -78,38 +78,9 @@ def settle(models, sweeps, tolerance):
     return made
 
 
-@njit(**EXACT)
-def expect(posterior, models):
-    """The expected MDP of a posterior becomes model 0."""
-    n_states, n_actions = models.available.shape
-    for s in range(n_states):
-        for a in range(n_actions):
-            pair = s * n_actions + a
-            row = models.p[s, a, :, 0]
-            expected(posterior, pair, row)
-            even_out(row)
-            models.r[s, a, 0] = mean_reward(posterior, pair, row)
-
-
-@njit(**EXACT)
-def even_out(row):
-    """Chances that are all alike become 1/k exactly: `α / Σα` carries the rounding of the sum, which would break ties."""
-    count, most = 0, 0.0
-    for p in row:
-        if p > 0.0:
-            count += 1
-            most = max(most, p)
-    for p in row:
-        if 0.0 < p < most:
-            return
-    for t in range(row.size):
-        if row[t] > 0.0:
-            row[t] = 1.0 / count
-
-
-@njit(**EXACT)
+@njit(**EXACT_INLINE)
 def expect_again(posterior, models, s, a):
-    """`expect` after something was learnt of `(s, a)`: that row only, and those that share its parameters."""
+    """Model 0, the expected MDP, after something was learnt of `(s, a)`: its row, and those that share parameters."""
     n_actions = models.available.shape[1]
     pair = s * n_actions + a
     models.r[s, a, 0] = expected(posterior, pair, models.p[s, a, :, 0])
