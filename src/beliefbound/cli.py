@@ -29,6 +29,10 @@ Threads = Annotated[int | None, typer.Option(min=1, help="Threads; default: ever
 TimedThreads = Annotated[
     int | None, typer.Option(min=1, help="Threads; default: every core. More of them get more done in the time given.")
 ]
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option("--plugin", help="A module or .py file with agents, environments or priors of your own; repeatable."),
+]
 Repair = Annotated[bool, typer.Option("--repair", help="Play the runs of corrupt parts again.")]
 
 
@@ -72,6 +76,7 @@ def run_(
     threads: Threads = None,
     block: Annotated[int | None, typer.Option(min=1, help="Runs per part; never changes a result.")] = None,
     repair: Repair = False,
+    plugin: Plugins = None,
 ) -> None:
     """Play an experiment: agents × environments × seeds, for so many runs.
 
@@ -83,12 +88,14 @@ def run_(
         steps = 1000
 
     Optional: `seeds = [1, 2]`, `discount`, `accounting = "paper"`, `curve_every`, `visits`, `stuck_below`, `title`.
+    Environments are names (see `beliefbound envs`), `folder:PATH,model=0` or `gym:FrozenLake-v1`.
     Finished runs are kept; the same command plays only what is missing.
     """
     with _loading():
         from beliefbound.experiments.run import run
         from beliefbound.experiments.spec import load_spec
 
+        _load(plugin)
     experiment = load_spec(spec)
     folder = out or spec.with_suffix("")
     with _progress(experiment, folder) as (progress, _):
@@ -196,7 +203,9 @@ def compare(
 
 
 @app.command()
-def agents(name: Annotated[str | None, typer.Argument(help="Show this agent's parameters.")] = None) -> None:
+def agents(
+    name: Annotated[str | None, typer.Argument(help="Show this agent's parameters.")] = None, plugin: Plugins = None
+) -> None:
     """List the agents, or the parameters of one.
 
     Parameters follow the name: `mcbrl:n=8,schedule=constant,interval=20`.
@@ -204,18 +213,30 @@ def agents(name: Annotated[str | None, typer.Argument(help="Show this agent's pa
     with _loading():
         from beliefbound.agents import agent_parameters
         from beliefbound.agents import agents as known
+
+        _load(plugin)
     _names(agent_parameters(name) if name else known())
 
 
 @app.command()
-def envs() -> None:
+def envs(plugin: Plugins = None) -> None:
     """List the environments and their parameters.
 
     Values follow the name in this order, or as key=value: `grid:10`, `garnet:50,4,5,seed=3`.
     """
     with _loading():
         from beliefbound.envs import environments
+
+        _load(plugin)
     _names(environments())
+
+
+def _load(plugins: list[str] | None) -> None:
+    """Import what the person named, and nothing else."""
+    from beliefbound.plugins import load_plugin
+
+    for each in plugins or ():
+        load_plugin(each)
 
 
 def _names(known: dict[str, str]) -> None:

@@ -257,7 +257,9 @@ def test_check_agent_says_what_is_wrong(factory, message):
 
 
 def test_names_have_one_canonical_form():
-    assert canonical_agent("mcbrl") == canonical_agent(" mcbrl : n = 16 ") == canonical_agent("mcbrl:16") == "mcbrl:n=16"
+    assert (
+        canonical_agent("mcbrl") == canonical_agent(" mcbrl : n = 16 ") == canonical_agent("mcbrl:16") == "mcbrl:n=16"
+    )
     assert canonical_agent("mcbrl:tolerance=1e-3,interval=20,n=8") == "mcbrl:n=8,interval=20"
     assert canonical_agent("exploit:preset=paper") == canonical_agent("exploit:sweeps=1") == "exploit"
     assert canonical_agent("qlearning:epsilon=.2") == "qlearning:epsilon=0.2"

@@ -7,8 +7,8 @@ import pytest
 
 from beliefbound import MDP
 from beliefbound.agents import agents, make_agent, play, run_episode
-from beliefbound.envs import gymnasium_env, environment_from_mdp, make_env
-from beliefbound.errors import ParameterError
+from beliefbound.envs import environment_from_mdp, gymnasium_env, make_env
+from beliefbound.errors import ObservationError, ParameterError
 
 NAMES = [*agents(), "mcbrl:n=5,schedule=posterior"]
 
@@ -208,3 +208,58 @@ def test_no_runs_are_no_results():
     runs = play(make_agent("exploit", environment), environment, seed=1, runs=range(5, 5), steps=10, visits=True)
     assert runs.total.shape == (0,)
     assert runs.visits.shape == (0, 5)
+
+
+class Fixed:
+    """Always the same answer, whatever it is."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def reset(self, seed):
+        pass
+
+    def act(self, state):
+        return self.answer
+
+    def observe(self, state, action, reward, next_state):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (10**6, "the agent Fixed chose action 1000000 in state 0; actions run from 0 to 1"),
+        (2, "chose action 2 in state 0"),
+        (-1, "chose action -1 in state 0"),
+        (1.7, "chose 1.7 in state 0; an action is a whole number"),
+        (None, "chose None"),
+        (True, "chose True"),
+        ("1", "chose '1'"),
+    ],
+)
+def test_actions_of_ones_own_agent_are_checked_before_they_are_played(answer, message):
+    with pytest.raises(ObservationError, match=message):
+        play(Fixed(answer), make_env("chain"), seed=1, runs=1, steps=5)
+    assert play(Fixed(np.int32(1)), make_env("chain"), seed=1, runs=1, steps=5).total.shape == (1,)
+
+
+def test_an_action_that_a_state_does_not_offer_is_refused():
+    environment = environment_from_mdp(MDP([[[1.0], [0.0]]], [[1.0, 0.0]], available=[[True, False]], initial=0))
+    with pytest.raises(ObservationError, match="chose action 1 in state 0, which does not offer it"):
+        play(Fixed(1), environment, seed=1, runs=1, steps=5)
+
+
+def test_a_compiled_agent_that_leaves_the_range_is_refused():
+    environment = make_env("chain")
+    agent = make_agent("oracle", environment)
+    agent.machine.state.lists.offered[0, 0] = 10**6
+    with pytest.raises(ObservationError, match="the agent oracle chose an action outside the range of 2 actions"):
+        play(agent, environment, seed=1, runs=1, steps=5)
+
+
+def test_a_number_of_runs_is_a_range():
+    environment = make_env("chain")
+    agent = make_agent("random", environment)
+    many, ranged = (play(agent, environment, seed=1, runs=runs, steps=20).total for runs in (7, range(7)))
+    np.testing.assert_array_equal(many, ranged)

@@ -13,11 +13,11 @@ from scipy import stats
 
 from beliefbound.convert import from_gymnasium
 from beliefbound.envs import (
-    gymnasium_env,
+    DiscreteEnv,
     benchmark_prior,
     environment_from_mdp,
     environments,
-    DiscreteEnv,
+    gymnasium_env,
     make_env,
 )
 from beliefbound.envs.gridworlds import MAZE_FLAGS, MAZE_GOAL, MAZE_START, MAZE_WALLS

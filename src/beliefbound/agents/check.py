@@ -10,6 +10,7 @@ On small environments (one with slips, one with actions that some states do not 
 """
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,18 +23,19 @@ from beliefbound.errors import ObservationError
 from beliefbound.mdp import MDP
 
 
-def check_agent(factory: Factory, *, steps: int = 60) -> None:
+def check_agent(factory: Factory, *, steps: int = 60, on: Sequence[Environment] = ()) -> None:
     """Raise `AssertionError`, saying what is wrong, unless the agent keeps the protocol.
 
     Args:
       factory: makes a new agent for an `Environment`.
       steps: length of the trajectories tried.
+      on: environments to try it on, in place of the small ones.
 
     >>> from beliefbound.agents import make_agent
     >>> check_agent(lambda environment: make_agent("qlearning:epsilon=0.2", environment))
     """
     before = _global_state()
-    for environment in _environments():
+    for environment in on or _environments():
         agent = factory(environment)
         assert isinstance(agent, Agent), f"{agent!r} must have the methods reset, act and observe"
         first = _walk(agent, environment, seed=5, steps=steps)

@@ -29,9 +29,7 @@ _FLAT = ("prior", ("flat",))
 PRIOR = (
     RegisteredName("prior", "flat", PRIORS, "what is known beforehand: flat, known-rewards, support, environment, …"),
     Number("concentration", None, 0.0, 1e6, "of the Dirichlet prior", above=True, auto="1/states", needs=_FLAT),
-    Number(
-        "successes", 1.0, 0.0, 1e6, "first parameter of the Beta prior on scaled rewards", above=True, needs=_FLAT
-    ),
+    Number("successes", 1.0, 0.0, 1e6, "first parameter of the Beta prior on scaled rewards", above=True, needs=_FLAT),
     Number("failures", 1.0, 0.0, 1e6, "second parameter of the Beta prior", above=True, needs=_FLAT),
 )
 

@@ -32,7 +32,6 @@ from beliefbound.validation import (
     frozen,
 )
 
-
 MAX_OUTCOMES = 4_000_000  # states × actions × outcomes: about 100 MB of tables
 
 

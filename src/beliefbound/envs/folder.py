@@ -1,7 +1,8 @@
 """`folder:PATH,model=3`: one model of a model folder, as the environment to learn in.
 
-`PATH` is relative to the working directory; if it has a comma, rename it, and if it has a `=`, write `path=`. `model` is
-`true` (the default: `true.csv`), `average` (the mean model), or the number of a model of `file`, `training` or `test`.
+`PATH` is relative to the working directory; if it has a comma, rename it, and if it has a `=`, write `path=`. `model`
+is `true` (the default: `true.csv`), `average` (the mean model), or the number of a model of `file`, which is `training`
+or `test`.
 Rewards are realised as the folder's reward signal says: by the arrival where rewards depend on it, as one of two
 values under `bernoulli`, else the expected reward of the pair. The discount is the folder's.
 """

@@ -105,7 +105,8 @@ def checked(spec: Spec) -> Spec:
         raise ParameterError(f"not a spec: {cause}") from None
     if spec.curve_every and spec.steps // spec.curve_every > MAX_POINTS:
         raise ParameterError(
-            f"$.curve_every: {spec.steps // spec.curve_every} points a run; {spec.steps // MAX_POINTS} gives {MAX_POINTS}"
+            f"$.curve_every: {spec.steps // spec.curve_every} points a run; "
+            f"every {spec.steps // MAX_POINTS} steps gives {MAX_POINTS}"
         )
     agents: list[str] = []
     environments: list[str] = []
@@ -144,7 +145,6 @@ def load_spec(path: Path) -> Spec:
         raise FileError(f"{path} is not valid {path.suffix.lstrip('.') or 'TOML'}: {cause}") from None
     except ParameterError as cause:
         raise FileError(f"{path}: {cause}") from None
-
 
 
 def _check_flat(text: bytes, path: Path) -> None:

@@ -10,7 +10,7 @@ each step, so all agents face the same noise; the agent's own draws come from `(
 carried from run to run.
 """
 
-from functools import lru_cache
+from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -91,7 +91,7 @@ def _play(state, outcomes, terminal, address, discount, skipped, every, results)
     play_runs(reset, act, observe, state, outcomes, terminal, address, discount, skipped, every, results)  # noqa: F821
 
 
-@lru_cache(maxsize=None)
+@cache
 def play_loop(reset: Any, act: Any, observe: Any) -> Any:
     """`play(state, outcomes, terminal, address, discount, skipped, every, results)` of a machine, compiled.
 

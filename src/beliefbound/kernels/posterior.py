@@ -23,7 +23,6 @@ from numba import njit
 from beliefbound.kernels.draws import beta_lanes, dirichlet_lanes, draw_rows
 from beliefbound.kernels.options import EXACT
 
-
 inlined = njit(inline="always", **EXACT)  # by numba itself: as an argument, so many arrays take long to compile
 
 
@@ -195,7 +194,7 @@ def draw_rewards(posterior, stream, p, r):
 
 @inlined
 def stretch(paid, r):
-    """From the chance of success `r[s,a,m]` to the expected reward, which pays `paid[0]` for success, else `paid[1]`."""
+    """From the chance of success `r[s,a,m]` to the expected reward: success pays `paid[0]`, failure `paid[1]`."""
     n_states, n_actions, n = r.shape
     for pair in range(n_states * n_actions):
         success, failure = paid[0, pair, 0], paid[1, pair, 0]
