@@ -42,7 +42,7 @@ def falling(cumulative):
         ({"cumulative": "abc"}, "not a rectangular array"),
         ({"start": CHAIN.outcomes.start[:2]}, "start has shape"),
         ({"start": CHAIN.outcomes.start * 0.5}, "start is not a distribution function"),
-        ({"reward": CHAIN.outcomes.reward * np.inf}, "finite number"),
+        ({"reward": CHAIN.outcomes.reward + np.inf}, "finite number"),
         ({"reward": CHAIN.outcomes.reward * 100}, "widen the range"),
     ],
 )

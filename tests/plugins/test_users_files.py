@@ -143,7 +143,7 @@ def files(tmp_path_factory):
     return folder
 
 
-def test_agents_an_environment_and_a_prior_of_ones_own_run_from_a_spec(files):
+def test_agents_and_an_environment_of_ones_own_run_from_a_spec(files):
     (files / "own.toml").write_text(
         'agents = ["least-tried", "least-tried-plain", "random"]\n'
         'environments = ["chain", "bet:0.75", "folder:models,model=1", "gym:FrozenLake-v1,is_slippery=False"]\n'

@@ -171,26 +171,32 @@ def _play_plain(
     every: int,
     results: Results,
 ) -> None:
-    """The loop of `kernels.play`, for agents that are not compiled."""
+    """The loop of `kernels.play`, operation by operation, for agents that are not compiled."""
     seed, cell, first, steps = address
     total, utility, curve, visits = results
     for i in range(len(total)):
         luck = kernel.environment_stream(seed, first + i)
         agent.reset(int(kernel.agent_stream(seed, cell, first + i)[0] >> np.uint64(1)))
         s = int(begin(environment.outcomes, uniform(luck)))
-        rewards = np.zeros(steps)
+        gained, discounted, weight = 0.0, 0.0, discount**skipped
+        point = 0
         for k in range(skipped, steps):
+            while point < curve.shape[1] and (point + 1) * every <= k:
+                curve[i, point] = gained
+                point += 1
             if visits.shape[1]:
                 visits[i, s] += 1
             a = check_action(agent, environment, s, agent.act(s))
-            rewards[k], t = step(environment.outcomes, s, a, uniform(luck))
-            agent.observe(s, a, float(rewards[k]), int(t))
+            reward, t = step(environment.outcomes, s, a, uniform(luck))
+            agent.observe(s, a, float(reward), int(t))
+            gained += reward
+            discounted += weight * reward
+            weight *= discount
             s = int(t)
             if environment.terminal[s]:
                 break
-        total[i] = rewards.sum()
-        utility[i] = rewards @ discount ** np.arange(steps)
-        curve[i] = rewards.cumsum()[every - 1 :: every]
+        curve[i, point:] = gained
+        total[i], utility[i] = gained, discounted
 
 
 def check_action(agent: Any, environment: Environment, s: int, action: Any) -> int:
