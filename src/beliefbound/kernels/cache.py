@@ -55,7 +55,7 @@ def name_by_sources(folder: Path, *others: Path, users_of: str = "") -> None:
             ours = os.path.abspath(py_file).startswith(os.path.join(folder, ""))
             if not ours and not (users_of and _uses(py_func, users_of)):
                 return None
-            found = (each.from_function(py_func, py_file) for each in locators if each is not Locator)
+            found = (each.from_function(py_func, py_file) for each in locators if each.__module__ != __name__)
             locator = next((each for each in found if each is not None), None)
             if locator is not None:
                 own = locator.get_disambiguator
