@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,6 +12,7 @@ from beliefbound import DirichletBelief, KnownRewards, write_models
 from beliefbound.agents import check_agent, make_agent, play
 from beliefbound.envs import make_env
 from beliefbound.plugins import load_plugin, loaded_plugins
+from support.command_line import beliefbound
 
 COMPILED = '''
 """Least tried: the action of the present state that was played least often."""
@@ -119,16 +119,6 @@ def in_a_row(environment):
     low, high = environment.reward_range
     return DirichletBelief(S, A, concentration=concentration, rewards=BetaRewards(low=low, high=high))
 '''
-
-
-def beliefbound(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from beliefbound.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, "COLUMNS": "160", "NO_COLOR": "1"},
-    )
 
 
 @pytest.fixture(scope="module")

@@ -24,11 +24,18 @@ from beliefbound.kernels.random import uniform
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount
 
 Accounting = Literal["standard", "paper"]
-Address = tuple[int, int, int, int]
-Results = tuple[FloatArray, FloatArray, FloatArray, IntArray]
-
 MAX_BYTES = 1 << 33
 MAX_STEPS = 10**9
+
+
+class Rules(NamedTuple):
+    """How runs are played and where results go: the last arguments of `kernels.play.play_runs`."""
+
+    address: tuple[int, int, int, int]
+    discount: float
+    skipped: int
+    every: int
+    results: tuple[FloatArray, FloatArray, FloatArray, IntArray]
 
 
 class Runs(NamedTuple):
@@ -97,13 +104,12 @@ def play(
         np.zeros((n, steps // every)),
         np.zeros((n, environment.n_states if visits else 0), dtype=np.int64),
     )
-    address = (seed, cell, numbers.start, steps)
-    skipped = int(accounting == "paper")
+    rules = Rules((seed, cell, numbers.start, steps), weight, int(accounting == "paper"), every, results)
     if isinstance(agent, CompiledAgent):
         _check_fit(agent, environment)
-        _play_compiled(agent, environment, address, weight, skipped, every, results)
+        _play_compiled(agent, environment, rules)
     else:
-        _play_plain(agent, environment, address, weight, skipped, every, results)
+        _play_plain(agent, environment, rules)
     total, utility, curve, counts = results
     return Runs(total, utility, None if curve_every is None else curve, counts if visits else None)
 
@@ -142,38 +148,20 @@ def _check_fit(agent: CompiledAgent, environment: Environment) -> None:
         )
 
 
-def _play_compiled(
-    agent: CompiledAgent,
-    environment: Environment,
-    address: Address,
-    discount: float,
-    skipped: int,
-    every: int,
-    results: Results,
-) -> None:
+def _play_compiled(agent: CompiledAgent, environment: Environment, rules: Rules) -> None:
     """The loop of `kernels.play` on a copy of the agent's state."""
     state, *functions = agent.machine
-    tables, terminal = environment.outcomes, environment.terminal
     try:
-        kernel.play_loop(*functions)(_copied(state), tables, terminal, address, discount, skipped, every, results)
+        kernel.play_loop(*functions)(_copied(state), environment.outcomes, environment.terminal, *rules)
     except IndexError as cause:
         raise ObservationError(f"{_called(agent)} chose {cause} of {environment.n_actions} actions") from None
     except NumbaError as cause:
         raise ParameterError(f"{_called(agent)} does not compile: {cause}") from cause
 
 
-def _play_plain(
-    agent: Any,
-    environment: Environment,
-    address: Address,
-    discount: float,
-    skipped: int,
-    every: int,
-    results: Results,
-) -> None:
+def _play_plain(agent: Any, environment: Environment, rules: Rules) -> None:
     """The loop of `kernels.play`, operation by operation, for agents that are not compiled."""
-    seed, cell, first, steps = address
-    total, utility, curve, visits = results
+    (seed, cell, first, steps), discount, skipped, every, (total, utility, curve, visits) = rules
     for i in range(len(total)):
         luck = kernel.environment_stream(seed, first + i)
         agent.reset(int(kernel.agent_stream(seed, cell, first + i)[0] >> np.uint64(1)))

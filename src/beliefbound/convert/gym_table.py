@@ -89,13 +89,13 @@ def from_gymnasium(source: Any) -> MDP:
     )
 
 
-def to_gymnasium(mdp: MDP) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:
+def gymnasium_table(mdp: MDP) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:
     """The `P` table of an MDP: every outcome of `(state, action)` pays the expected reward of that pair.
 
     An outcome is terminated when it leads to a state that every action keeps for no reward. Unavailable actions are
     absent. `from_gymnasium` turns the table back into the same MDP, apart from `initial` and the names.
 
-    >>> to_gymnasium(MDP([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]]))
+    >>> gymnasium_table(MDP([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]]))
     {0: {0: [(0.5, 0, 1.0, False), (0.5, 1, 1.0, True)]}, 1: {0: [(1.0, 1, 0.0, True)]}}
     """
     rows, ended = sparse_rows(mdp), absorbing(mdp)

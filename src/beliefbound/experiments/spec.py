@@ -21,8 +21,8 @@ MAX_BYTES = 100_000  # of a spec: a hundred agents with all their parameters are
 MAX_POINTS = 1_000_000  # of a curve
 MAX_MARKS = 40  # dots and opening brackets outside of texts; a spec has three lists and two decimal numbers
 
-Runs = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
-Steps = Annotated[int, msgspec.Meta(ge=1, le=MAX_STEPS)]
+RunCount = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
+StepCount = Annotated[int, msgspec.Meta(ge=1, le=MAX_STEPS)]
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
@@ -49,8 +49,8 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     agents: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     environments: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
-    runs: Runs
-    steps: Steps
+    runs: RunCount
+    steps: StepCount
     seeds: Annotated[tuple[Seed, ...], msgspec.Meta(min_length=1)] = (1,)
     discount: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] | None = None
     accounting: Literal["standard", "paper"] = "standard"

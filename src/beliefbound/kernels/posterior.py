@@ -97,7 +97,8 @@ def learn(posterior, s, a, r, t):
     x = (r - posterior.low) / posterior.width
     if posterior.fractional:
         success, failure = paid_for(posterior, 0, pair, j), paid_for(posterior, 1, pair, j)
-        x = (x - failure) / (success - failure)
+        if failure != 0.0 or success != 1.0:
+            x = (x - failure) / (success - failure)
         posterior.reward[0, pair] += x
         posterior.reward[1, pair] += 1.0 - x
     else:
@@ -130,14 +131,13 @@ def expected(posterior, pair, p):
 def mean_reward(posterior, pair, p):
     """The expected reward of a pair whose next states have the chances `p[t]`."""
     n_values = posterior.reward.shape[0]
-    total = 0.0
+    if n_values == 1:
+        return paid_on(posterior, 0, pair, p)
+    total, reward = 0.0, 0.0
     for k in range(n_values):
         total += posterior.reward[k, pair]
-    reward = 0.0
-    for k in range(n_values):
-        chance = posterior.reward[k, pair] / total if n_values > 1 else 1.0
-        reward += chance * paid_on(posterior, k, pair, p)
-    return reward
+        reward += posterior.reward[k, pair] * paid_on(posterior, k, pair, p)
+    return reward / total
 
 
 @inlined
