@@ -120,10 +120,13 @@ def expected(posterior, pair, p):
     if posterior.tied:
         for t in range(p.size):
             p[t] = 0.0
-    for j in range(n_outcomes):
-        t = arrival_of(posterior, pair, j)
-        if t >= 0:
-            p[t] = posterior.alpha[row, j] / total
+        for j in range(n_outcomes):
+            t = posterior.arrive[pair, j]
+            if t >= 0:
+                p[t] = posterior.alpha[row, j] / total
+    else:
+        for t in range(n_outcomes):
+            p[t] = posterior.alpha[row, t] / total
     return mean_reward(posterior, pair, p)
 
 
