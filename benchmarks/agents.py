@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 
 from beliefbound.agents import make_agent, play
+from beliefbound.agents.mcbrl import PLANS, SWEEPS
 from beliefbound.envs import make_env
-from beliefbound.kernels.agents.mcbrl import PLANS, SWEEPS
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.play import environment_stream
 from beliefbound.kernels.random import draw_gamma, gamma_constants, load, save, seed_stream, uniform
@@ -75,14 +75,14 @@ def work_of_a_run(n, environment, runs=20):
 
 def step_through(agent, environment, run):
     """One run by hand, past the checks of the agent's Python face."""
-    module, state = agent.machine.module, agent.machine.state
+    state, _, act, observe = agent.machine
     luck = environment_stream(1, run)
     agent.reset(run)
     s = int(begin(environment.outcomes, uniform(luck)))
     for _ in range(STEPS - 1):
-        a = module.act(state, s)
+        a = act(state, s)
         r, t = step(environment.outcomes, s, a, uniform(luck))
-        module.observe(state, s, a, r, t)
+        observe(state, s, a, r, t)
         s = int(t)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 import beliefbound as bb
 from beliefbound.agents import make_agent, run_episode
-from beliefbound.envs import as_gymnasium, make_env
+from beliefbound.envs import gymnasium_env, make_env
 
 chain = make_env("chain")
-seen = run_episode(make_agent("random", chain), as_gymnasium(chain), steps=30, seed=0)
+seen = run_episode(make_agent("random", chain), gymnasium_env(chain), steps=30, seed=0)
 prior = bb.DirichletBelief(5, 2, rewards=bb.KnownRewards(chain.mdp.rewards), initial=0)
 posterior = prior.update(seen.states[:-1], seen.actions, None, seen.states[1:])
 models = posterior.sample(8, np.random.default_rng(0))

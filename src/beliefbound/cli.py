@@ -35,6 +35,10 @@ Where = Annotated[str, typer.Option(help="Where blocks of runs are played: threa
 Address = Annotated[
     str | None, typer.Option(help="A running Ray cluster, host:port or auto; default: one is started here.")
 ]
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option("--plugin", help="A module or .py file with agents, environments or priors of your own; repeatable."),
+]
 Repair = Annotated[bool, typer.Option("--repair", help="Play the runs of corrupt parts again.")]
 
 
@@ -109,6 +113,7 @@ def run_(
     address: Address = None,
     block: Annotated[int | None, typer.Option(min=1, help="Runs per part; never changes a result.")] = None,
     repair: Repair = False,
+    plugin: Plugins = None,
 ) -> None:
     """Play an experiment: agents × environments × seeds, for so many runs.
 
@@ -120,6 +125,7 @@ def run_(
         steps = 1000
 
     Optional: `seeds = [1, 2]`, `discount`, `accounting = "paper"`, `curve_every`, `visits`, `stuck_below`, `title`.
+    Environments are names (see `beliefbound envs`), `folder:PATH,model=0` or `gym:FrozenLake-v1`.
     Finished runs are kept; the same command plays only what is missing. Ctrl-C finishes the blocks in flight, a second
     one leaves at once.
     """
@@ -128,6 +134,7 @@ def run_(
         from beliefbound.experiments.run import run
         from beliefbound.experiments.spec import load_spec
 
+        _load(plugin)
     experiment = load_spec(spec)
     folder = out or spec.with_suffix("")
     with (
@@ -242,7 +249,9 @@ def compare(
 
 
 @app.command()
-def agents(name: Annotated[str | None, typer.Argument(help="Show this agent's parameters.")] = None) -> None:
+def agents(
+    name: Annotated[str | None, typer.Argument(help="Show this agent's parameters.")] = None, plugin: Plugins = None
+) -> None:
     """List the agents, or the parameters of one.
 
     Parameters follow the name: `mcbrl:n=8,schedule=constant,interval=20`.
@@ -250,18 +259,30 @@ def agents(name: Annotated[str | None, typer.Argument(help="Show this agent's pa
     with _loading():
         from beliefbound.agents import agent_parameters
         from beliefbound.agents import agents as known
+
+        _load(plugin)
     _names(agent_parameters(name) if name else known())
 
 
 @app.command()
-def envs() -> None:
+def envs(plugin: Plugins = None) -> None:
     """List the environments and their parameters.
 
     Values follow the name in this order, or as key=value: `grid:10`, `garnet:50,4,5,seed=3`.
     """
     with _loading():
         from beliefbound.envs import environments
+
+        _load(plugin)
     _names(environments())
+
+
+def _load(plugins: list[str] | None) -> None:
+    """Import what the person named, and nothing else."""
+    from beliefbound.plugins import load_plugin
+
+    for each in plugins or ():
+        load_plugin(each)
 
 
 def _names(known: dict[str, str]) -> None:

@@ -17,9 +17,9 @@ from beliefbound.agents import (
     play,
     run_episode,
 )
-from beliefbound.envs import environment_from_mdp, from_gymnasium_env, make_env
+from beliefbound.agents.mcbrl import PLANS, SWEEPS
+from beliefbound.envs import DiscreteEnv, environment_from_mdp, make_env
 from beliefbound.errors import BeliefboundError, ObservationError, ParameterError
-from beliefbound.kernels.agents.mcbrl import PLANS, SIDE, SWEEPS
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.play import agent_stream, environment_stream
 from beliefbound.kernels.random import uniform
@@ -60,8 +60,8 @@ def follow(agent, twin, environment, *, steps, seed, values):
         s = int(t)
 
 
-def mcbrl_values(state):
-    return state.odd if state.clock[SIDE] else state.even
+def values_held(state):
+    return state.models.odd if state.models.side[0] else state.models.even
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
@@ -69,7 +69,7 @@ def mcbrl_values(state):
 def test_mcbrl_equals_its_twin_step_by_step(environment, n):
     twin = McbrlTwin(environment, n, discount=0.95)
     agent = make_agent(f"mcbrl:n={n}", environment, discount=0.95)
-    follow(agent, twin, environment, steps=150, seed=n, values=mcbrl_values)
+    follow(agent, twin, environment, steps=150, seed=n, values=values_held)
     assert agent.machine.state.clock[SWEEPS] == twin.total_sweeps
 
 
@@ -78,7 +78,7 @@ def test_every_mcbrl_parameter_means_what_it_says():
     twin = McbrlTwin(environment, 5, discount=0.8, interval=4, increment=3, sweeps=3, tolerance=0.02, warm=False)
     twin.concentration = 0.7
     name = "mcbrl:n=5,interval=4,increment=3,sweeps=3,tolerance=0.02,warm=no,discount=0.8,concentration=0.7"
-    follow(make_agent(name, environment), twin, environment, steps=200, seed=1, values=mcbrl_values)
+    follow(make_agent(name, environment), twin, environment, steps=200, seed=1, values=values_held)
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
@@ -86,7 +86,7 @@ def test_every_mcbrl_parameter_means_what_it_says():
 def test_exploit_equals_its_twin_step_by_step(environment, sweeps):
     twin = ExploitTwin(environment, discount=environment.discount, sweeps=sweeps)
     agent = make_agent(f"exploit:sweeps={sweeps}", environment)
-    follow(agent, twin, environment, steps=200, seed=2, values=lambda s: s.odd if s.side[0] else s.even)
+    follow(agent, twin, environment, steps=200, seed=2, values=values_held)
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
@@ -138,10 +138,8 @@ def test_posterior_schedule_plans_when_an_expected_row_has_moved():
     due, planned = [1], [None]
 
     def expected(state):
-        return (
-            state.alpha / state.alpha.sum(axis=-1, keepdims=True),
-            state.successes / (state.successes + state.failures),
-        )
+        alpha, (successes, failures) = state.posterior.alpha.reshape(5, 2, 5), state.posterior.reward.reshape(2, 5, 2)
+        return alpha / alpha.sum(axis=-1, keepdims=True), successes / (successes + failures)
 
     prior = (np.full((5, 2, 5), 0.2), np.full((5, 2), 0.5))
     planned[0] = prior
@@ -165,8 +163,8 @@ def test_the_solve_preset_sweeps_until_values_settle():
     agent.act(0)
     state = agent.machine.state
     assert 100 < state.clock[SWEEPS] < 1000
-    mdp = MDP(state.p[..., 0], state.r[..., 0])
-    np.testing.assert_allclose(mcbrl_values(state)[:, 0], policy_iteration(mdp, discount=0.95).values, atol=2e-5)
+    mdp = MDP(state.models.p[..., 0], state.models.r[..., 0])
+    np.testing.assert_allclose(values_held(state)[:, 0], policy_iteration(mdp, discount=0.95).values, atol=2e-5)
     assert canonical_agent("mcbrl:preset=solve,n=4") == "mcbrl:n=4,sweeps=1000,tolerance=1e-06"
 
 
@@ -235,8 +233,8 @@ def broken(**methods):
     ("factory", "message"),
     [
         (broken(act=lambda self, state: self.n), "actions run from 0 to"),
-        (broken(act=lambda self, state: 0.5), "not a whole number"),
-        (broken(act=lambda self, state: 0), "does not offer"),
+        (broken(act=lambda self, state: 0.5), "chose 0.5 in state 0; an action is a whole number"),
+        (broken(act=lambda self, state: 0), "does not offer it"),
         (broken(reset=lambda self, seed: setattr(self, "rng", np.random.default_rng())), "after a reset"),
         (
             broken(reset=lambda self, seed: self.__dict__.setdefault("rng", np.random.default_rng(seed))),
@@ -259,7 +257,9 @@ def test_check_agent_says_what_is_wrong(factory, message):
 
 
 def test_names_have_one_canonical_form():
-    assert canonical_agent("mcbrl") == canonical_agent(" mcbrl : n = 16 ") == "mcbrl:n=16"
+    assert (
+        canonical_agent("mcbrl") == canonical_agent(" mcbrl : n = 16 ") == canonical_agent("mcbrl:16") == "mcbrl:n=16"
+    )
     assert canonical_agent("mcbrl:tolerance=1e-3,interval=20,n=8") == "mcbrl:n=8,interval=20"
     assert canonical_agent("exploit:preset=paper") == canonical_agent("exploit:sweeps=1") == "exploit"
     assert canonical_agent("qlearning:epsilon=.2") == "qlearning:epsilon=0.2"
@@ -275,7 +275,8 @@ def test_names_have_one_canonical_form():
         ("mcbr", "no agent 'mcbr'; did you mean 'mcbrl'"),
         ("thomson", "did you mean 'thompson'"),
         ("mcbrl:", "nothing follows the colon"),
-        ("mcbrl:16", "'16' is not of the form parameter=value"),
+        ("mcbrl:16,sometimes", "schedule is 'sometimes'; give one of constant, linear"),
+        ("mcbrl:n=16,linear", "'linear' comes after a key=value"),
         ("mcbrl:sweps=3", "no 'sweps'; did you mean 'sweeps'"),
         ("mcbrl:n=0", "n is 0; give a whole number from 1"),
         ("mcbrl:n=2.5", "n is '2.5'; give a whole number"),
@@ -328,7 +329,7 @@ def test_bad_settings_and_observations_are_answered():
 
 
 def test_agents_play_gymnasium_environments_of_others():
-    env = from_gymnasium_env(gymnasium.make("FrozenLake-v1", is_slippery=False), reward_range=(0.0, 1.0))
+    env = DiscreteEnv(gymnasium.make("FrozenLake-v1", is_slippery=False), reward_range=(0.0, 1.0))
     agent = make_agent("mcbrl:n=4", env, discount=0.9)
     lengths = [len(run_episode(agent, env, steps=100, seed=1, run=k, reset=k == 0).actions) for k in range(5)]
     assert all(1 <= length <= 100 for length in lengths)
@@ -337,4 +338,4 @@ def test_agents_play_gymnasium_environments_of_others():
     with pytest.raises(ParameterError, match="no discount of its own"):
         make_agent("exploit", env)
     with pytest.raises(ParameterError, match="reward_range"):
-        make_agent("exploit", from_gymnasium_env(gymnasium.make("FrozenLake-v1")), discount=0.9)
+        make_agent("exploit", DiscreteEnv(gymnasium.make("FrozenLake-v1")), discount=0.9)

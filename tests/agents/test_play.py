@@ -7,8 +7,8 @@ import pytest
 
 from beliefbound import MDP
 from beliefbound.agents import agents, make_agent, play, run_episode
-from beliefbound.envs import as_gymnasium, environment_from_mdp, make_env
-from beliefbound.errors import ParameterError
+from beliefbound.envs import environment_from_mdp, gymnasium_env, make_env
+from beliefbound.errors import ObservationError, ParameterError
 
 NAMES = [*agents(), "mcbrl:n=5,schedule=posterior"]
 
@@ -45,7 +45,7 @@ def test_playing_runs_equals_stepping_by_hand_through_gymnasium(name, where):
     agent = make_agent(name, environment)
     batch = play(agent, environment, seed=9, runs=range(3, 6), steps=200, discount=0.9, curve_every=50, visits=True)
     for i, run in enumerate(range(3, 6)):
-        episode = run_episode(agent, as_gymnasium(environment), steps=200, seed=9, run=run)
+        episode = run_episode(agent, gymnasium_env(environment), steps=200, seed=9, run=run)
         total, utility, weight = 0.0, 0.0, 1.0
         for reward in episode.rewards:
             total += reward
@@ -74,13 +74,17 @@ def test_blocks_and_threads_change_nothing(name):
     assert len(np.unique(whole.utility)) > 12 or name == "oracle"
 
 
+def leaves(state):
+    return [leaf for part in state for leaf in leaves(part)] if isinstance(state, tuple) else [state]
+
+
 def test_playing_leaves_the_agent_as_it_was():
     environment = make_env("chain")
     agent = make_agent("thompson", environment)
     agent.reset(1)
-    before = [np.array(x) for x in agent.machine.state]
+    before = [np.array(x) for x in leaves(agent.machine.state)]
     play(agent, environment, seed=1, runs=range(2), steps=50)
-    for x, y in zip(before, agent.machine.state, strict=True):
+    for x, y in zip(before, leaves(agent.machine.state), strict=True):
         np.testing.assert_array_equal(x, y)
 
 
@@ -110,7 +114,7 @@ def test_a_run_ends_in_a_terminal_state():
     assert (runs.visits[:, 1] == 0).all()
     np.testing.assert_array_equal(runs.total, runs.visits[:, 0])
     assert abs(runs.total.mean() - 2.0) < 4 * np.sqrt(2 / 500)  # geometric; false alarms: 6e-5
-    episode = run_episode(make_agent("exploit", environment), as_gymnasium(environment), steps=100, seed=1, run=7)
+    episode = run_episode(make_agent("exploit", environment), gymnasium_env(environment), steps=100, seed=1, run=7)
     assert len(episode.actions) == runs.visits[7, 0]
 
 
@@ -131,7 +135,7 @@ def test_an_agent_of_ones_own_is_played_by_the_same_rules():
         ours = play(make_agent("oracle", environment), environment, accounting=accounting, **common)
         own = play(Forward(), environment, accounting=accounting, **common)
         for x, y in zip(ours, own, strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-13)
+            np.testing.assert_array_equal(x, y)
 
 
 def test_the_oracle_earns_the_optimal_average_on_chain():
@@ -173,7 +177,10 @@ def test_the_papers_table_1(name):
         ({"seed": -1}, "seed is -1"),
         ({"runs": range(-1, 3)}, "runs is range"),
         ({"runs": range(0, 6, 2)}, "consecutive"),
-        ({"runs": 10}, "runs is 10"),
+        ({"runs": 0}, "runs is 0"),
+        ({"runs": 2.5}, "runs is 2.5"),
+        ({"runs": 10**12}, "GB; play fewer at a time"),
+        ({"steps": 10**13}, "steps is 10000000000000; it may be at most"),
         ({"accounting": "papr"}, "accounting is 'papr'"),
         ({"curve_every": 0}, "curve_every is 0"),
         ({"discount": 1.5}, "discount is 1.5"),
@@ -201,3 +208,58 @@ def test_no_runs_are_no_results():
     runs = play(make_agent("exploit", environment), environment, seed=1, runs=range(5, 5), steps=10, visits=True)
     assert runs.total.shape == (0,)
     assert runs.visits.shape == (0, 5)
+
+
+class Fixed:
+    """Always the same answer, whatever it is."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def reset(self, seed):
+        pass
+
+    def act(self, state):
+        return self.answer
+
+    def observe(self, state, action, reward, next_state):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (10**6, "the agent Fixed chose action 1000000 in state 0; actions run from 0 to 1"),
+        (2, "chose action 2 in state 0"),
+        (-1, "chose action -1 in state 0"),
+        (1.7, "chose 1.7 in state 0; an action is a whole number"),
+        (None, "chose None"),
+        (True, "chose True"),
+        ("1", "chose '1'"),
+    ],
+)
+def test_actions_of_ones_own_agent_are_checked_before_they_are_played(answer, message):
+    with pytest.raises(ObservationError, match=message):
+        play(Fixed(answer), make_env("chain"), seed=1, runs=1, steps=5)
+    assert play(Fixed(np.int32(1)), make_env("chain"), seed=1, runs=1, steps=5).total.shape == (1,)
+
+
+def test_an_action_that_a_state_does_not_offer_is_refused():
+    environment = environment_from_mdp(MDP([[[1.0], [0.0]]], [[1.0, 0.0]], available=[[True, False]], initial=0))
+    with pytest.raises(ObservationError, match="chose action 1 in state 0, which does not offer it"):
+        play(Fixed(1), environment, seed=1, runs=1, steps=5)
+
+
+def test_a_compiled_agent_that_leaves_the_range_is_refused():
+    environment = make_env("chain")
+    agent = make_agent("oracle", environment)
+    agent.machine.state.lists.offered[0, 0] = 10**6
+    with pytest.raises(ObservationError, match="the agent oracle chose an action outside the range of 2 actions"):
+        play(agent, environment, seed=1, runs=1, steps=5)
+
+
+def test_a_number_of_runs_is_a_range():
+    environment = make_env("chain")
+    agent = make_agent("random", environment)
+    many, ranged = (play(agent, environment, seed=1, runs=runs, steps=20).total for runs in (7, range(7)))
+    np.testing.assert_array_equal(many, ranged)

@@ -1,28 +1,15 @@
 """The command line teaches, reports, and never shows a traceback for a user's mistake."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from beliefbound import DirichletBelief, KnownRewards, StationaryPolicy, evaluate, write_models
+from support.command_line import beliefbound
 
 SPEC = 'agents = ["oracle", "random"]\nenvironments = ["chain"]\nruns = 20\nsteps = 30\ntitle = "<b>bold</b> & co"\n'
-
-
-def beliefbound(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from beliefbound.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, "COLUMNS": "160", "NO_COLOR": "1"},
-    )
 
 
 def test_help_lists_every_command():

@@ -101,6 +101,9 @@ def test_a_cells_folder_never_leaves_the_store(names):
     assert Cell(names[0] + "x", names[1], 1).folder != folder
 
 
+GOOD = 'agents = ["exploit"]\nenvironments = ["chain"]\nsteps = 5\n'
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -115,6 +118,13 @@ def test_a_cells_folder_never_leaves_the_store(names):
         ('agents = ["mcbrl:n=0"]\nenvironments = ["chain"]\nruns = 5\nsteps = 5', r"\$\.agents\[0\]: .*n is 0"),
         ('agents = ["random", "random"]\nenvironments = ["chain"]\nruns = 5\nsteps = 5', "listed twice"),
         ("agents = [", "is not valid toml"),
+        (f"{GOOD}runs = 1000000000000", r"`int` <= 1000000000 - at `\$\.runs`"),
+        (f"{GOOD.replace('steps = 5', 'steps = 10000000000000')}runs = 5", r"<= 1000000000 - at `\$\.steps`"),
+        (f"{GOOD}runs = 5\na = {'[' * 5000}{']' * 5000}", "has nested tables or dotted keys"),
+        (f"{GOOD}runs = 5\n{'.'.join('a' * 30_000)} = 1", "has nested tables or dotted keys"),
+        (f"[{'.'.join('a' * 30_000)}]", "has nested tables or dotted keys"),
+        (f"{GOOD}runs = 5\ntitle = '{'x' * 200_000}'", "longer than 100,000 bytes"),
+        (f"{GOOD}runs = 5\nx = {'[' * 30}{']' * 30}", "unknown field `x`"),
     ],
 )
 def test_a_malformed_spec_names_the_field(tmp_path, text, message):
@@ -122,6 +132,23 @@ def test_a_malformed_spec_names_the_field(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(FileError, match=message):
         load_spec(path)
+
+
+def test_a_spec_built_by_hand_is_checked_too():
+    for change, message in (
+        ({"runs": 0}, r"\$\.runs"),
+        ({"steps": "many"}, r"\$\.steps"),
+        ({"steps": 10**8, "curve_every": 1}, "100000000 points a run; every 100 steps gives 1000000"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            checked(msgspec.structs.replace(SPEC, **change))
+    many_dots = msgspec.structs.replace(SPEC, title="[" * 50 + "." * 50)
+    assert checked(many_dots).title == many_dots.title
+
+
+def test_a_title_may_have_dots_and_brackets(tmp_path):
+    (tmp_path / "a.toml").write_text(f"{GOOD}runs = 5\ntitle = '{'[a.b] ' * 50}' # {'. ' * 50}\n")
+    assert load_spec(tmp_path / "a.toml").title.startswith("[a.b]")
 
 
 def test_specs_in_json_and_toml_mean_the_same(tmp_path):

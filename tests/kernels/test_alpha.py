@@ -1,5 +1,7 @@
 """Alpha vectors: the value of a controller on every model, below the exact value at every belief, and closing on it."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -57,7 +59,7 @@ def test_every_vector_is_the_value_of_its_controller(signal):
 @pytest.mark.parametrize("signal", SIGNALS)
 def test_vectors_stay_below_the_exact_value_and_close_on_it(signal):
     _, vectors, _, belief, (P, r, _, _), history = solved(signal, 2)
-    assert all(a <= b + ROUNDING for a, b in zip(history, history[1:], strict=False))
+    assert all(a <= b + ROUNDING for a, b in itertools.pairwise(history))
     exact = oracles.bayes_adaptive_value(P, r, belief.weights, 0, 0.6, 6, signal)
     tail = 0.6**6 * np.abs(r).max() / 0.4
     assert history[-1] <= exact + tail + ROUNDING

@@ -8,11 +8,12 @@ import numba
 import pytest
 from numba.core.caching import CacheImpl
 
-from beliefbound import kernels
+from beliefbound import agents, kernels
+from beliefbound.agents import exploit
 from beliefbound.kernels import random
-from beliefbound.kernels.agents import exploit
 from beliefbound.kernels.cache import digest, name_by_sources
 from beliefbound.kernels.planning import sweep
+from beliefbound.kernels.play import play_loop
 
 INNER = """
 from numba import njit
@@ -131,6 +132,32 @@ def test_files_of_other_sources_are_removed(package, monkeypatch):
 
 
 def test_the_file_of_every_kernel_is_named_by_all_sources():
-    found = digest(Path(kernels.__file__).parent)[:16]
-    for kernel in (random.uniform, sweep.settle_lanes, exploit.play):
-        assert found in kernel._cache._cache_file._index_name
+    below_kernels, below_agents = Path(kernels.__file__).parent, Path(agents.__file__).parent
+    for kernel in (random.uniform, sweep.sweep_lanes):
+        assert digest(below_kernels)[:16] in index_name(kernel)
+    for function in (exploit.act, play_loop(exploit.reset, exploit.act, exploit.observe)):
+        assert digest(below_agents, below_kernels)[:16] in index_name(function)
+
+
+def index_name(function):
+    return function._cache._cache_file._index_name
+
+
+AGENT = """
+from numba import njit
+from beliefbound.kernels.options import EXACT
+from beliefbound.kernels.random import uniform
+
+@njit(**EXACT)
+def act(stream):
+    return uniform(stream)
+"""
+
+
+def test_a_users_agent_is_named_by_our_sources_and_other_functions_are_not(tmp_path, monkeypatch):
+    (tmp_path / "users_agent.py").write_text(AGENT)
+    (tmp_path / "unrelated.py").write_text("from numba import njit\n\n@njit(cache=True)\ndef act(x):\n    return x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    ours = digest(Path(agents.__file__).parent, Path(kernels.__file__).parent)[:16]
+    assert ours in index_name(importlib.import_module("users_agent").act)
+    assert ours not in index_name(importlib.import_module("unrelated").act)

@@ -14,7 +14,7 @@ from beliefbound.convert import (
     from_gymnasium,
     from_mdptoolbox,
     from_quantecon,
-    to_gymnasium,
+    gymnasium_table,
     to_mdptoolbox,
     to_quantecon,
 )
@@ -184,12 +184,12 @@ def test_gymnasium_round_trip(seed, terminal):
         p[-1], r[-1] = 0.0, 0.0
         p[-1, :, -1] = 1.0
         mdp = MDP(p, r, available=mdp.available)
-    assert_same(from_gymnasium(to_gymnasium(mdp)), mdp)
+    assert_same(from_gymnasium(gymnasium_table(mdp)), mdp)
 
 
 def test_an_exported_table_runs_frozen_lake_again():
     mdp = from_gymnasium(gymnasium.make("FrozenLake-v1"))
-    table = to_gymnasium(mdp)
+    table = gymnasium_table(mdp)
     assert table[14][2][-1][3] is True  # the goal, entered
     assert_same(from_gymnasium(table), mdp)
 
@@ -202,7 +202,7 @@ def test_large_tables_become_sparse(monkeypatch):
     assert sparse.is_sparse
     assert not dense.is_sparse
     assert_same(sparse, dense)
-    assert to_gymnasium(sparse) == to_gymnasium(dense)
+    assert gymnasium_table(sparse) == gymnasium_table(dense)
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,23 @@
-"""Agents that learn by acting: by name, by hand, or in thousands of runs."""
+"""Agents that learn by acting: by name, by hand, or in thousands of runs. One file each; importing it registers it."""
 
-from beliefbound.agents.agent import Agent, CompiledAgent
+from beliefbound.agents import exploit, mcbrl, oracle, policies, qlearning, random, thompson  # noqa: F401
 from beliefbound.agents.check import check_agent
 from beliefbound.agents.episode import Episode, run_episode
 from beliefbound.agents.play import Runs, play
-from beliefbound.agents.registry import agent_parameters, agents, canonical_agent, make_agent, parse_agent
-from beliefbound.agents.spec import AgentSpec
+from beliefbound.agents.priors import PRIOR, posterior_for, prior, priors
+from beliefbound.agents.protocol import DISCOUNT, Agent, CompiledAgent, Machine, Setting
+from beliefbound.agents.registry import agent, agent_parameters, agents, canonical_agent, make_agent, parse_agent
 
 __all__ = [
+    "DISCOUNT",
+    "PRIOR",
     "Agent",
-    "AgentSpec",
     "CompiledAgent",
     "Episode",
+    "Machine",
     "Runs",
+    "Setting",
+    "agent",
     "agent_parameters",
     "agents",
     "canonical_agent",
@@ -20,5 +25,8 @@ __all__ = [
     "make_agent",
     "parse_agent",
     "play",
+    "posterior_for",
+    "prior",
+    "priors",
     "run_episode",
 ]

@@ -10,28 +10,32 @@ On small environments (one with slips, one with actions that some states do not 
 """
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from beliefbound.agents.agent import Agent, Factory
+from beliefbound.agents.play import check_action
+from beliefbound.agents.protocol import Agent, Factory
 from beliefbound.envs.environment import Environment, environment_from_mdp
 from beliefbound.envs.registry import make_env
+from beliefbound.errors import ObservationError
 from beliefbound.mdp import MDP
 
 
-def check_agent(factory: Factory, *, steps: int = 60) -> None:
+def check_agent(factory: Factory, *, steps: int = 60, on: Sequence[Environment] = ()) -> None:
     """Raise `AssertionError`, saying what is wrong, unless the agent keeps the protocol.
 
     Args:
       factory: makes a new agent for an `Environment`.
       steps: length of the trajectories tried.
+      on: environments to try it on, in place of the small ones.
 
     >>> from beliefbound.agents import make_agent
     >>> check_agent(lambda environment: make_agent("qlearning:epsilon=0.2", environment))
     """
     before = _global_state()
-    for environment in _environments():
+    for environment in on or _environments():
         agent = factory(environment)
         assert isinstance(agent, Agent), f"{agent!r} must have the methods reset, act and observe"
         first = _walk(agent, environment, seed=5, steps=steps)
@@ -83,14 +87,11 @@ def _outcome(environment: Environment, s: int, a: int, u: float) -> tuple[int, f
 
 
 def _act(agent: Agent, environment: Environment, s: int) -> int:
-    a: Any = agent.act(s)
-    whole = isinstance(a, int | np.integer) and not isinstance(a, bool)
-    assert whole, _said(environment, f"act({s}) returned {a!r}, which is not a whole number")
-    assert 0 <= a < environment.n_actions, _said(
-        environment, f"act({s}) returned {a}; actions run from 0 to {environment.n_actions - 1}"
-    )
-    assert environment.mdp.available[s, a], _said(environment, f"act({s}) returned {a}, which state {s} does not offer")
-    return int(a)
+    chosen = agent.act(s)
+    try:
+        return check_action(agent, environment, s, chosen)
+    except ObservationError as cause:
+        raise AssertionError(_said(environment, str(cause))) from None
 
 
 def _interleaved(factory: Factory, environment: Environment, expected: list[int], steps: int) -> None:

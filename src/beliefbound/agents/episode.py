@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beliefbound.agents.agent import Agent, CompiledAgent
+from beliefbound.agents.protocol import Agent, CompiledAgent
 from beliefbound.envs.adapter import DiscreteEnv
 from beliefbound.kernels.play import agent_stream, environment_stream
 from beliefbound.validation import FloatArray, IntArray, check_count, check_seed
@@ -23,17 +23,17 @@ def run_episode(agent: Agent, env: Any, *, steps: int, seed: int, run: int = 0, 
 
     Args:
       agent: any agent made for this environment.
-      env: a gymnasium environment with discrete spaces, or a `DiscreteEnv`. On one of ours (`as_gymnasium`) this is
+      env: a gymnasium environment with discrete spaces, or a `DiscreteEnv`. On one of ours (`gymnasium_env`) this is
         exactly run `run` of `play(…, seed=seed)`; others are seeded from the same address.
       steps: most actions.
       seed, run: the address of the run.
       reset: forget what was learnt in earlier episodes; pass `False` to go on learning.
 
     >>> from beliefbound.agents import make_agent
-    >>> from beliefbound.envs import as_gymnasium, make_env
+    >>> from beliefbound.envs import gymnasium_env, make_env
     >>> environment = make_env("double-loop")
     >>> agent = make_agent("oracle", environment)
-    >>> run_episode(agent, as_gymnasium(environment), steps=5, seed=1).states.tolist()
+    >>> run_episode(agent, gymnasium_env(environment), steps=5, seed=1).states.tolist()
     [0, 5, 6, 7, 8, 0]
     """
     from beliefbound.envs.tabular_env import TabularEnv  # imports gymnasium

@@ -1,9 +1,9 @@
 """MCBRL, Monte Carlo Bayesian reinforcement learning (Algorithm 3 of the paper).
 
-The belief is a product of Dirichlets on transitions and Betas on rewards scaled to [0, 1]. When a plan is due, n models
-are drawn from it; at every step MMBI sweeps over the models held, at most `sweeps` times, stopping after a sweep with
-`Σ_s |ΔV_ξ(s)| < tolerance`, and the agent plays the action that the last sweep chose in the present state. Values start
-at 0 and are kept from step to step; they outlive a new draw of models unless `warm=no`.
+When a plan is due, n models are drawn from the posterior; at every step MMBI sweeps over the models held, at most
+`sweeps` times, stopping after a sweep with `Σ_s |ΔV_ξ(s)| < tolerance`, and the agent plays the action that the last
+sweep chose in the present state. Values start at 0 and are kept from step to step; they outlive a new draw of models
+unless `warm=no`.
 
 Plans are due at step 1 and then, by `schedule`,
 
@@ -19,37 +19,57 @@ The defaults are the preset `paper`, the protocol behind the paper's Table 1: li
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
-from beliefbound.agents.agent import Machine, Setting
-from beliefbound.agents.spec import Choice, Family, Number, Value
+from beliefbound.agents.priors import PRIOR, posterior_for
+from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
+from beliefbound.agents.registry import agent
 from beliefbound.errors import ParameterError
-from beliefbound.kernels.agents import mcbrl as kernel
-from beliefbound.kernels.planning.simd import zeros
+from beliefbound.grammar import Choice, Number, Value
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.planning.held_models import HeldModels, clear, held_models, settle
+from beliefbound.kernels.posterior import Posterior, draw, expected, forget, learn
+from beliefbound.kernels.random import load, save
+from beliefbound.validation import FloatArray, IntArray
 
-INFINITE = float("inf")
+STEP, DUE, INTERVAL, PLANS, SWEEPS = range(5)  # the clock
+SCHEDULES = ("constant", "linear", "doubling", "posterior")
+CONSTANT, LINEAR, DOUBLING, POSTERIOR = range(4)
+NEVER = np.int64(2**62)
 MAX_BYTES = 1 << 32
-SCHEDULES = {
-    "constant": kernel.CONSTANT,
-    "linear": kernel.LINEAR,
-    "doubling": kernel.DOUBLING,
-    "posterior": kernel.POSTERIOR,
-}
-_USES = {"interval": ("constant", "linear", "doubling"), "increment": ("linear",), "threshold": ("posterior",)}
 
-PRIOR = (
-    Number("concentration", None, 0.0, 1e6, "of the Dirichlet prior", above=True, auto="1/states"),
-    Number("successes", 1.0, 0.0, 1e6, "first parameter of the Beta prior on scaled rewards", above=True),
-    Number("failures", 1.0, 0.0, 1e6, "second parameter of the Beta prior", above=True),
-)
-DISCOUNT = Number("discount", None, 0.0, 1 - 1e-9, "of planning", auto="environment")
 PLANNING = (
-    Choice("schedule", "linear", tuple(SCHEDULES), "when to draw new models"),
-    Number("interval", 11, 1, 2**40, "steps from the first plan to the second", whole=True),
-    Number("increment", 1, 0, 2**40, "growth of the interval at each plan", whole=True),
-    Number("threshold", 0.25, 0.0, 3.0, "movement of an expected row that makes a plan due", above=True),
+    Choice("schedule", "linear", SCHEDULES, "when to draw new models"),
+    Number(
+        "interval",
+        11,
+        1,
+        2**40,
+        "steps from the first plan to the second",
+        whole=True,
+        needs=("schedule", ("constant", "linear", "doubling")),
+    ),
+    Number(
+        "increment",
+        1,
+        0,
+        2**40,
+        "growth of the interval at each plan",
+        whole=True,
+        needs=("schedule", ("linear",)),
+    ),
+    Number(
+        "threshold",
+        0.25,
+        0.0,
+        3.0,
+        "movement of an expected row that makes a plan due",
+        above=True,
+        needs=("schedule", ("posterior",)),
+    ),
     Number("sweeps", 10, 1, 10**6, "most MMBI sweeps a step", whole=True),
     Number("tolerance", 1e-3, 0.0, 1e6, "change of the values that ends a step's sweeps"),
     Choice("warm", "yes", ("yes", "no"), "keep values when new models are drawn"),
@@ -59,39 +79,103 @@ PLANNING = (
 PRESETS: Mapping[str, Mapping[str, Value]] = {"paper": {}, "solve": {"sweeps": 1000, "tolerance": 1e-6}}
 
 
-def build(setting: Setting, values: Mapping[str, Any]) -> Machine:
+class State(NamedTuple):
+    """What the agent believes, the models it holds, its clock and its parameters."""
+
+    posterior: Posterior
+    models: HeldModels
+    stream: np.ndarray  # uint64 [4]
+    clock: IntArray  # steps taken, step of the next plan, last interval, plans and sweeps made
+    planned_p: FloatArray  # [pair,t] expected transitions at the last plan (POSTERIOR only, else empty)
+    planned_r: FloatArray  # [pair]
+    row: FloatArray  # [t] scratch
+    schedule: int
+    interval: int
+    increment: int
+    threshold: float
+    sweeps: int
+    tolerance: float
+    warm: bool
+
+
+@njit(**EXACT)
+def reset(state, stream):
+    """Back to the prior."""
+    save(state.stream, load(stream))
+    forget(state.posterior)
+    clear(state.models)
+    state.clock.fill(0)
+    state.clock[DUE] = 1
+
+
+@njit(**EXACT)
+def plan(state):
+    """Draw new models and set the date of the next plan."""
+    draw(state.posterior, state.stream, state.models.p, state.models.r)
+    if not state.warm:
+        clear(state.models)
+    clock = state.clock
+    if state.schedule == POSTERIOR:
+        for pair in range(state.planned_r.size):
+            state.planned_r[pair] = expected(state.posterior, pair, state.planned_p[pair])
+        clock[DUE] = NEVER
+    else:
+        if clock[PLANS] == 0 or state.schedule == CONSTANT:
+            clock[INTERVAL] = state.interval
+        elif state.schedule == LINEAR:
+            clock[INTERVAL] += state.increment
+        else:
+            clock[INTERVAL] = min(2 * clock[INTERVAL], NEVER)
+        clock[DUE] = clock[STEP] + clock[INTERVAL]
+    clock[PLANS] += 1
+
+
+@njit(**EXACT_INLINE)
+def act(state, s):
+    """Plan if it is due, sweep, and choose."""
+    clock = state.clock
+    clock[STEP] += 1
+    if clock[STEP] >= clock[DUE]:
+        plan(state)
+    clock[SWEEPS] += settle(state.models, state.sweeps, state.tolerance)
+    return state.models.actions[s]
+
+
+@njit(**EXACT_INLINE)
+def observe(state, s, a, r, t):
+    """Condition the belief on one transition; under POSTERIOR, see whether it has moved enough."""
+    learn(state.posterior, s, a, r, t)
+    if state.schedule == POSTERIOR:
+        pair = s * state.posterior.n_actions + a
+        moved = abs(expected(state.posterior, pair, state.row) - state.planned_r[pair])
+        for u in range(state.row.size):
+            moved += abs(state.row[u] - state.planned_p[pair, u])
+        if moved >= state.threshold:
+            state.clock[DUE] = state.clock[STEP] + 1
+
+
+@agent(
+    "mcbrl",
+    summary="sample n models from the posterior, sweep MMBI over them, act greedily (the paper's Algorithm 3)",
+    parameters=(Number("n", 16, 1, 2**20, "models drawn at a plan", whole=True, always=True), *PLANNING),
+    presets=PRESETS,
+)
+def mcbrl(setting: Setting, *, n: int, **values: Any) -> Machine:
     """The machine; memory is that of n models."""
-    S, A, n = setting.n_states, setting.n_actions, values["n"]
+    S, A = setting.n_states, setting.n_actions
     if 8 * S * A * S * (n + 1) > MAX_BYTES:
         gigabytes = 8e-9 * S * A * S * (n + 1)
         raise ParameterError(f"n is {n}: {n} models of {S} states and {A} actions need {gigabytes:.0f} GB; take fewer")
-    concentration = values["concentration"]
     watches = values["schedule"] == "posterior"
-    state = kernel.State(
+    state = State(
+        posterior=posterior_for(setting, values),
+        models=held_models(n, setting.available, setting.discount),
         stream=np.zeros(4, np.uint64),
-        alpha=np.zeros((S, A, S)),
-        successes=np.zeros((S, A)),
-        failures=np.zeros((S, A)),
-        p=zeros(S, A, S, n),
-        r=zeros(S, A, n),
-        w=np.full(n, 1.0 / n),
-        even=zeros(S, n),
-        odd=zeros(S, n),
-        q=zeros(S, A, n),
-        mixed=zeros(S, A),
-        vbar=np.zeros(S),
-        actions=np.zeros(S, np.int64),
-        planned_p=np.zeros((S, A, S) if watches else (0, 0, 0)),
-        planned_r=np.zeros((S, A) if watches else (0, 0)),
-        clock=np.zeros(6, np.int64),
-        available=setting.available,
-        concentration=1.0 / S if concentration is None else concentration,
-        prior_successes=values["successes"],
-        prior_failures=values["failures"],
-        low=setting.low,
-        width=setting.width,
-        discount=setting.discount,
-        schedule=SCHEDULES[values["schedule"]],
+        clock=np.zeros(5, np.int64),
+        planned_p=np.zeros((S * A, S) if watches else (0, 0)),
+        planned_r=np.zeros(S * A if watches else 0),
+        row=np.zeros(S),
+        schedule=SCHEDULES.index(values["schedule"]),
         interval=values["interval"],
         increment=values["increment"],
         threshold=values["threshold"],
@@ -99,23 +183,4 @@ def build(setting: Setting, values: Mapping[str, Any]) -> Machine:
         tolerance=values["tolerance"],
         warm=values["warm"] == "yes",
     )
-    return Machine(state, kernel)
-
-
-def check(values: Mapping[str, Value], given: Mapping[str, Value]) -> None:
-    """Refuse parameters of another schedule: they would have no effect."""
-    for name, schedules in _USES.items():
-        if name in given and values["schedule"] not in schedules:
-            raise ParameterError(
-                f"{name} has no effect with schedule={values['schedule']}; drop it or take schedule={schedules[0]}"
-            )
-
-
-FAMILY = Family(
-    "mcbrl",
-    "sample n models from the posterior, sweep MMBI over them, act greedily (the paper's Algorithm 3)",
-    build,
-    (Number("n", 16, 1, 2**20, "models drawn at a plan", whole=True, always=True), *PLANNING),
-    PRESETS,
-    check,
-)
+    return Machine(state, reset, act, observe)

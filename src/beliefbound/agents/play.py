@@ -12,11 +12,12 @@ agent's at (seed, cell, i): results do not depend on how runs are split into blo
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numba.core.errors import NumbaError
 
-from beliefbound.agents.agent import Agent, CompiledAgent
 from beliefbound.agents.policies import player
+from beliefbound.agents.protocol import Agent, CompiledAgent
 from beliefbound.envs.environment import Environment
-from beliefbound.errors import ParameterError
+from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.kernels import play as kernel
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.planning.simd import copied
@@ -25,6 +26,18 @@ from beliefbound.policy import Policy
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_seed
 
 Accounting = Literal["standard", "paper"]
+MAX_BYTES = 1 << 33
+MAX_STEPS = 10**9
+
+
+class Rules(NamedTuple):
+    """How runs are played and where results go: the last arguments of `kernels.play.play_runs`."""
+
+    address: tuple[int, int, int, int]
+    discount: float
+    skipped: int
+    every: int
+    results: tuple[FloatArray, FloatArray, FloatArray, IntArray]
 
 
 class Runs(NamedTuple):
@@ -48,7 +61,7 @@ def play(
     environment: Environment,
     *,
     seed: int,
-    runs: range,
+    runs: range | int,
     steps: int,
     discount: float | None = None,
     accounting: Accounting = "standard",
@@ -63,7 +76,7 @@ def play(
         which is played in plain Python and reset for every run.
       environment: what it was made for.
       seed: root seed, 0 to 2⁶³ − 1.
-      runs: consecutive run numbers.
+      runs: consecutive run numbers, or how many: 100 is `range(100)`.
       steps: rewards in a run.
       discount: of the utility; default the environment's.
       accounting: `standard` or `paper`.
@@ -78,34 +91,54 @@ def play(
     [400.0, 400.0]
     """
     seed, steps, cell = check_seed(seed), check_count(steps, "steps"), check_count(cell, "cell", least=0)
-    if not isinstance(runs, range) or runs.step != 1 or runs.start < 0:
-        raise ParameterError(f"runs is {runs!r}; give a range of consecutive run numbers such as range(0, 100)")
+    if steps > MAX_STEPS:
+        raise ParameterError(f"steps is {steps}; it may be at most {MAX_STEPS}")
+    numbers = _run_numbers(runs)
     if accounting not in ("standard", "paper"):
         raise ParameterError(f"accounting is {accounting!r}; give 'standard' or 'paper'")
     every = steps + 1 if curve_every is None else check_count(curve_every, "curve_every")
     weight = check_discount(environment.discount if discount is None else discount, steps)
-    n = len(runs)
+    n = len(numbers)
+    _check_memory(n, steps // every, environment.n_states if visits else 0)
     results = (
         np.zeros(n),
         np.zeros(n),
         np.zeros((n, steps // every)),
         np.zeros((n, environment.n_states if visits else 0), dtype=np.int64),
     )
-    address = (seed, cell, runs.start, steps)
-    skipped = int(accounting == "paper")
+    rules = Rules((seed, cell, numbers.start, steps), weight, int(accounting == "paper"), every, results)
     if isinstance(agent, Policy):
-        agent = player(agent, environment, steps - skipped)
+        agent = player(agent, environment, steps - rules.skipped)
     if isinstance(agent, CompiledAgent):
         _check_fit(agent, environment)
-        state = agent.machine.state
-        copy = type(state)(*(copied(x) if isinstance(x, np.ndarray) else x for x in state))
-        agent.machine.module.play(
-            copy, environment.outcomes, environment.terminal, address, weight, skipped, every, results
-        )
+        _play_compiled(agent, environment, rules)
     else:
-        _play_plain(agent, environment, address, weight, skipped, every, results)
+        _play_plain(agent, environment, rules)
     total, utility, curve, counts = results
     return Runs(total, utility, None if curve_every is None else curve, counts if visits else None)
+
+
+def _run_numbers(runs: Any) -> range:
+    if isinstance(runs, range):
+        if runs.step != 1 or runs.start < 0 or runs.stop >= 2**63:
+            raise ParameterError(f"runs is {runs!r}; give consecutive run numbers such as range(0, 100)")
+        return runs
+    return range(check_count(runs, "runs"))
+
+
+def _check_memory(runs: int, points: int, states: int) -> None:
+    size = 8 * runs * (2 + points + states)
+    if size > MAX_BYTES:
+        raise ParameterError(
+            f"the results of {runs} runs need {size / 1e9:.0f} GB; play fewer at a time, or a larger curve_every"
+        )
+
+
+def _copied(state: Any) -> Any:
+    """A machine's state in arrays of its own, nested tuples included."""
+    if isinstance(state, np.ndarray):
+        return copied(state)
+    return type(state)(*map(_copied, state)) if isinstance(state, tuple) else state
 
 
 def _check_fit(agent: CompiledAgent, environment: Environment) -> None:
@@ -119,32 +152,58 @@ def _check_fit(agent: CompiledAgent, environment: Environment) -> None:
         )
 
 
-def _play_plain(
-    agent: Any,
-    environment: Environment,
-    address: tuple[int, int, int, int],
-    discount: float,
-    skipped: int,
-    every: int,
-    results: tuple[FloatArray, FloatArray, FloatArray, IntArray],
-) -> None:
-    """The loop of `kernels.play`, for agents that are not compiled."""
-    seed, cell, first, steps = address
-    total, utility, curve, visits = results
+def _play_compiled(agent: CompiledAgent, environment: Environment, rules: Rules) -> None:
+    """The loop of `kernels.play` on a copy of the agent's state."""
+    state, *functions = agent.machine
+    try:
+        kernel.play_loop(*functions)(_copied(state), environment.outcomes, environment.terminal, *rules)
+    except IndexError as cause:
+        raise ObservationError(f"{_called(agent)} chose {cause} of {environment.n_actions} actions") from None
+    except NumbaError as cause:
+        raise ParameterError(f"{_called(agent)} does not compile: {cause}") from cause
+
+
+def _play_plain(agent: Any, environment: Environment, rules: Rules) -> None:
+    """The loop of `kernels.play`, operation by operation, for agents that are not compiled."""
+    (seed, cell, first, steps), discount, skipped, every, (total, utility, curve, visits) = rules
     for i in range(len(total)):
         luck = kernel.environment_stream(seed, first + i)
         agent.reset(int(kernel.agent_stream(seed, cell, first + i)[0] >> np.uint64(1)))
         s = int(begin(environment.outcomes, uniform(luck)))
-        rewards = np.zeros(steps)
+        gained, discounted, weight = 0.0, 0.0, discount**skipped
+        point = 0
         for k in range(skipped, steps):
+            while point < curve.shape[1] and (point + 1) * every <= k:
+                curve[i, point] = gained
+                point += 1
             if visits.shape[1]:
                 visits[i, s] += 1
-            a = agent.act(s)
-            rewards[k], t = step(environment.outcomes, s, a, uniform(luck))
-            agent.observe(s, a, float(rewards[k]), int(t))
+            a = check_action(agent, environment, s, agent.act(s))
+            reward, t = step(environment.outcomes, s, a, uniform(luck))
+            agent.observe(s, a, float(reward), int(t))
+            gained += reward
+            discounted += weight * reward
+            weight *= discount
             s = int(t)
             if environment.terminal[s]:
                 break
-        total[i] = rewards.sum()
-        utility[i] = rewards @ discount ** np.arange(steps)
-        curve[i] = rewards.cumsum()[every - 1 :: every]
+        curve[i, point:] = gained
+        total[i], utility[i] = gained, discounted
+
+
+def check_action(agent: Any, environment: Environment, s: int, action: Any) -> int:
+    """An action that state `s` offers, as an agent of plain Python returned it."""
+    if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer):
+        raise ObservationError(f"{_called(agent)} chose {action!r} in state {s}; an action is a whole number")
+    a = int(action)
+    if not 0 <= a < environment.n_actions:
+        raise ObservationError(
+            f"{_called(agent)} chose action {a} in state {s}; actions run from 0 to {environment.n_actions - 1}"
+        )
+    if not environment.mdp.available[s, a]:
+        raise ObservationError(f"{_called(agent)} chose action {a} in state {s}, which does not offer it")
+    return a
+
+
+def _called(agent: Any) -> str:
+    return f"the agent {getattr(agent, 'name', type(agent).__name__)}"

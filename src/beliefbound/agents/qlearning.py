@@ -7,46 +7,71 @@ with probability `epsilon / (1 + decay·k)`, else the greedy one, ties to the lo
 a fraction of the largest value possible.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
-from beliefbound.agents.agent import Machine, Setting
-from beliefbound.agents.mcbrl import DISCOUNT
-from beliefbound.agents.random import offered_actions
-from beliefbound.agents.spec import Family, Number
-from beliefbound.kernels.agents import qlearning as kernel
-
-
-def build(setting: Setting, values: Mapping[str, Any]) -> Machine:
-    """The machine."""
-    shape = (setting.n_states, setting.n_actions)
-    offered, counts = offered_actions(setting.available)
-    state = kernel.State(
-        stream=np.zeros(4, np.uint64),
-        q=np.zeros(shape),
-        visits=np.zeros(shape, np.int64),
-        steps=np.zeros(1, np.int64),
-        offered=offered,
-        counts=counts,
-        epsilon=values["epsilon"],
-        decay=values["decay"],
-        step=values["step"],
-        power=values["power"],
-        initial=values["optimism"] / (1.0 - setting.discount),
-        low=setting.low,
-        width=setting.width,
-        discount=setting.discount,
-    )
-    return Machine(state, kernel)
+from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
+from beliefbound.agents.registry import agent
+from beliefbound.grammar import Number
+from beliefbound.kernels.actions import ActionLists, action_lists, best_offered
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.random import load, save, uniform
+from beliefbound.validation import FloatArray, IntArray
 
 
-FAMILY = Family(
+class State(NamedTuple):
+    """Action values, visits and parameters."""
+
+    stream: np.ndarray  # uint64 [4]
+    q: FloatArray  # [s,a]
+    visits: IntArray  # [s,a]
+    steps: IntArray  # [1]
+    lists: ActionLists
+    epsilon: float
+    decay: float
+    step: float
+    power: float
+    initial: float
+    low: float
+    width: float
+    discount: float
+
+
+@njit(**EXACT)
+def reset(state, stream):
+    """Forget everything."""
+    save(state.stream, load(stream))
+    state.q.fill(state.initial)
+    state.visits.fill(0)
+    state.steps.fill(0)
+
+
+@njit(**EXACT_INLINE)
+def act(state, s):
+    """Explore or exploit; one uniform decides both whether and where."""
+    epsilon = state.epsilon / (1.0 + state.decay * state.steps[0])
+    state.steps[0] += 1
+    u = uniform(state.stream)
+    if u < epsilon:
+        i = min(np.int64(u / epsilon * state.lists.counts[s]), state.lists.counts[s] - 1)
+        return state.lists.offered[s, i]
+    return best_offered(state.lists, state.q, s)
+
+
+@njit(**EXACT_INLINE)
+def observe(state, s, a, r, t):
+    """One update."""
+    state.visits[s, a] += 1
+    target = (r - state.low) / state.width + state.discount * state.q[t, best_offered(state.lists, state.q, t)]
+    state.q[s, a] += state.step / state.visits[s, a] ** state.power * (target - state.q[s, a])
+
+
+@agent(
     "qlearning",
-    "ε-greedy Q-learning (Watkins 1989)",
-    build,
-    (
+    summary="ε-greedy Q-learning (Watkins 1989)",
+    parameters=(
         Number("epsilon", 0.1, 0.0, 1.0, "probability of a random action at the first step"),
         Number("decay", 0.0, 0.0, 1e6, "of epsilon: divided by 1 + decay × steps so far"),
         Number("step", 1.0, 0.0, 1.0, "step size of the first visit", above=True),
@@ -55,3 +80,24 @@ FAMILY = Family(
         DISCOUNT,
     ),
 )
+def qlearning(
+    setting: Setting, *, epsilon: float, decay: float, step: float, power: float, optimism: float, discount: float
+) -> Machine:
+    """The machine."""
+    shape = (setting.n_states, setting.n_actions)
+    state = State(
+        stream=np.zeros(4, np.uint64),
+        q=np.zeros(shape),
+        visits=np.zeros(shape, np.int64),
+        steps=np.zeros(1, np.int64),
+        lists=action_lists(setting.available),
+        epsilon=epsilon,
+        decay=decay,
+        step=step,
+        power=power,
+        initial=optimism / (1.0 - setting.discount),
+        low=setting.low,
+        width=setting.width,
+        discount=setting.discount,
+    )
+    return Machine(state, reset, act, observe)

@@ -1,28 +1,50 @@
-"""Random: each available action with equal probability."""
+"""Random: each available action with equal probability. A state with one action costs no random number."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
-from beliefbound.agents.agent import Machine, Setting
-from beliefbound.agents.spec import Family
-from beliefbound.kernels.agents import fixed as kernel
-from beliefbound.validation import BoolArray, IntArray
-
-
-def offered_actions(available: BoolArray) -> tuple[IntArray, IntArray]:
-    """`offered[s]`, the actions available in s in order, padded with −1; `counts[s]`, how many they are."""
-    offered = np.full(available.shape, -1, dtype=np.int64)
-    for s, row in enumerate(available):
-        actions = np.flatnonzero(row)
-        offered[s, : len(actions)] = actions
-    return offered, available.sum(axis=1, dtype=np.int64)
+from beliefbound.agents.protocol import Machine, Setting
+from beliefbound.agents.registry import agent
+from beliefbound.kernels.actions import ActionLists, action_lists
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.random import below, load, save
+from beliefbound.validation import BoolArray
 
 
-def build(setting: Setting, values: Mapping[str, Any]) -> Machine:
+class State(NamedTuple):
+    """What to choose from."""
+
+    stream: np.ndarray  # uint64 [4]
+    lists: ActionLists
+
+
+@njit(**EXACT)
+def reset(state, stream):
+    """Take a stream."""
+    save(state.stream, load(stream))
+
+
+@njit(**EXACT_INLINE)
+def act(state, s):
+    """One of the actions of `s`."""
+    if state.lists.counts[s] == 1:
+        return state.lists.offered[s, 0]
+    return state.lists.offered[s, below(state.stream, state.lists.counts[s])]
+
+
+@njit(**EXACT_INLINE)
+def observe(state, s, a, r, t):
+    """Nothing to learn."""
+
+
+def choose_among(allowed: BoolArray) -> Machine:
+    """The machine that draws uniformly among `allowed[s,a]`."""
+    return Machine(State(np.zeros(4, np.uint64), action_lists(allowed)), reset, act, observe)
+
+
+@agent("random", summary="every available action with equal probability")
+def random(setting: Setting) -> Machine:
     """Every available action of every state."""
-    return Machine(kernel.State(np.zeros(4, np.uint64), *offered_actions(setting.available)), kernel)
-
-
-FAMILY = Family("random", "every available action with equal probability", build)
+    return choose_among(setting.available)

@@ -5,16 +5,14 @@ A deterministic policy draws nothing. `StationaryPolicy` and `MemorylessPolicy` 
 from the same stream.
 """
 
-import sys
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from beliefbound.agents.agent import Machine
+from beliefbound.agents.protocol import Machine
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.play import play_runs
 from beliefbound.kernels.random import categorical, load, save
 from beliefbound.policy import TablePolicy
 
@@ -49,12 +47,6 @@ def observe(state, s, a, r, t):
     state.stage[0] += 1
 
 
-@njit(**EXACT)
-def play(state, outcomes, terminal, address, discount, skipped, every, results):
-    """`play_runs` of this agent."""
-    play_runs(reset, act, observe, state, outcomes, terminal, address, discount, skipped, every, results)
-
-
 def table_machine(policy: TablePolicy) -> Machine:
     """The machine of a policy that fits where it is played, for no more steps than it has decisions."""
     actions, chances = np.empty((0, policy.n_states), np.int64), np.empty((0, policy.n_states, 1))
@@ -64,4 +56,4 @@ def table_machine(policy: TablePolicy) -> Machine:
         table = np.array(policy.probabilities)
         chances = table[None] if table.ndim == 2 else table
     state = State(np.zeros(4, np.uint64), np.zeros(1, np.int64), actions, chances)
-    return Machine(state, sys.modules[__name__])
+    return Machine(state, reset, act, observe)

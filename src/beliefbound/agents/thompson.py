@@ -4,24 +4,19 @@ One model is drawn from the posterior and its optimal policy followed until the 
 `mcbrl`; `thompson` and `mcbrl:n=1` agree bit for bit under the same seed.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
-from beliefbound.agents import mcbrl
-from beliefbound.agents.agent import Machine, Setting
-from beliefbound.agents.spec import Family
+from beliefbound.agents.mcbrl import PLANNING, PRESETS, mcbrl
+from beliefbound.agents.protocol import Machine, Setting
+from beliefbound.agents.registry import agent
 
 
-def build(setting: Setting, values: Mapping[str, Any]) -> Machine:
-    """MCBRL's machine with n = 1."""
-    return mcbrl.build(setting, {**values, "n": 1})
-
-
-FAMILY = Family(
+@agent(
     "thompson",
-    "sample one model from the posterior and follow its optimal policy for a while (Strens 2000)",
-    build,
-    mcbrl.PLANNING,
-    mcbrl.PRESETS,
-    mcbrl.check,
+    summary="sample one model from the posterior and follow its optimal policy for a while (Strens 2000)",
+    parameters=PLANNING,
+    presets=PRESETS,
 )
+def thompson(setting: Setting, **values: Any) -> Machine:
+    """MCBRL's machine with n = 1."""
+    return mcbrl(setting, n=1, **values)

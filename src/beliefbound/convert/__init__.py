@@ -1,6 +1,6 @@
 """`MDP`s from and to other libraries: gymnasium's `P` tables, pymdptoolbox arrays, QuantEcon's `DiscreteDP`."""
 
-from beliefbound.convert.gym_table import from_gymnasium, to_gymnasium
+from beliefbound.convert.gym_table import from_gymnasium, gymnasium_table
 from beliefbound.convert.mdptoolbox import from_mdptoolbox, to_mdptoolbox
 from beliefbound.convert.quantecon import from_quantecon, to_quantecon
 
@@ -8,7 +8,7 @@ __all__ = [
     "from_gymnasium",
     "from_mdptoolbox",
     "from_quantecon",
-    "to_gymnasium",
+    "gymnasium_table",
     "to_mdptoolbox",
     "to_quantecon",
 ]

@@ -25,6 +25,8 @@ from beliefbound.errors import ModelError
 from beliefbound.mdp import MDP
 from beliefbound.validation import BoolArray, FloatArray, IntArray, as_floats, check_ids
 
+MAX_PAIRS = 50_000_000  # of a state and an action
+
 
 def from_gymnasium(source: Any) -> MDP:
     """The MDP of a gymnasium environment with a `P` table, or of the table itself.
@@ -42,6 +44,11 @@ def from_gymnasium(source: Any) -> MDP:
     state, action, chance, target, reward, ended = _flatten(table)
     n_states = _count(n_states, state, target)
     n_actions = max(n_actions, int(action.max()) + 1)
+    if n_states * n_actions > MAX_PAIRS:
+        raise ModelError(
+            f"P names action {int(action.max())} of {n_states} states: {n_states * n_actions:,} pairs are too many; "
+            "number the actions 0, 1, 2, …"
+        )
     if initial is not None and initial.shape != (n_states,):
         raise ModelError(f"initial_state_distrib has shape {initial.shape}, expected ({n_states},) as in the table")
     possible = chance > 0.0
@@ -82,13 +89,13 @@ def from_gymnasium(source: Any) -> MDP:
     )
 
 
-def to_gymnasium(mdp: MDP) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:
+def gymnasium_table(mdp: MDP) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:
     """The `P` table of an MDP: every outcome of `(state, action)` pays the expected reward of that pair.
 
     An outcome is terminated when it leads to a state that every action keeps for no reward. Unavailable actions are
     absent. `from_gymnasium` turns the table back into the same MDP, apart from `initial` and the names.
 
-    >>> to_gymnasium(MDP([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]]))
+    >>> gymnasium_table(MDP([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]]))
     {0: {0: [(0.5, 0, 1.0, False), (0.5, 1, 1.0, True)]}, 1: {0: [(1.0, 1, 0.0, True)]}}
     """
     rows, ended = sparse_rows(mdp), absorbing(mdp)

@@ -1,17 +1,19 @@
-"""Environments to learn in: by name, from any MDP, to and from gymnasium."""
+"""Environments to learn in: by name, from a model folder, from gymnasium, from any MDP. Importing a file registers."""
 
-from beliefbound.envs.adapter import DiscreteEnv, as_gymnasium, from_gymnasium_env
+from beliefbound.envs import benchmark, folder, garnet, gridworlds, gymnasium_ids, loops, operations, swims  # noqa: F401
+from beliefbound.envs.adapter import DiscreteEnv, gymnasium_env
 from beliefbound.envs.benchmark import benchmark_prior
-from beliefbound.envs.environment import Environment, environment_from_mdp
-from beliefbound.envs.registry import environments, make_env
+from beliefbound.envs.environment import Environment, environment_from_mdp, from_outcomes
+from beliefbound.envs.registry import env, environments, make_env
 
 __all__ = [
     "DiscreteEnv",
     "Environment",
-    "as_gymnasium",
     "benchmark_prior",
+    "env",
     "environment_from_mdp",
     "environments",
-    "from_gymnasium_env",
+    "from_outcomes",
+    "gymnasium_env",
     "make_env",
 ]

@@ -11,7 +11,7 @@ from beliefbound.errors import ModelError, ObservationError
 from beliefbound.validation import check_count, check_ids
 
 
-def as_gymnasium(environment: Environment, *, max_steps: int | None = None) -> Any:
+def gymnasium_env(environment: Environment, *, max_steps: int | None = None) -> Any:
     """`environment` as a `gymnasium.Env` with `Discrete` observation and action spaces.
 
     Args:
@@ -24,7 +24,7 @@ def as_gymnasium(environment: Environment, *, max_steps: int | None = None) -> A
       stream. Either way one uniform is drawn at reset and one at each step.
 
     >>> from beliefbound.envs.registry import make_env
-    >>> env = as_gymnasium(make_env("double-loop"))
+    >>> env = gymnasium_env(make_env("double-loop"))
     >>> env.reset(seed=1)[0], env.step(1)
     (0, (5, 0.0, False, False, {}))
     """
@@ -43,7 +43,12 @@ class Step(NamedTuple):
 
 
 class DiscreteEnv:
-    """A gymnasium environment with discrete spaces, with states and actions numbered from 0.
+    """A gymnasium environment with discrete spaces, with states and actions numbered from 0, as our agents play it.
+
+    Args:
+      env: a `gymnasium.Env` with `Discrete` spaces. One with a `P` table can instead become an `MDP`
+        (`from_gymnasium`) and then an `Environment` that compiled code plays (`environment_from_mdp`).
+      reward_range: bounds on its rewards, needed by agents that scale them.
 
     Attributes:
       env: the gymnasium environment.
@@ -52,9 +57,9 @@ class DiscreteEnv:
         scaled by it would be wrong.
 
     >>> import gymnasium
-    >>> env = from_gymnasium_env(gymnasium.make("FrozenLake-v1"), reward_range=(0.0, 1.0))
-    >>> env.n_states, env.n_actions, env.reset(seed=0)
-    (16, 4, 0)
+    >>> env = DiscreteEnv(gymnasium.make("FrozenLake-v1", is_slippery=False), reward_range=(0.0, 1.0))
+    >>> env.n_states, env.n_actions, env.reset(seed=0), env.step(1)
+    (16, 4, 0, Step(reward=0.0, next_state=4, terminated=False, truncated=False))
     """
 
     def __init__(self, env: Any, *, reward_range: tuple[float, float] | None = None) -> None:
@@ -90,22 +95,6 @@ class DiscreteEnv:
         if not 0 <= state < self.n_states:
             raise ObservationError(f"the environment returned observation {observation}, outside its own space")
         return state
-
-
-def from_gymnasium_env(env: Any, *, reward_range: tuple[float, float] | None = None) -> DiscreteEnv:
-    """Any gymnasium environment with `Discrete` spaces, as our agents play it.
-
-    Args:
-      env: a `gymnasium.Env`. An environment with a `P` table can instead become an `MDP` (`convert.from_gymnasium`) and
-        then an `Environment` that compiled code plays (`environment_from_mdp`).
-      reward_range: bounds on its rewards, needed by beliefs that scale them.
-
-    >>> import gymnasium
-    >>> env = from_gymnasium_env(gymnasium.make("FrozenLake-v1", is_slippery=False), reward_range=(0.0, 1.0))
-    >>> env.reset(seed=0), env.step(1)
-    (0, Step(reward=0.0, next_state=4, terminated=False, truncated=False))
-    """
-    return DiscreteEnv(env, reward_range=reward_range)
 
 
 def _discrete(env: Any, kind: str) -> tuple[int, int]:

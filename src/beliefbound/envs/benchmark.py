@@ -2,7 +2,7 @@
 
 The protocol draws the *true* MDP from a known prior, many times, and scores the mean discounted return. Each prior is a
 product of Dirichlets with concentration 1 on the successors a pair may have and 0 elsewhere, with known rewards
-`[s,a,t]`. `benchmark_prior` gives both, for agents that are told the prior; `prior-chain:seed=7` is one draw.
+`[s,a,t]`. `prior-chain:seed=7` is one draw; agents with `prior=environment` are told the prior that it came from.
 
 The chain and the double loop follow the description in that article. The grid keeps its idea, each move of each cell
 has an unknown chance of failing, but is our own in detail: the prize is paid in the goal, as in `grid`.
@@ -12,14 +12,17 @@ from collections.abc import Callable
 
 import numpy as np
 
+from beliefbound.beliefs.dirichlet import DirichletBelief
+from beliefbound.beliefs.rewards import KnownRewards
 from beliefbound.envs.environment import Environment, from_outcomes
+from beliefbound.envs.registry import SEED, env
 from beliefbound.errors import ParameterError
 from beliefbound.validation import FloatArray, frozen
 
-Prior = tuple[FloatArray, FloatArray]
+Tables = tuple[FloatArray, FloatArray]
 
 
-def benchmark_prior(kind: str) -> Prior:
+def benchmark_prior(kind: str) -> Tables:
     """`(concentration, rewards)`, each `[s,a,t]`, of `"chain"`, `"double-loop"` or `"grid"`.
 
     >>> concentration, rewards = benchmark_prior("chain")
@@ -32,6 +35,7 @@ def benchmark_prior(kind: str) -> Prior:
     return frozen(concentration), frozen(rewards)
 
 
+@env("prior-chain", summary="a chain drawn from a prior (Castronovo 2016)", parameters=(SEED,))
 def prior_chain(name: str, *, seed: int) -> Environment:
     """Generalised chain: 5 states, 3 actions, each of which leads forward or back to the start, with unknown chances.
 
@@ -40,6 +44,7 @@ def prior_chain(name: str, *, seed: int) -> Environment:
     return _draw(name, "chain", seed)
 
 
+@env("prior-double-loop", summary="a double loop drawn from a prior (Castronovo 2016)", parameters=(SEED,))
 def prior_double_loop(name: str, *, seed: int) -> Environment:
     """Generalised double loop: 9 states, 2 actions. From state 0 to 1 or 5; each with unknown chances.
 
@@ -48,6 +53,7 @@ def prior_double_loop(name: str, *, seed: int) -> Environment:
     return _draw(name, "double-loop", seed)
 
 
+@env("prior-grid", summary="a 5 × 5 grid drawn from a prior (after Castronovo 2016)", parameters=(SEED,))
 def prior_grid(name: str, *, seed: int) -> Environment:
     """5 × 5 grid, 4 moves; in each cell each move succeeds with an unknown chance and otherwise stays.
 
@@ -56,7 +62,20 @@ def prior_grid(name: str, *, seed: int) -> Environment:
     return _draw(name, "grid", seed)
 
 
-def _chain() -> Prior:
+def belief_of(kind: str) -> DirichletBelief:
+    """The benchmark prior as a belief.
+
+    >>> belief_of("grid")
+    DirichletBelief(25 states, 4 actions, KnownRewards)
+    """
+    concentration, rewards = benchmark_prior(kind)
+    first = np.take_along_axis(rewards, (concentration > 0.0).argmax(axis=2)[:, :, None], axis=2)
+    on_pairs = ((rewards == first) | (concentration == 0.0)).all()  # every possible arrival pays the same
+    known = KnownRewards(np.array(first[:, :, 0]) if on_pairs else rewards)
+    return DirichletBelief(*concentration.shape[:2], concentration=concentration, rewards=known, initial=0)
+
+
+def _chain() -> Tables:
     concentration, rewards = np.zeros((5, 3, 5)), np.zeros((5, 3, 5))
     for s in range(5):
         concentration[s, :, [0, min(s + 1, 4)]] = 1.0
@@ -65,7 +84,7 @@ def _chain() -> Prior:
     return concentration, rewards
 
 
-def _double_loop() -> Prior:
+def _double_loop() -> Tables:
     concentration, rewards = np.zeros((9, 2, 9)), np.zeros((9, 2, 9))
     successors = [[1, 5], [2], [3], [4], [0], [0, 6], [0, 7], [0, 8], [0]]
     for s, targets in enumerate(successors):
@@ -74,7 +93,7 @@ def _double_loop() -> Prior:
     return concentration, rewards
 
 
-def _grid() -> Prior:
+def _grid() -> Tables:
     concentration, rewards = np.zeros((25, 4, 25)), np.zeros((25, 4, 25))
     for s in range(24):
         row, column = divmod(s, 5)
@@ -87,7 +106,7 @@ def _grid() -> Prior:
     return concentration, rewards
 
 
-_PRIORS: dict[str, Callable[[], Prior]] = {"chain": _chain, "double-loop": _double_loop, "grid": _grid}
+_PRIORS: dict[str, Callable[[], Tables]] = {"chain": _chain, "double-loop": _double_loop, "grid": _grid}
 
 
 def _draw(name: str, kind: str, seed: int) -> Environment:
@@ -104,4 +123,5 @@ def _draw(name: str, kind: str, seed: int) -> Environment:
         target,
         np.take_along_axis(rewards, target, axis=2),
         reward_range=(0.0, float(rewards.max())),
+        prior=lambda: belief_of(kind),
     )

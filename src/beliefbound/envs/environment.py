@@ -9,18 +9,30 @@ environment are arranged so that the same uniform is the same luck (slip or no s
 action.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.convert.assemble import absorbing, assemble, sparse_rows
 from beliefbound.errors import ModelError, ParameterError
 from beliefbound.kernels.outcomes import Outcomes
 from beliefbound.mdp import MDP
-from beliefbound.validation import BoolArray, FloatArray, IntArray, check_discount, frozen
+from beliefbound.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_floats,
+    check_discount,
+    check_finite,
+    check_ids,
+    frozen,
+)
+
+MAX_OUTCOMES = 4_000_000  # states × actions × outcomes: about 100 MB of tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +46,7 @@ class Environment:
         are not meant to be played.
       reward_range: `(low, high)`, bounds on realised rewards; a Beta belief sees `(reward − low) / (high − low)`.
       discount: the one usually used with it.
+      prior: makes the belief that it was drawn from, if it was drawn from one.
 
     >>> from beliefbound.envs import make_env
     >>> chain = make_env("chain")
@@ -46,6 +59,19 @@ class Environment:
     outcomes: Outcomes
     reward_range: tuple[float, float]
     discount: float
+    prior: Callable[[], DirichletBelief] | None = None
+
+    def __post_init__(self) -> None:
+        mdp, tables = self.mdp, self.outcomes
+        if not isinstance(mdp, MDP) or mdp.initial is None:
+            raise ModelError(f"the mdp of an environment is {mdp!r}; give an MDP with a start distribution (initial=)")
+        if not isinstance(tables, Outcomes):
+            raise ModelError(f"outcomes are {type(tables).__name__}; see environment_from_mdp, which makes them")
+        object.__setattr__(self, "outcomes", check_outcomes(tables, mdp.n_states, mdp.n_actions))
+        object.__setattr__(self, "discount", check_discount(self.discount, 1))
+        seen = self.outcomes.reward[self.chances > 0.0]
+        limits = check_reward_range(self.reward_range, float(seen.min()), float(seen.max()))
+        object.__setattr__(self, "reward_range", limits)
 
     def __repr__(self) -> str:
         return f"Environment({self.name!r}, {self.n_states} states, {self.n_actions} actions)"
@@ -64,6 +90,11 @@ class Environment:
         assert self.mdp.initial is not None
         return self.mdp.initial
 
+    @property
+    def chances(self) -> FloatArray:
+        """Probability of each outcome, `[s,a,o]`."""
+        return np.diff(self.outcomes.cumulative, axis=2, prepend=0.0)
+
     @cached_property
     def terminal(self) -> BoolArray:
         """`[s]`: states that every action keeps for no reward. An episode that enters one is over."""
@@ -81,8 +112,14 @@ def from_outcomes(
     discount: float = 0.95,
     states: Sequence[str] | None = None,
     actions: Sequence[str] | None = None,
+    prior: Callable[[], DirichletBelief] | None = None,
 ) -> Environment:
-    """An environment from tables `[s,a,o]`, padded with outcomes of probability zero. All actions are available."""
+    """An environment from tables `[s,a,o]`, padded with outcomes of probability zero. All actions are available.
+
+    >>> probability, reward = np.array([[[0.5, 0.5]]] * 2), np.array([[[1.0, 0.0]]] * 2)
+    >>> from_outcomes("toss", probability, np.array([[[0, 1]]] * 2), reward).mdp.rewards.tolist()
+    [[0.5], [0.5]]
+    """
     n_states, n_actions, n_outcomes = probability.shape
     mdp = assemble(
         np.repeat(np.arange(n_states * n_actions), n_outcomes),
@@ -95,7 +132,7 @@ def from_outcomes(
         states=states,
         actions=actions,
     )
-    return _environment(name, mdp, probability, next_state, reward, reward_range, discount)
+    return _environment(name, mdp, probability, next_state, reward, reward_range, discount, prior)
 
 
 def environment_from_mdp(
@@ -121,6 +158,8 @@ def environment_from_mdp(
     >>> environment, environment.terminal.tolist(), environment.reward_range
     (Environment('toss', 2 states, 1 actions), [False, True], (0.0, 0.5))
     """
+    if not isinstance(mdp, MDP):
+        raise ModelError(f"environment_from_mdp is given {mdp!r}; give an MDP")
     if start is not None or mdp.initial is None:
         mdp = MDP(
             mdp.transitions,
@@ -160,6 +199,7 @@ def _environment(
     reward: FloatArray,
     reward_range: tuple[float, float] | None,
     discount: float,
+    prior: Callable[[], DirichletBelief] | None = None,
 ) -> Environment:
     assert mdp.initial is not None
     outcomes = Outcomes(
@@ -170,7 +210,39 @@ def _environment(
     )
     seen = reward[probability > 0.0]
     limits = check_reward_range(reward_range, float(seen.min()), float(seen.max()))
-    return Environment(name, mdp, outcomes, limits, check_discount(discount, 1))
+    return Environment(name, mdp, outcomes, limits, discount, prior)
+
+
+def check_size(name: str, outcomes: int) -> None:
+    """Refuse absurd tables before they are built."""
+    if outcomes > MAX_OUTCOMES:
+        raise ParameterError(f"{name!r}: {outcomes:,} outcomes is more than {MAX_OUTCOMES:,}; make it smaller")
+
+
+def check_outcomes(tables: Outcomes, n_states: int, n_actions: int) -> Outcomes:
+    """Tables that compiled code can follow blindly: shapes, next states, distribution functions, finite rewards."""
+    cumulative, reward, start = (
+        as_floats(x, f"outcomes.{what}", ModelError)
+        for x, what in ((tables.cumulative, "cumulative"), (tables.reward, "reward"), (tables.start, "start"))
+    )
+    shape = (n_states, n_actions, *cumulative.shape[2:])
+    for table, what in ((cumulative, "cumulative"), (reward, "reward"), (np.asarray(tables.next_state), "next_state")):
+        if table.ndim != 3 or table.shape != shape or not table.size:
+            raise ModelError(
+                f"outcomes.{what} has shape {table.shape}; expected ({n_states}, {n_actions}, outcomes), as the MDP has"
+            )
+    if start.shape != (n_states,):
+        raise ModelError(f"outcomes.start has shape {start.shape}; expected ({n_states},)")
+    next_state = check_ids(tables.next_state, n_states, "outcomes.next_state", ModelError)
+    for table, what in ((cumulative, "cumulative"), (start, "start")):
+        rises = np.diff(table, axis=-1, prepend=0.0)
+        if not (rises >= 0.0).all() or not (table[..., -1] == 1.0).all():
+            raise ModelError(
+                f"outcomes.{what} is not a distribution function: along its last axis it must rise from 0 or more to "
+                "exactly 1; environment_from_mdp makes one"
+            )
+    check_finite(reward, "outcomes.reward", ("state", "action", "outcome"), ModelError)
+    return Outcomes(frozen(cumulative), frozen(np.ascontiguousarray(next_state)), frozen(reward), frozen(start))
 
 
 def check_reward_range(declared: tuple[float, float] | None, least: float, largest: float) -> tuple[float, float]:

@@ -2,16 +2,29 @@
 
 import numpy as np
 
-from beliefbound.envs.environment import Environment, from_outcomes
+from beliefbound.envs.environment import Environment, check_size, from_outcomes
+from beliefbound.envs.registry import SEED, env
 from beliefbound.errors import ParameterError
+from beliefbound.grammar import Number
 
 
+@env(
+    "garnet",
+    summary="random MDP with a given number of successors",
+    parameters=(
+        Number("states", 20, 1, 1_000_000, "states", whole=True, by_position=True),
+        Number("actions", 4, 1, 10_000, "actions", whole=True, by_position=True),
+        Number("branching", 3, 1, 10_000, "successors of each pair", whole=True, by_position=True),
+        SEED,
+    ),
+)
 def garnet(name: str, *, states: int, actions: int, branching: int, seed: int) -> Environment:
     """Garnet: each pair `(s,a)` leads to `branching` distinct states drawn without replacement.
 
     Their probabilities are the gaps between `branching − 1` sorted uniforms on [0, 1]; the reward of the pair is
     uniform on [0, 1]; start in state 0. The same string is the same MDP on every machine.
     """
+    check_size(name, states * actions * branching)
     if branching > states:
         raise ParameterError(f"{name}: branching is {branching} but there are {states} states; lower the branching")
     rng = np.random.default_rng([seed, states, actions, branching])

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from beliefbound.envs.environment import Environment, from_outcomes
+from beliefbound.envs.registry import SLIP, env
+from beliefbound.grammar import Number
 
 Cell = tuple[int, int]  # (column, row)
 
@@ -23,6 +25,11 @@ MAZE_FLAGS = ((0, 5), (2, 0), (6, 4))
 MAZE_START, MAZE_GOAL = (0, 0), (6, 0)
 
 
+@env(
+    "grid",
+    summary="square grid with slips, a prize in the far corner",
+    parameters=(Number("size", 5, 2, 500, "cells along one side", whole=True, by_position=True), SLIP),
+)
 def grid(name: str, *, size: int, slip: float) -> Environment:
     """Grid: `size × size` cells, start in the north-west corner; the goal, worth 1, is the south-east corner.
 
@@ -43,6 +50,11 @@ def grid(name: str, *, size: int, slip: float) -> Environment:
     )
 
 
+@env(
+    "maze",
+    summary="Dearden's maze: 33 cells, 3 flags to bring to the goal, 264 states",
+    parameters=(Number("slip", 0.1, 0.0, 1.0, "probability of going sideways"),),
+)
 def maze(name: str, *, slip: float) -> Environment:
     """Dearden's maze (Dearden, Friedman & Russell 1998): collect flags, bring them to the goal. 264 states.
 

@@ -3,8 +3,15 @@
 import numpy as np
 
 from beliefbound.envs.environment import Environment, from_outcomes
+from beliefbound.envs.registry import SLIP, env
+from beliefbound.grammar import Number
 
 
+@env(
+    "chain",
+    summary="5 states in a row, actions that slip; the paper's benchmark (Strens 2000)",
+    parameters=(Number("states", 5, 2, 100_000, "states in the row", whole=True, by_position=True), SLIP),
+)
 def chain(name: str, *, states: int, slip: float) -> Environment:
     """Chain: `states` states in a row, start in state 0; moves are back (action 0) and forward (action 1).
 
@@ -27,6 +34,7 @@ def chain(name: str, *, states: int, slip: float) -> Environment:
     )
 
 
+@env("double-loop", summary="two loops of five steps, the better one easy to leave (Strens 2000)")
 def double_loop(name: str) -> Environment:
     """Double loop: two loops of five steps that share state 0, one easy to stay in, one that pays twice as much.
 

@@ -4,13 +4,20 @@ from math import comb
 
 import numpy as np
 
-from beliefbound.envs.environment import Environment, from_outcomes
+from beliefbound.envs.environment import Environment, check_size, from_outcomes
+from beliefbound.envs.registry import env
+from beliefbound.grammar import Number
 
 FIXED_COST, UNIT_COST, HOLDING_COST, PRICE = 4.0, 2.0, 1.0, 8.0
 INCOME, REPLACEMENT_COST = 10.0, 8.0
 WEAR = (0.3, 0.4, 0.2, 0.1)  # probability of wearing by 0, 1, 2, 3 classes in one period
 
 
+@env(
+    "inventory",
+    summary="order stock before a random demand (Puterman 1994)",
+    parameters=(Number("capacity", 3, 1, 1000, "units that fit the warehouse", whole=True, by_position=True),),
+)
 def inventory(name: str, *, capacity: int) -> Environment:
     """Inventory: order, then meet a random demand; unmet demand is lost. Puterman's stochastic inventory model.
 
@@ -25,6 +32,7 @@ def inventory(name: str, *, capacity: int) -> Environment:
     `n = ⌈2 · capacity / 3⌉`: for the default capacity 3 it is 0, 1, 2 with probability ¼, ½, ¼ and this is
     Puterman's own example.
     """
+    check_size(name, capacity**3)
     n = -(-2 * capacity // 3)
     demand = np.arange(n + 1)
     chance = np.array([comb(n, k) / 2**n for k in range(n + 1)])
@@ -37,6 +45,11 @@ def inventory(name: str, *, capacity: int) -> Environment:
     return from_outcomes(name, np.broadcast_to(chance, target.shape), target, reward)
 
 
+@env(
+    "replacement",
+    summary="keep a machine that wears or pay for a new one (Puterman 1994)",
+    parameters=(Number("states", 10, 2, 100_000, "conditions of the machine", whole=True, by_position=True),),
+)
 def replacement(name: str, *, states: int) -> Environment:
     """Equipment replacement: operate a machine that wears, or pay for a new one. Puterman's replacement model.
 

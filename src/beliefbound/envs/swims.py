@@ -3,8 +3,15 @@
 import numpy as np
 
 from beliefbound.envs.environment import Environment, from_outcomes
+from beliefbound.envs.registry import env
+from beliefbound.grammar import Number
 
 
+@env(
+    "riverswim",
+    summary="swim against the current for a distant prize",
+    parameters=(Number("length", 6, 2, 100_000, "states", whole=True, by_position=True),),
+)
 def riverswim(name: str, *, length: int) -> Environment:
     """RiverSwim (Strehl & Littman 2008): swim left with the current or right against it; start in state 0.
 
@@ -25,6 +32,14 @@ def riverswim(name: str, *, length: int) -> Environment:
     return from_outcomes(name, probability, target, reward, actions=("left", "right"))
 
 
+@env(
+    "optimistic",
+    summary="3 states where hoping for more is costly",
+    parameters=(
+        Number("epsilon", 0.1, 0.0, 1.0, "the small reward"),
+        Number("delta", 0.1, 0.0, 1.0, "probability of leaving the middle"),
+    ),
+)
 def optimistic(name: str, *, epsilon: float, delta: float) -> Environment:
     """Optimistic task: 3 states; a small reward in both outer ones, none in the middle, which is hard to leave.
 

@@ -13,7 +13,7 @@ from beliefbound.validation import check_ids
 
 
 class TabularEnv(gymnasium.Env):  # type: ignore[misc]
-    """See `as_gymnasium`."""
+    """See `gymnasium_env`."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
 

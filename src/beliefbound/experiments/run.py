@@ -19,6 +19,7 @@ from beliefbound.experiments.cells import play_cell
 from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.experiments.spec import Cell, Spec, checked
 from beliefbound.experiments.store import Store
+from beliefbound.plugins import load_plugin, loaded_plugins
 from beliefbound.validation import check_count
 
 _STEPS_PER_BLOCK = 250_000
@@ -71,7 +72,7 @@ def run(
     finishing = partial(tell, "finishing the blocks in flight; a second Ctrl-C leaves at once")
     with Store.writing(Path(out), spec, repair=repair) as store, first_interrupt(finishing) as stop:
         missing = ((cell, runs) for cell in spec.cells() for runs in store.missing(cell, block))
-        with closing(executor.map(partial(_play, spec), missing, stop=stop)) as results:
+        with closing(executor.map(partial(_play, spec, loaded_plugins()), missing, stop=stop)) as results:
             for (cell, runs), result in results:
                 store.write(cell, runs, frame_of(runs, result))
                 report(cell, len(runs))
@@ -101,5 +102,8 @@ def frame_of(runs: range, result: Runs) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _play(spec: Spec, block: Block) -> Runs:
+def _play(spec: Spec, plugins: tuple[str, ...], block: Block) -> Runs:
+    """One block, wherever it runs: a process that has not loaded the plugins does so first."""
+    for plugin in plugins:
+        load_plugin(plugin)
     return play_cell(spec, *block)

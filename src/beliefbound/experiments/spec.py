@@ -13,10 +13,19 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 
 from beliefbound.agents import canonical_agent
+from beliefbound.agents.play import MAX_STEPS
+from beliefbound.agents.registry import AGENTS
 from beliefbound.envs import make_env
+from beliefbound.envs.registry import ENVIRONMENTS
 from beliefbound.errors import BeliefboundError, FileError, ParameterError
+from beliefbound.grammar import Text
 
-Count = Annotated[int, msgspec.Meta(ge=1)]
+MAX_BYTES = 100_000  # of a spec: a hundred agents with all their parameters are a tenth of that
+MAX_POINTS = 1_000_000  # of a curve
+MAX_MARKS = 40  # dots and opening brackets outside of texts; a spec has three lists and two decimal numbers
+
+RunCount = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
+StepCount = Annotated[int, msgspec.Meta(ge=1, le=MAX_STEPS)]
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
@@ -43,8 +52,8 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     agents: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     environments: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
-    runs: Count
-    steps: Count
+    runs: RunCount
+    steps: StepCount
     seeds: Annotated[tuple[Seed, ...], msgspec.Meta(min_length=1)] = (1,)
     discount: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] | None = None
     accounting: Literal["standard", "paper"] = "standard"
@@ -67,7 +76,7 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         fields: dict[str, object] = msgspec.to_builtins(self)
         for cosmetic in ("runs", "title", "stuck_below"):
             del fields[cosmetic]
-        return {**fields, "version": version("beliefbound")}
+        return {**fields, "files": _files(self), "version": version("beliefbound")}
 
     def digest(self) -> str:
         """A short hash of the identity, the folder of the experiment's parts."""
@@ -91,8 +100,35 @@ class Cell(NamedTuple):
         return f"{safe[:80]}-{hashlib.sha256(shown.encode()).hexdigest()[:8]}"
 
 
+def _files(spec: Spec) -> dict[str, str]:
+    """The content, as a digest, of every file and folder that the spec names: another content is another experiment."""
+    names = [(AGENTS, name) for name in spec.agents] + [(ENVIRONMENTS, name) for name in spec.environments]
+    found: dict[str, str] = {}
+    for registry, name in names:
+        parsed = registry.parse(name)
+        for parameter in parsed.family.parameters:
+            if isinstance(parameter, Text) and parameter.path:
+                path = Path(str(parsed.values[parameter.name]))
+                files = sorted(path.iterdir()) if path.is_dir() else [path]
+                total = hashlib.sha256()
+                for file in files:
+                    if file.is_file():
+                        total.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
+                found[str(path)] = total.hexdigest()
+    return found
+
+
 def checked(spec: Spec) -> Spec:
     """The spec with agents and environments in canonical form, after checking that they exist and are distinct."""
+    try:
+        msgspec.convert(msgspec.to_builtins(spec), type=Spec)
+    except (msgspec.ValidationError, TypeError) as cause:
+        raise ParameterError(f"not a spec: {cause}") from None
+    if spec.curve_every and spec.steps // spec.curve_every > MAX_POINTS:
+        raise ParameterError(
+            f"$.curve_every: {spec.steps // spec.curve_every} points a run; "
+            f"every {spec.steps // MAX_POINTS} steps gives {MAX_POINTS}"
+        )
     agents: list[str] = []
     environments: list[str] = []
     for kind, names, found, resolve in (
@@ -114,15 +150,34 @@ def checked(spec: Spec) -> Spec:
 def load_spec(path: Path) -> Spec:
     """Read and check a spec from a `.toml` or `.json` file."""
     try:
-        text = path.read_bytes()
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES + 1)
     except OSError as cause:
         raise FileError(f"cannot read {path}: {cause.strerror or cause}") from None
+    if len(text) > MAX_BYTES:
+        raise FileError(f"{path} is longer than {MAX_BYTES:,} bytes, so it is not a spec; see beliefbound run --help")
+    _check_flat(text, path)
     decode = msgspec.json.decode if path.suffix == ".json" else msgspec.toml.decode
     try:
         return checked(decode(text, type=Spec))
     except msgspec.ValidationError as cause:
         raise FileError(f"{path}: {cause}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as cause:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
         raise FileError(f"{path} is not valid {path.suffix.lstrip('.') or 'TOML'}: {cause}") from None
     except ParameterError as cause:
         raise FileError(f"{path}: {cause}") from None
+
+
+def _check_flat(text: bytes, path: Path) -> None:
+    """Refuse tables and dotted keys by the dozen: decoding them takes long, and a spec has lists and no more."""
+    quote, before, marks = "", "", 0
+    for char in text.decode("utf-8", "replace"):
+        if quote:
+            quote = "" if char == "\n" or (char == quote and (before != "\\" or quote == "#")) else quote
+            before = "" if before == "\\" else char
+        elif char in "\"'#":
+            quote, before = char, ""
+        else:
+            marks += char in ".[{"
+    if marks > MAX_MARKS:
+        raise FileError(f"{path} has nested tables or dotted keys; a spec has names, numbers and lists of them")

@@ -4,4 +4,6 @@ from pathlib import Path
 
 from beliefbound.kernels.cache import name_by_sources
 
-name_by_sources(Path(__file__).parent)
+_HERE = Path(__file__).parent
+name_by_sources(_HERE)
+name_by_sources(_HERE.parent / "agents", _HERE, users_of="beliefbound")  # agents, here and in other people's files

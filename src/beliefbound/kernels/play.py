@@ -1,9 +1,18 @@
 """The loop that plays runs: any machine on any table of outcomes.
 
+A *machine* is an agent as compiled code sees it: a NamedTuple of arrays and numbers, `state`, and three compiled
+functions. `reset(state, stream)` forgets everything and takes a random stream, `act(state, s)` chooses an action and
+`observe(state, s, a, r, t)` learns from what followed. `play_loop` compiles the three into the loop: a person who
+steps an agent by hand runs the same functions.
+
 Run `i` draws its luck from the stream at the address `(seed, ENVIRONMENT, i)`, one uniform for the start and one for
 each step, so all agents face the same noise; the agent's own draws come from `(seed, AGENT, cell, i)`. Nothing else is
 carried from run to run.
 """
+
+from functools import cache
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -28,7 +37,7 @@ def agent_stream(seed, cell, run):
     return seed_stream(np.array([seed, AGENT, cell, run], np.uint64))
 
 
-# Not cached by itself: its machine is an argument. Each agent's `play` is, with this loop compiled in.
+# Not cached by itself: its machine is an argument. What `play_loop` makes of it is.
 @njit(nogil=True, inline="always")
 def play_runs(reset, act, observe, state, outcomes, terminal, address, discount, skipped, every, results):
     """Play runs `first`, `first + 1`, …, one for each entry of `total`.
@@ -61,6 +70,8 @@ def play_runs(reset, act, observe, state, outcomes, terminal, address, discount,
             if visits.shape[1] > 0:
                 visits[i, s] += 1
             a = act(state, s)
+            if not 0 <= a < outcomes.cumulative.shape[1]:
+                raise IndexError("an action outside the range")
             r, t = step(outcomes, s, a, uniform(luck))
             observe(state, s, a, r, t)
             gained += r
@@ -73,3 +84,28 @@ def play_runs(reset, act, observe, state, outcomes, terminal, address, discount,
             curve[i, point] = gained
             point += 1
         total[i], utility[i] = gained, discounted
+
+
+def _play(state, outcomes, terminal, address, discount, skipped, every, results):
+    """`play_runs` of the machine whose functions are this function's globals."""
+    play_runs(reset, act, observe, state, outcomes, terminal, address, discount, skipped, every, results)  # noqa: F821
+
+
+@cache
+def play_loop(reset: Any, act: Any, observe: Any) -> Any:
+    """`play(state, outcomes, terminal, address, discount, skipped, every, results)` of a machine, compiled.
+
+    It is a copy of `_play` that stands, for numba, in the file of `act`: so its machine code is kept on disk beside the
+    agent's own, and compiled again when that file or a kernel changes. (numba cannot keep a closure over functions: in
+    each process they count as others.)
+    """
+    home = act.py_func
+    code = _play.__code__.replace(co_filename=home.__code__.co_filename)
+    names = {"play_runs": play_runs, "reset": reset, "act": act, "observe": observe}
+    function = FunctionType(code, names, "play")
+    function.__module__ = home.__module__
+    function.__qualname__ = "_".join(["play", *(each.py_func.__name__ for each in (reset, act, observe))])
+    try:
+        return njit(**EXACT)(function)
+    except RuntimeError:  # typed in by hand: there is no file to keep it beside
+        return njit(**{**EXACT, "cache": False})(function)

@@ -168,7 +168,8 @@ def test_a_tied_belief_is_bracketed():
     found = bracket(guessing(0.55, 1.0, 2.0), discount=0.9, horizon=8, rng=np.random.default_rng(1), **knobs)
     assert found.lower.value <= exact <= found.upper.value
     assert found.relative_gap < 0.25
-    assert found.lower.policy.act([(0, 0, None, 1)], 1) == 1  # tails again: bet on it
+    found.policy.observe(0, 0, None, 1)
+    assert found.policy.act(1) == 1  # tails again: bet on it
 
 
 @pytest.mark.parametrize("kind", ["terminal", "unavailable"])
@@ -240,11 +241,13 @@ def test_particles_of_three_values_have_the_moments_of_the_posterior():
 
 def test_a_policy_on_particles_takes_what_is_offered_and_reads_what_it_sees():
     policy = Sampler(Task(CASES["unavailable"][0](), np.eye(2)[0], 0.9, 5), np.random.default_rng(1), 1, 0.05).policy
-    assert policy.act([], 0) in (0, 2)
-    assert policy.act([(0, 0, None, 1)], 1) in (1, 2)
-    with pytest.raises(ObservationError, match="step 0: state 0, action 1, .* outside the belief's support"):
-        policy.act([(0, 1, None, 1)], 1)
+    assert policy.act(0) in (0, 2)
+    with pytest.raises(ObservationError, match="state 0, action 1, .* outside the belief's support"):
+        policy.observe(0, 1, None, 1)
+    policy.observe(0, 0, None, 1)
+    assert policy.act(1) in (1, 2)
     values = Sampler(Task(CASES["values"][0](), np.ones(1), 0.9, 4), np.random.default_rng(1), 1, 0.05).policy
-    assert values.act([(0, 1, 1.0, 0)], 0) == 1
-    with pytest.raises(ObservationError, match="step 0: .*reward 0.7"):
-        values.act([(0, 1, 0.7, 0)], 0)
+    with pytest.raises(ObservationError, match="reward 0.7"):
+        values.observe(0, 1, 0.7, 0)
+    values.observe(0, 1, 1.0, 0)
+    assert values.act(0) == 1

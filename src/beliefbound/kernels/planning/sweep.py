@@ -89,21 +89,6 @@ def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
 
 
 @njit(**EXACT)
-def settle_lanes(p, r, w, available, discount, even, odd, side, q, mixed, vbar, actions, sweeps, tolerance):
-    """At most `sweeps` stages, stopping after one that changes `vbar` by less than `tolerance` in sum.
-
-    Values go to and fro between `even[s,m]` and `odd[s,m]`; `side` says which holds the present ones. Returns the
-    number of stages made; the side has changed if it is odd.
-    """
-    v, out = (even, odd) if side == 0 else (odd, even)
-    for k in range(sweeps):
-        if sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out) < tolerance:
-            return k + 1
-        v, out = out, v
-    return sweeps
-
-
-@njit(**EXACT)
 def induct_lanes(p, r, w, available, discount, v, actions):
     """`len(actions)` stages backwards; `v[s,m]` holds the terminal values and receives the first stage's."""
     n_states, n_actions, _, n_models = p.shape

@@ -1,8 +1,8 @@
 """What an agent is: `reset(seed)`, `act(state)`, `observe(state, action, reward, next_state)`.
 
 Anything with these three methods can be played and checked. The agents of this package are *machines*: a NamedTuple
-of arrays and compiled functions on it (`kernels.agents`). `CompiledAgent` puts the protocol around a machine; stepping
-it by hand calls the functions that `play` compiles into its loop.
+of arrays and three compiled functions on it (`kernels.play`). `CompiledAgent` puts the protocol around a machine;
+stepping it by hand calls the functions that `play` compiles into its loop.
 """
 
 import math
@@ -13,13 +13,17 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.envs.adapter import DiscreteEnv
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import ObservationError, ParameterError
+from beliefbound.grammar import Number
 from beliefbound.kernels.play import agent_stream
 from beliefbound.validation import BoolArray, check_ids, check_seed
 
 Stream = npt.NDArray[np.uint64]
+
+DISCOUNT = Number("discount", None, 0.0, 1 - 1e-9, "of planning", auto="environment")
 
 
 @runtime_checkable
@@ -37,10 +41,12 @@ class Agent(Protocol):
 
 
 class Machine(NamedTuple):
-    """An agent as compiled code sees it; see `kernels.agents`."""
+    """An agent as compiled code sees it: a NamedTuple and three compiled functions; see `kernels.play`."""
 
     state: Any
-    module: Any  # with reset, act, observe and play
+    reset: Any
+    act: Any
+    observe: Any
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,8 @@ class Setting:
       available: `[s,a]`, the actions each state offers.
       reward_range: `(low, high)`; learners see `(reward − low) / (high − low)`.
       discount: of their planning.
-      environment: the truth, which only the oracle looks at; `None` if it is not known.
+      environment: the truth, which only the oracle and some priors look at; `None` if it is not known.
+      belief: a prior to learn from, or `None`: then the agent's parameters say which.
     """
 
     n_states: int
@@ -61,6 +68,7 @@ class Setting:
     reward_range: tuple[float, float]
     discount: float
     environment: Environment | None
+    belief: DirichletBelief | None = None
 
     @property
     def low(self) -> float:
@@ -71,7 +79,9 @@ class Setting:
         return self.reward_range[1] - self.reward_range[0]
 
 
-def setting_of(environment: Environment | DiscreteEnv, discount: float | None) -> Setting:
+def setting_of(
+    environment: Environment | DiscreteEnv, discount: float | None, belief: DirichletBelief | None = None
+) -> Setting:
     """The setting that an environment implies; `discount` defaults to the environment's own."""
     if isinstance(environment, Environment):
         known, available = environment, np.array(environment.mdp.available)
@@ -83,16 +93,29 @@ def setting_of(environment: Environment | DiscreteEnv, discount: float | None) -
         chosen = discount
     else:
         raise ParameterError(
-            f"the environment is {environment!r}; give make_env('chain'), or from_gymnasium_env(env, reward_range=...)"
+            f"the environment is {environment!r}; give make_env('chain'), or DiscreteEnv(env, reward_range=...)"
         )
     if environment.reward_range is None:
-        raise ParameterError("agents scale rewards to [0, 1]; pass from_gymnasium_env(env, reward_range=(low, high))")
+        raise ParameterError("agents scale rewards to [0, 1]; pass DiscreteEnv(env, reward_range=(low, high))")
     if not (math.isfinite(chosen) and 0.0 <= chosen < 1.0):
         raise ParameterError(f"discount is {chosen}; agents plan without a horizon and need 0 <= discount < 1")
     low, high = environment.reward_range
+    if belief is not None:
+        check_fits(belief, environment)
     return Setting(
-        environment.n_states, environment.n_actions, available, (float(low), float(high)), float(chosen), known
+        environment.n_states, environment.n_actions, available, (float(low), float(high)), float(chosen), known, belief
     )
+
+
+def check_fits(belief: DirichletBelief, environment: Environment | DiscreteEnv) -> DirichletBelief:
+    """A Dirichlet belief about an MDP of the environment's size."""
+    if not isinstance(belief, DirichletBelief):
+        raise ParameterError(f"the belief is {belief!r}; agents learn by counting, so give a DirichletBelief")
+    if (belief.n_states, belief.n_actions) != (environment.n_states, environment.n_actions):
+        raise ParameterError(
+            f"{belief!r} does not fit {environment!r}: it has {belief.n_states} states and {belief.n_actions} actions"
+        )
+    return belief
 
 
 class CompiledAgent:
@@ -122,7 +145,7 @@ class CompiledAgent:
 
     def reset(self, seed: int | Stream) -> None:
         """Forget everything. `reset(seed)` starts run 0 of `play(…, seed=seed)`; another run's stream may be given."""
-        self.machine.module.reset(self.machine.state, stream_of(seed))
+        self.machine.reset(self.machine.state, stream_of(seed))
         self._ready = True
 
     def act(self, state: int) -> int:
@@ -130,7 +153,7 @@ class CompiledAgent:
         if not self._ready:
             raise ObservationError("act before reset; call reset(seed) first")
         s = int(check_ids(state, self.setting.n_states, "state", ObservationError))
-        return int(self.machine.module.act(self.machine.state, s))
+        return int(self.machine.act(self.machine.state, s))
 
     def observe(self, state: int, action: int, reward: float, next_state: int) -> None:
         """Learn from one transition."""
@@ -146,7 +169,7 @@ class CompiledAgent:
                 f"the reward {r}, seen in state {s} after action {a}, is outside the declared range {low:g} to {high:g}"
                 "; declare a wider reward_range"
             )
-        self.machine.module.observe(self.machine.state, s, a, r, t)
+        self.machine.observe(self.machine.state, s, a, r, t)
 
 
 def stream_of(seed: int | Stream) -> Stream:

@@ -1,0 +1,91 @@
+"""Models that an agent holds, and values that it carries from step to step: `settle` sweeps MMBI over them.
+
+Equally weighted models `p[s,a,t,m]`, `r[s,a,m]`, with values `V[s,m]` that start at 0 (`clear`) and are warm from the
+sweep before. One model makes it value iteration.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.planning.simd import zeros
+from beliefbound.kernels.planning.sweep import sweep_lanes
+from beliefbound.kernels.posterior import expected
+
+
+class HeldModels(NamedTuple):
+    """Models, their values, and scratch."""
+
+    p: np.ndarray  # [s,a,t,m]
+    r: np.ndarray  # [s,a,m]
+    w: np.ndarray  # [m], equal
+    even: np.ndarray  # [s,m] values, current where `side` is 0
+    odd: np.ndarray  # [s,m] values, current where `side` is 1
+    side: np.ndarray  # int64 [1]
+    q: np.ndarray  # [s,a,m] scratch
+    mixed: np.ndarray  # [s,a] scratch
+    vbar: np.ndarray  # [s] mean value over the models
+    actions: np.ndarray  # int64 [s], chosen by the last sweep
+    available: np.ndarray  # bool [s,a]
+    discount: float
+
+
+def held_models(n: int, available: np.ndarray, discount: float) -> HeldModels:
+    """Room for `n` models of the size of `available[s,a]`."""
+    S, A = available.shape
+    return HeldModels(
+        p=zeros(S, A, S, n),
+        r=zeros(S, A, n),
+        w=np.full(n, 1.0 / n),
+        even=zeros(S, n),
+        odd=zeros(S, n),
+        side=np.zeros(1, np.int64),
+        q=zeros(S, A, n),
+        mixed=zeros(S, A),
+        vbar=np.zeros(S),
+        actions=np.zeros(S, np.int64),
+        available=available,
+        discount=discount,
+    )
+
+
+@njit(**EXACT_INLINE)
+def clear(models):
+    """All values 0."""
+    models.even.fill(0.0)
+    models.odd.fill(0.0)
+    models.vbar.fill(0.0)
+    models.side[0] = 0
+
+
+@njit(**EXACT)
+def settle(models, sweeps, tolerance):
+    """At most `sweeps` MMBI sweeps, stopping after one that changes `vbar` by less than `tolerance` in sum.
+
+    Returns how many were made; `actions` are those of the last one.
+    """
+    p, r, w, available, q, mixed = models.p, models.r, models.w, models.available, models.q, models.mixed
+    v, out = (models.even, models.odd) if models.side[0] == 0 else (models.odd, models.even)
+    made = 0
+    while made < sweeps:
+        made += 1
+        if sweep_lanes(p, r, w, available, models.discount, v, q, mixed, models.vbar, models.actions, out) < tolerance:
+            break
+        v, out = out, v
+    models.side[0] = (models.side[0] + made) % 2
+    return made
+
+
+@njit(**EXACT_INLINE)
+def expect_again(posterior, models, s, a):
+    """Model 0, the expected MDP, after something was learnt of `(s, a)`: its row, and those that share parameters."""
+    n_actions = models.available.shape[1]
+    pair = s * n_actions + a
+    models.r[s, a, 0] = expected(posterior, pair, models.p[s, a, :, 0])
+    if posterior.tied:
+        for other in range(models.available.size):
+            if posterior.row[other] == posterior.row[pair]:
+                i, j = other // n_actions, other % n_actions
+                models.r[i, j, 0] = expected(posterior, other, models.p[i, j, :, 0])
