@@ -10,7 +10,7 @@ from beliefbound.agents import play, run_episode
 from beliefbound.agents.policies import saved_policy
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.relaxation import Certifier
-from beliefbound.envs import as_gymnasium, make_env
+from beliefbound.envs import gymnasium_env, make_env
 from beliefbound.envs.environment import environment_from_mdp
 from beliefbound.errors import ObservationError, PolicyError
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
@@ -112,7 +112,7 @@ def test_every_kind_plays_from_memory_from_a_file_and_on_threads(kind, tmp_path)
 
 def test_a_policy_steps_through_a_gymnasium_environment():
     environment = make_env("chain")
-    episode = run_episode(StationaryPolicy([1] * 5), as_gymnasium(environment), steps=30, seed=1)
+    episode = run_episode(StationaryPolicy([1] * 5), gymnasium_env(environment), steps=30, seed=1)
     assert episode.actions.tolist() == [1] * 30
     total = play(StationaryPolicy([1] * 5), environment, seed=1, runs=range(1), steps=30).total[0]
     assert episode.rewards.sum() == total
