@@ -29,6 +29,7 @@ import numpy as np
 from beliefbound.bounds.finite.controller import KEPT, Controller, Lookahead, frozen_graph
 from beliefbound.bounds.finite.problem import FOREVER
 from beliefbound.io.arrays import Array, Shapes
+from beliefbound.kernels.graph.cells import no_cells
 from beliefbound.kernels.graph.controller import COMMIT
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.policy.files import write_archive
@@ -143,7 +144,8 @@ def _lookahead(file: Shapes, controller: Controller) -> Lookahead:
         raise file.wrong("pairs", "has a grid of one point")
     first, arrive, available = controller.first, controller.arrive, controller.available
     keys = file.take("keys", "u8", "outcome")
-    problem = Problem(like, arrive, first, reward, available, q, partner, cell, pairs, v, keys, discount, horizon, mix)
+    told = (q, partner, cell, pairs, no_cells())
+    problem = Problem(like, arrive, first, reward, available, *told, v, keys, discount, horizon, mix, merged=False)
     kept = _nodes(file, n_models, depth, n_actions) | {"state": controller.state}
     if not available[controller.state, kept["action"]].all():
         raise file.wrong("choice", "takes actions that are not available")

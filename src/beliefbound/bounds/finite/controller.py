@@ -5,7 +5,8 @@ belief; it has one action, and each outcome leads to a node or to a policy of th
 policy needs besides that looks ahead between lower and upper values, inside the graph and beyond it.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,21 @@ import numpy.typing as npt
 from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.bounds.finite.relaxation import Certifier, settle
 from beliefbound.errors import ObservationError
-from beliefbound.kernels.graph.controller import compile_controller, fill_table, join
-from beliefbound.kernels.graph.nodes import Graph, Problem, new_graph
+from beliefbound.kernels.graph.alpha import Vectors
+from beliefbound.kernels.graph.controller import COMMIT, compile_controller, fill_table, join
+from beliefbound.kernels.graph.nodes import (
+    DEEPEST,
+    ENTRIES,
+    FROZEN_ENTRIES,
+    FROZEN_NODES,
+    NODES,
+    Graph,
+    Problem,
+    new_graph,
+)
 from beliefbound.kernels.graph.search import make_child
+from beliefbound.planning.task import FiniteTask
+from beliefbound.policy import TablePolicy
 from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 KEPT = (
@@ -84,7 +97,7 @@ class Lookahead(NamedTuple):
 def freeze(certifier: Certifier, stop: float) -> tuple[Controller, Lookahead | None]:
     """What a certifier's policy is now, apart from the search, which may go on; it looks ahead unless `stop` is below
     0."""
-    opened = certifier.graph.size[2] == 0
+    opened = certifier.graph.size[FROZEN_NODES] == 0
     if opened:
         settle(certifier.problem, certifier.graph)
     controller = _controller(certifier)
@@ -96,27 +109,85 @@ def freeze(certifier: Certifier, stop: float) -> tuple[Controller, Lookahead | N
 
 def _controller(certifier: Certifier) -> Controller:
     problem, graph = certifier.problem, certifier.graph
-    n = int(graph.size[2])
+    n = int(graph.size[FROZEN_NODES])
     action, after = np.empty(n, dtype=np.int32), np.empty((n, graph.child.shape[1]), dtype=np.int32)
     compile_controller(problem, graph, 0, n, action, after)
-    tables = [np.atleast_2d(policy.actions) for policy in certifier.policies]
+    state, roots = graph.state[:n].copy(), np.array(certifier.roots, dtype=np.int64)
+    if certifier.vectors is not None and certifier.leaves is not None:
+        commits = np.argwhere(after <= COMMIT - len(certifier.policies))
+        x, row = commits.T
+        position = COMMIT - after[x, row] - len(certifier.policies)
+        arrival = problem.arrive[problem.first[state[x], 0] + row]
+        own = vector_nodes(problem, certifier.vectors, certifier.leaves[arrival, position], n)
+        after[x, row] = own.begin
+        state, action = np.concatenate([state, own.state]), np.concatenate([action, own.action])
+        after = np.concatenate([after, own.after])
+    return controller_of(certifier.task, problem, certifier.policies, state, action, after, roots)
+
+
+class VectorNodes(NamedTuple):
+    """Alpha vectors as nodes of a controller."""
+
+    state: IntArray  # [n]
+    action: npt.NDArray[np.int32]  # [n]
+    after: npt.NDArray[np.int32]  # [n,row]
+    begin: npt.NDArray[np.int32]  # [asked]: the node of each vector that was asked for, or the policy it is
+
+
+def vector_nodes(problem: Problem, vectors: Vectors, asked: IntArray, first: int) -> VectorNodes:
+    """The controllers `asked` and all that they go on as; nodes are numbered from `first`. Outcomes of actions that a
+    controller does not take lead to a memoryless policy: nothing is promised there."""
+    node = np.zeros(int(vectors.size[0]), dtype=np.int32)
+    waiting, kept = list(dict.fromkeys(int(v) for v in asked)), list[int]()
+    met = set(waiting)
+    while waiting:
+        v = waiting.pop()
+        if vectors.action[v] < 0:
+            node[v] = COMMIT - vectors.policy[v]
+            continue
+        node[v] = first + len(kept)
+        kept.append(v)
+        for w in vectors.then[v][vectors.then[v] >= 0]:
+            if int(w) not in met:
+                met.add(int(w))
+                waiting.append(int(w))
+    state, action = vectors.state[kept].astype(np.int64), vectors.action[kept]
+    then = vectors.then[kept]
+    rows = (problem.first[:, -1] - problem.first[:, 0])[state]
+    after = np.where(then >= 0, node[then], COMMIT).astype(np.int32)
+    after[np.arange(then.shape[1]) >= rows[:, None]] = -1
+    return VectorNodes(state, action, after, node[np.asarray(asked, dtype=np.int64)])
+
+
+def controller_of(
+    task: FiniteTask,
+    problem: Problem,
+    policies: Sequence[TablePolicy],
+    state: IntArray,
+    action: npt.NDArray[np.int32],
+    after: npt.NDArray[np.int32],
+    roots: IntArray,
+) -> Controller:
+    """A controller from its nodes, with what observations and the policies of the pool are."""
+    tables = [np.atleast_2d(policy.actions) for policy in policies]
     return Controller(
-        graph.state[:n].copy(),
+        state,
         action,
         after,
-        np.array(certifier.roots, dtype=np.int64),
+        roots,
         problem.first,
         problem.arrive,
-        outcome_rows(certifier.belief).reward,
+        outcome_rows(task.belief).reward,
         problem.available,
         np.concatenate(tables),
         np.cumsum([0] + [len(table) for table in tables]),
-        certifier.horizon,
+        task.horizon,
     )
 
 
 def _lookahead(certifier: Certifier, stop: float) -> Lookahead:
-    problem, (n, entries) = certifier.problem, (int(x) for x in certifier.graph.size[2:4])
+    problem, size = certifier.problem, certifier.graph.size
+    n, entries = int(size[FROZEN_NODES]), int(size[FROZEN_ENTRIES])
     ends = {"begin": n + 1, "model": entries, "weight": entries}
     kept = {name: getattr(certifier.graph, name)[: ends.get(name, n)].copy() for name in KEPT}
     rows = (problem.first[:, -1] - problem.first[:, 0])[kept["state"]]
@@ -145,7 +216,8 @@ class Outside:
         for name in ("state", "stage", "key", "prob", "above", "below"):
             getattr(own, name)[0] = getattr(source, name)[node]
         own.child[0], own.table[:], own.begin[1], own.size[:] = -1, -1, end - begin, 0
-        own.size[:4] = 1, end - begin, 1, end - begin
+        own.size[NODES] = own.size[FROZEN_NODES] = 1
+        own.size[ENTRIES] = own.size[FROZEN_ENTRIES] = end - begin
         make_child(problem, own, 0, row)
         join(problem, frozen, own, self.HERE)
 
@@ -155,13 +227,13 @@ class Outside:
         return int(self._action[0]), self._after[0]
 
 
-def frozen_graph(problem: Problem, kept: dict[str, np.ndarray]) -> Graph:
+def frozen_graph(problem: Problem, kept: dict[str, Any]) -> Graph:
     """A frozen graph of the nodes in `kept`, without room to grow."""
     n = len(kept["state"])
     table = np.full(1 << max(4, (2 * n).bit_length()), -1, dtype=np.int32)
     graph = new_graph(problem, 1, 0)._replace(table=table, **kept)
-    graph.size[0] = graph.size[2] = n
-    graph.size[1] = graph.size[3] = len(kept["weight"])
-    graph.size[6] = int(kept["stage"].max())
+    graph.size[NODES] = graph.size[FROZEN_NODES] = n
+    graph.size[ENTRIES] = graph.size[FROZEN_ENTRIES] = len(kept["weight"])
+    graph.size[DEEPEST] = int(kept["stage"].max())
     fill_table(graph)
     return graph

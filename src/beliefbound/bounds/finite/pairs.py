@@ -69,15 +69,8 @@ def with_pairs(problem: Problem, weights: FloatArray, start: FloatArray) -> Prob
     if n_pairings == 0:
         return problem
     epsilon = _EPSILON * float(np.abs(problem.q).max())
-    candidates = _candidates(n_models, _WORK // (_COARSE * each))
     n_states, n_actions = problem.available.shape
-    none, grid = np.empty((0, n_states, _COARSE, n_actions)), np.linspace(0.0, 1.0, _COARSE)
-    gain = np.zeros((n_models, n_models))
-    for i, j in candidates[(weights[candidates] > 0.0).all(axis=1)]:
-        values = start @ solve_pair(problem, i, j, _COARSE, _SWEEPS, epsilon, none)
-        both = weights[i] + weights[j]
-        told = weights[i] * values[0] + weights[j] * values[-1]
-        gain[i, j] = gain[j, i] = told - both * np.interp(weights[j] / both, grid, values)
+    gain = pair_gains(problem, weights, start)
     partner = np.full((n_pairings, n_models), n_models)
     cell = np.empty_like(partner)
     pairs = np.empty((n_pairings, (n_models + 1) // 2, n_stages, n_states, n_grid, n_actions))
@@ -89,6 +82,23 @@ def with_pairs(problem: Problem, weights: FloatArray, start: FloatArray) -> Prob
                 gain[pair[0], pair[1]] = gain[pair[1], pair[0]] = 0.0
             solve_pair(problem, pair[0], pair[-1], n_grid, _SWEEPS, epsilon, pairs[k, c])
     return problem._replace(partner=partner, cell=cell, pairs=pairs)
+
+
+def pair_gains(problem: Problem, weights: FloatArray, start: FloatArray) -> FloatArray:
+    """`[m,m]`: what an agent that is told only the pair loses against one that is told the model, on a coarse grid."""
+    n_models, n_stages = len(weights), len(problem.q)
+    each = len(problem.arrive) * (n_stages if n_stages > 1 else _SWEEPS)
+    epsilon = _EPSILON * float(np.abs(problem.q).max())
+    candidates = _candidates(n_models, _WORK // (_COARSE * each))
+    n_states, n_actions = problem.available.shape
+    none, grid = np.empty((0, n_states, _COARSE, n_actions)), np.linspace(0.0, 1.0, _COARSE)
+    gain = np.zeros((n_models, n_models))
+    for i, j in candidates[(weights[candidates] > 0.0).all(axis=1)]:
+        values = start @ solve_pair(problem, i, j, _COARSE, _SWEEPS, epsilon, none)
+        both = weights[i] + weights[j]
+        told = weights[i] * values[0] + weights[j] * values[-1]
+        gain[i, j] = gain[j, i] = told - both * np.interp(weights[j] / both, grid, values)
+    return gain
 
 
 def matching(gain: FloatArray) -> list[list[int]]:

@@ -19,6 +19,7 @@ import numpy as np
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.errors import ParameterError
+from beliefbound.kernels.graph.cells import no_cells
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.kernels.random import seed_stream
 from beliefbound.limits import TABLE_BYTES
@@ -56,11 +57,13 @@ def problem_of(task: FiniteTask, *, stages: int, policies: Sequence[TablePolicy]
         partner=np.empty((0, models.n_models), dtype=np.int64),
         cell=np.empty((0, models.n_models), dtype=np.int64),
         pairs=np.empty((0, 0, 1, 1, 1, 1)),
+        cells=no_cells(),
         v=_pool_values(policies, task, stages),
         keys=np.array([seed_stream(words[i : i + 1])[0] for i in range(len(words))], dtype=np.uint64),
         discount=float(task.discount),
         horizon=FOREVER if task.horizon is None else task.horizon,
         mix=float(mix),
+        merged=False,
     )
 
 

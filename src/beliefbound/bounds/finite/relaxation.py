@@ -19,7 +19,7 @@ numbers do not depend on the number of threads.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from beliefbound.bounds.finite.problem import LEAF, named_pool, problem_of, sear
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.graph import search as kernel
+from beliefbound.kernels.graph.alpha import Vectors
 from beliefbound.kernels.graph.information_relaxation import Rules, run_block
 from beliefbound.kernels.graph.nodes import (
     ENTRIES,
@@ -49,6 +50,7 @@ from beliefbound.validation import FloatArray, IntArray, as_rng, check_count, ch
 
 Address = npt.NDArray[np.uint64]
 BLOCK = 64  # scenarios between two restorations of the graph: what they share they build once, whoever runs them
+_SETTLED = 1e-12  # of the largest value: when sweeps over a graph with circles have settled
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
 
 
@@ -82,7 +84,12 @@ class Certifier:
         mix: float = 0.6,
         pairs: bool = True,
         entries: int | None = None,
+        problem: Problem | None = None,
+        vectors: Vectors | None = None,
+        leaves: IntArray | None = None,
     ) -> None:
+        """`problem`: in place of the one that would be made. `vectors`: where the values from below, after those of the
+        policies, are of alpha vectors: `leaves[s,i]` of them for state `s`."""
         self.task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
         self.belief, self.horizon, self.start = belief, self.task.horizon, self.task.start
         self.max_nodes = check_count(max_nodes, "max_nodes")
@@ -90,7 +97,12 @@ class Certifier:
         low, high = belief.models.reward_range
         self.span = (high - low) * self.task.effective_horizon
         self.depth = search_depth(self.task, len(self.policies))
-        self.problem: Problem = problem_of(self.task, stages=self.depth, policies=self.policies, mix=mix)
+        self.vectors, self.leaves = vectors, leaves
+        if problem is None:
+            problem = problem_of(self.task, stages=self.depth, policies=self.policies, mix=mix)
+        else:
+            pairs = False
+        self.problem: Problem = problem
         if pairs:
             self.problem = with_pairs(self.problem, belief.weights, self.start)
         rows = int((self.problem.first[:, -1] - self.problem.first[:, 0]).max())
@@ -192,21 +204,25 @@ class Certifier:
         source = self.graph
         copy = new_graph(self.problem, self._capacity, len(source.weight))
         n, entries = int(source.size[FROZEN_NODES]), int(source.size[FROZEN_ENTRIES])
-        for name, mine, theirs in zip(Graph._fields, copy, source, strict=True):
+        for name in Graph._fields:
+            mine: Any = getattr(copy, name)
+            theirs: Any = getattr(source, name)
             if name in ("size", "table"):
                 mine[:] = theirs
             elif name in ("model", "weight"):
                 mine[:entries] = theirs[:entries]
             elif name == "begin":
                 mine[: n + 1] = theirs[: n + 1]
-            elif name not in ("slots", "links", "sums", "parts"):
+            elif name not in ("slots", "links", "sums", "parts", "corners"):
                 mine[:n] = theirs[:n]
         return copy
 
 
 def settle(problem: Problem, graph: Graph) -> None:
     """Make the values of a graph consistent, and freeze them."""
-    kernel.settle(problem, graph, np.argsort(-graph.stage[: graph.size[NODES]], kind="stable"))
+    n = int(graph.size[NODES])
+    order = np.arange(n)[::-1].copy() if problem.merged else np.argsort(-graph.stage[:n], kind="stable")
+    kernel.settle(problem, graph, order, _SETTLED * float(np.abs(graph.upper[:n]).max()))
 
 
 class Relaxed(NamedTuple):

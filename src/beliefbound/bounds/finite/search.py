@@ -3,7 +3,9 @@
 1. the paper's bounds: MMBI and CADP from below, `E max` and QMDP from above. Exact.
 2. models in pairs from above (`bounds.finite.pairs`). Exact.
 3. search in the belief graph (`bounds.finite.relaxation`), doubling it. Exact at any time.
-4. information relaxation and the adaptive policy on the graph, by scenarios. After each doubling a pilot says what
+4. without a horizon, once a small graph has not been enough: alpha vectors, cells of models, and search among distinct
+   beliefs (`bounds.finite.merged`), for half of the time that is left. Exact.
+5. information relaxation and the adaptive policy on the graph, by scenarios. After each doubling a pilot says what
    sampling would give; the bounds themselves come from fresh scenarios.
 
 Error. Exact bounds cost none. Sampling attempt `j` gets the share `δ/(j(j+1))` of the error `δ = 1 − confidence`,
@@ -21,6 +23,7 @@ import numpy as np
 from beliefbound.bounds.basic import e_max, qmdp
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.bounds.finite.merged import bracket_merged
 from beliefbound.bounds.finite.pairs import bound_of
 from beliefbound.bounds.finite.problem import named_pool
 from beliefbound.bounds.finite.relaxation import BLOCK, Address, Certifier, Costs, Relaxed, extended, limits, read_costs
@@ -31,8 +34,12 @@ from beliefbound.planning.task import FiniteTask
 
 _FIRST_NODES = 500  # beliefs before the first pilot: enough to tell whether sampling could end the matter
 _PILOT = 2 * BLOCK  # scenarios that predict what sampling would give; they are not part of any bound
+_PILOT_SHARE = 0.2  # of what is left of the time: what a pilot may take
+_LEAST_NODES, _MOST_NODES = 50, 2000  # beliefs a scenario may expand; it is valid with any number
 _CHUNK = 4000  # beliefs between looks at the clock: some 20 ms
 _SAMPLING = 0.45  # share of the time kept for scenarios: growth narrows both sides at once, sampling only in the end
+_MERGE_FROM = 2000  # beliefs in the graph of histories before vectors, cells and merged beliefs are worth their cost
+_MERGED = 0.5  # share of what is left then that they get
 _LEAST_ROUND = 0.1  # share of the time below which another round of growing and sampling is not begun
 
 
@@ -68,8 +75,9 @@ def bracket_finite(task: FiniteTask, rng: np.random.Generator, threads: int | No
     if log.done:
         return
     address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
-    nodes, growing, attempt, reserve = _FIRST_NODES, True, 0, _SAMPLING * log.limit
+    nodes, growing, attempt, reserve, merged = _FIRST_NODES, True, 0, _SAMPLING * log.limit, False
     while True:
+        began, before = time.perf_counter(), certifier.n_nodes
         while growing and certifier.n_nodes < nodes and log.left > reserve:
             growing = certifier.grow(certifier.n_nodes + _CHUNK, log.target * abs(certifier.upper))
         note_exact(certifier, log)
@@ -79,6 +87,8 @@ def bracket_finite(task: FiniteTask, rng: np.random.Generator, threads: int | No
         note_exact(certifier, log)
         if log.done:
             return
+        each = (time.perf_counter() - began) / max(1, certifier.n_nodes - before)
+        certifier.max_nodes = int(np.clip(_PILOT_SHARE * log.left / (_PILOT * each), _LEAST_NODES, _MOST_NODES))
         late = not growing or log.left <= reserve
         attempt += 1
         more = sample_until(certifier, address, attempt, threads, log, late=late)
@@ -91,6 +101,13 @@ def bracket_finite(task: FiniteTask, rng: np.random.Generator, threads: int | No
         keep_policies(log)
         certifier.reopen()
         nodes *= 2 if nodes > 20_000 else 4
+        if task.horizon is None and nodes >= _MERGE_FROM and not merged:
+            merged = True
+            policies = [policy for _, policy in pool]
+            bracket_merged(task, certifier.problem, policies, extended(address, 3), log, _MERGED * log.left)
+            if log.done:
+                return
+            reserve = _SAMPLING * log.left
 
 
 def note_exact(certifier: Certifier, log: Log) -> None:
@@ -121,6 +138,8 @@ def sample_until(
     """
     assert log.lower is not None
     assert log.upper is not None
+    if not late and log.target == 0.0:
+        return True  # nothing ends the matter but time
     own, each = extended(address, attempt, 0), {}
     for relax in (False, True):  # the policy alone, for its time
         began = time.perf_counter()

@@ -12,6 +12,7 @@ one graph.
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.graph.nodes import DEEPEST, FROZEN_NODES
 from beliefbound.kernels.graph.search import find, measure, total_of
 from beliefbound.kernels.options import FAST
 
@@ -69,7 +70,7 @@ def compile_controller(problem, graph, begin, end, action, after):
 def join(problem, graph, own, node):
     """Point a node of `own` at its children in the frozen `graph`, and measure it by their values."""
     s, stage = own.state[node], own.stage[node]
-    if stage >= graph.size[6]:
+    if stage >= graph.size[DEEPEST]:
         return
     base = problem.first[s, 0]
     for i in range(problem.first[s, -1] - base):
@@ -86,7 +87,7 @@ def join(problem, graph, own, node):
 @njit(**FAST)
 def fill_table(graph):
     """Enter all frozen nodes but the roots, where no outcome leads, into an empty table."""
-    for x in range(graph.size[2]):
+    for x in range(graph.size[FROZEN_NODES]):
         if graph.stage[x] > 0:
             node, slot = find(graph, graph.key[x], graph.state[x], graph.stage[x])
             if node < 0:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.kernels.graph.cells import Cells, Corners, new_corners
+
 # What `Graph.size` counts: nodes and weights in use; those that are frozen (0 while the graph may grow); table slots
 # and child links made since, for `restore` to undo; and the deepest stage among frozen nodes.
 NODES, ENTRIES, FROZEN_NODES, FROZEN_ENTRIES, LOGGED_SLOTS, LOGGED_LINKS, DEEPEST = range(7)
@@ -26,11 +28,13 @@ class Problem(NamedTuple):
     partner: np.ndarray  # int64 [pairing,m]: the other model of the pair, or the number of models; no pairings: QMDP
     cell: np.ndarray  # int64 [pairing,m]: the pair a model is in
     pairs: np.ndarray  # [pairing,cell,stage,s,g,a]: from above, each pair solved on its own (`kernels.graph.pairs`)
+    cells: Cells  # from above, each cell of models solved on its own; no divisions: none
     v: np.ndarray  # [stage,m,s,policy]: from below, exact values of policies
     keys: np.ndarray  # uint64 [k]
     discount: float
     horizon: int  # decisions; a huge number when infinite
     mix: float  # the policy maximises (1 − mix) · lower + mix · upper look-ahead
+    merged: bool  # without a horizon: whether equal beliefs are one node, at whatever stage they are met
 
 
 class Graph(NamedTuple):
@@ -60,6 +64,7 @@ class Graph(NamedTuple):
     links: np.ndarray  # int64 [n]: child links made since `settle` in frozen nodes
     sums: np.ndarray  # scratch [row, 1 + A + pool]
     parts: np.ndarray  # scratch [m+1,row+1], zero between uses: what each model adds to a row's chance; its weight
+    corners: Corners  # scratch
 
 
 def new_graph(problem: Problem, nodes: int, entries: int) -> Graph:
@@ -92,4 +97,5 @@ def new_graph(problem: Problem, nodes: int, entries: int) -> Graph:
         links=np.empty(nodes, dtype=np.int64),
         sums=np.empty((rows, 1 + n_actions + problem.v.shape[-1])),
         parts=np.zeros((problem.reward.shape[0] + 1, rows + 1)),
+        corners=new_corners(problem.cells.models.shape[2]),
     )

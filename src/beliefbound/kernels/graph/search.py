@@ -1,19 +1,22 @@
 """The graph of beliefs that can be reached from a finite belief, with a lower and an upper value at every node.
 
-A node is a pair (state, posterior weights over models); it is determined by the *counts* of outcomes seen on the way,
-in whatever order, so histories with equal counts share one node. An outcome of a step is a next state together with
-what the agent sees of the reward. Outcome rows `k` of the pair `(s,a)` are `first[s,a] ≤ k < first[s,a+1]`,
-`like[m,k]` is their likelihood under model `m` and `arrive[k]` their next state. With unnormalised `b^k_m = b_m
-like[m,k]`,
+A node is a pair (state, posterior weights over models), at a stage; it is determined by the *counts* of outcomes seen
+on the way, in whatever order, so histories with equal counts share one node. Without a horizon nodes may be *merged*:
+equal weights (to `QUANTUM`) in the same state are one node, whenever they are met. Where outcomes rule models out for
+certain, as in a search for a hidden goal, the graph is then finite, and the search ends with the exact value. An
+outcome of a step is a next state together with what the agent sees of the reward. Outcome rows `k` of the pair `(s,a)`
+are `first[s,a] ≤ k < first[s,a+1]`, `like[m,k]` is their likelihood under model `m` and `arrive[k]` their next state.
+With unnormalised `b^k_m = b_m like[m,k]`,
 
-    upper(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k upper(b^k, arrive_k)      leaves: pairs,  `kernels.graph.pairs`
+    upper(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k upper(b^k, arrive_k)      leaves: pairs, cells (`kernels.graph.cells`)
     lower(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k lower(b^k, arrive_k)      leaves: α-pool, max_π Σ_m b_m V^π_m(s)
 
 and both hold at every node however much of the graph has been built: `lower ≤ V* ≤ upper`. `grow` builds it where the
 gap at the root comes from (the search of HSVI, Smith & Simmons 2004, on a belief MDP whose hidden part never changes).
 
 Nodes are found again by a 64-bit key, the start's plus the sum of random words per outcome seen. Two different nodes
-share a key with probability 2⁻⁶⁴ a pair; states and stages are compared as well. Cost of a node: `models left · rows ·
+share a key with probability 2⁻⁶⁴ a pair; states and stages are compared as well. (Merged nodes: a key of the weights,
+which are compared.) Cost of a node: `models left · rows ·
 (A + |pool|)` multiply-adds. A node keeps only the models that still have weight.
 """
 
@@ -21,6 +24,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.borrow import borrowed
+from beliefbound.kernels.graph.cells import least_of_cells
 from beliefbound.kernels.graph.nodes import (
     DEEPEST,
     ENTRIES,
@@ -32,7 +36,11 @@ from beliefbound.kernels.graph.nodes import (
 )
 from beliefbound.kernels.graph.pairs import best_sum, least_of_pairings
 from beliefbound.kernels.options import FAST, FAST_INLINE
+from beliefbound.kernels.random import GOLDEN, mix
 
+_IDLE = 100_000  # walks in a row that build nothing, after which the rest is rounding
+_SWEEPS = 10  # over a graph with circles before its values are frozen; they are valid after any number
+QUANTUM = 2.0**-40  # weights that differ by less are the same weight, where beliefs are merged
 # A leaf's siblings are built with it where they contribute at least this share of what it does: a higher share walks
 # down from the root for every leaf, a lower one builds leaves that are never needed.
 _SIBLINGS = 0.3
@@ -52,6 +60,51 @@ def find(graph, key, state, stage):
         slot = (slot + np.uint64(1)) & mask
 
 
+@njit(inline="always", **FAST)
+def find_belief(graph, key, state, first, last):
+    """As `find`, for the weights `first … last − 1`: the node of this state whose weights are the same to rounding."""
+    mask = np.uint64(graph.table.size - 1)
+    slot = (key ^ (key >> np.uint64(29))) & mask
+    while True:
+        node = np.int64(graph.table[slot])
+        if node < 0:
+            return node, np.int64(slot)
+        begin = graph.begin[node]
+        if graph.key[node] == key and graph.state[node] == state and graph.begin[node + 1] - begin == last - first:
+            same = True
+            for j in range(last - first):
+                same &= graph.model[begin + j] == graph.model[first + j]
+                same &= abs(graph.weight[begin + j] - graph.weight[first + j]) <= 2.0 * QUANTUM
+            if same:
+                return node, np.int64(slot)
+        slot = (slot + np.uint64(1)) & mask
+
+
+@njit(**FAST)
+def posterior_entries(problem, graph, parent, row):
+    """Write the weights after outcome `row` of `parent` behind the last entry; `(one past their end, their key)`."""
+    s = graph.state[parent]
+    n_rows = problem.first[s, -1] - problem.first[s, 0]
+    offset = problem.first[s, 0] * problem.reward.shape[0] + row
+    scale = 1.0 / graph.prob[parent, row]
+    n = graph.size[ENTRIES]
+    total = 0.0
+    for j in range(graph.begin[parent], graph.begin[parent + 1]):
+        m = graph.model[j]
+        w = graph.weight[j] * problem.like[offset + m * n_rows] * scale
+        if w > 0.0:
+            graph.model[n] = m
+            graph.weight[n] = w
+            total += w
+            n += 1
+    key = np.uint64(problem.arrive[problem.first[s, 0] + row] + 1) * GOLDEN
+    for j in range(graph.size[ENTRIES], n):
+        graph.weight[j] /= total
+        word = np.uint64(np.int64(graph.weight[j] / QUANTUM + 0.5)) + np.uint64(graph.model[j] + 1) * GOLDEN
+        key += mix(word)
+    return n, key
+
+
 @njit(**FAST)
 def make_child(problem, graph, parent, row):
     """The node after outcome `row` of `parent`, found or built; −1 when the graph is full."""
@@ -61,31 +114,25 @@ def make_child(problem, graph, parent, row):
     s = graph.state[parent]
     k = problem.first[s, 0] + row
     t = problem.arrive[k]
-    stage = graph.stage[parent] + 1
-    key = graph.key[parent] + problem.keys[k]
-    node, slot = find(graph, key, t, stage)
-    if node >= 0:
-        note_link(graph, parent, row, node)
-        return node
     node = graph.size[NODES]
-    first, last = graph.begin[parent], graph.begin[parent + 1]
-    n = graph.size[ENTRIES]
-    if node >= graph.state.size or n + (last - first) > graph.weight.size:
+    space = graph.size[ENTRIES] + graph.begin[parent + 1] - graph.begin[parent] <= graph.weight.size
+    if problem.merged:
+        if not space:
+            return np.int64(-1)
+        n, key = posterior_entries(problem, graph, parent, row)
+        stage = np.int64(0)
+        found, slot = find_belief(graph, key, t, graph.size[ENTRIES], n)
+    else:
+        stage = graph.stage[parent] + 1
+        key = graph.key[parent] + problem.keys[k]
+        found, slot = find(graph, key, t, stage)
+        if found < 0 and space:
+            n, _ = posterior_entries(problem, graph, parent, row)
+    if found >= 0:
+        note_link(graph, parent, row, found)
+        return found
+    if node >= graph.state.size or not space:
         return np.int64(-1)
-    scale = 1.0 / graph.prob[parent, row]
-    n_rows = problem.first[s, -1] - problem.first[s, 0]
-    offset = problem.first[s, 0] * problem.reward.shape[0] + row
-    total = 0.0
-    for j in range(first, last):
-        m = graph.model[j]
-        w = graph.weight[j] * problem.like[offset + m * n_rows] * scale
-        if w > 0.0:
-            graph.model[n] = m
-            graph.weight[n] = w
-            total += w
-            n += 1
-    for j in range(graph.size[ENTRIES], n):
-        graph.weight[j] /= total
     graph.size[NODES] = node + 1
     graph.size[ENTRIES] = n
     graph.begin[node + 1] = n
@@ -161,6 +208,8 @@ def expand(problem, graph, node):
         graph.below[node, i] = low / p
     if problem.partner.shape[0] > 0:
         least_of_pairings(problem, graph, node)
+    if problem.cells.models.shape[0] > 0:
+        least_of_cells(problem, graph, node)
     graph.stamp[node] = -1
     if graph.size[FROZEN_NODES] == 0:
         backup(problem, graph, node)
@@ -238,13 +287,16 @@ def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
 
     Under the greedy action everywhere, a leaf at stage `k` reached with probability `p` contributes `γ^k p gap` to the
     root's gap. Every node remembers the largest contribution below it, so the leaf is found by walking down; its
-    siblings that count nearly as much are built with it, and the way back updates values and contributions. Returns
-    false when nothing is left to gain or the graph is full.
+    siblings that count nearly as much are built with it, and the way back updates values and contributions. Where
+    beliefs are merged the graph has circles, and a walk may only carry values around one. Returns false when nothing
+    is left to gain or the graph is full.
     """
     problem, graph = borrowed(problem), borrowed(graph)
     path = np.empty(max_stage + 2, dtype=np.int64)
     limit = graph.size[NODES] + max_nodes
-    while graph.size[NODES] < limit:
+    idle = 0
+    while graph.size[NODES] < limit and idle < _IDLE:
+        before = graph.size[NODES]
         x, widest, gap = -1, 0.0, 0.0
         for i in range(roots.size):
             gap += start[i] * (graph.upper[roots[i]] - graph.lower[roots[i]])
@@ -257,7 +309,7 @@ def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
             path[n] = x
             n += 1
             row, most = largest_contribution(problem, graph, x)
-            if row < 0 or graph.stage[x] >= max_stage:
+            if row < 0 or n > max_stage:
                 break
             if graph.child[x, row] < 0:
                 if not add_children(problem, graph, x, _SIBLINGS * most):
@@ -266,9 +318,10 @@ def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
             x = np.int64(graph.child[x, row])
         for i in range(n - 1, -1, -1):
             backup(problem, graph, path[i])
-            open_ended = graph.stage[path[i]] < max_stage
+            open_ended = i < max_stage
             graph.share[path[i]] = largest_contribution(problem, graph, path[i])[1] if open_ended else 0.0
-    return True
+        idle = 0 if graph.size[NODES] > before else idle + 1
+    return idle < _IDLE
 
 
 @njit(**FAST)
@@ -313,13 +366,22 @@ def measure(problem, graph, node):
 
 
 @njit(**FAST)
-def settle(problem, graph, order):
+def settle(problem, graph, order, tolerance):
     """Make all values consistent and freeze them: `upper` is from here on one fixed function of the node (its leaf
-    value outside the graph), with `upper ≥ r + γ E upper` everywhere. `order` has the deepest stage first."""
+    value outside the graph), with `upper ≥ r + γ E upper` everywhere. `order` has the deepest stage first; where
+    beliefs are merged, sweeps end when no gap falls by more than `tolerance`."""
     n = order.size
-    for i in range(n):
-        link(problem, graph, order[i])
-        backup(problem, graph, order[i])
+    for _ in range(_SWEEPS if problem.merged else 1):
+        moved = 0.0
+        for i in range(n):
+            x = order[i]
+            gap = graph.upper[x] - graph.lower[x]
+            if not problem.merged:
+                link(problem, graph, x)
+            backup(problem, graph, x)
+            moved = max(moved, gap - (graph.upper[x] - graph.lower[x]))
+        if moved <= tolerance:
+            break
     for x in range(n):
         s = graph.state[x]
         for i in range(problem.first[s, -1] - problem.first[s, 0]):

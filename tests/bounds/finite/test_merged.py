@@ -1,0 +1,101 @@
+"""Exact bounds without a horizon: vectors, cells, and a search in which equal beliefs are one node."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+from beliefbound.beliefs import FiniteBelief
+from beliefbound.bounds.bracket import bracket
+from beliefbound.bounds.finite.cells import best_cells, divide
+from beliefbound.bounds.finite.merged import bracket_merged
+from beliefbound.bounds.finite.pairs import pair_gains, with_pairs
+from beliefbound.bounds.finite.problem import named_pool, problem_of
+from beliefbound.bounds.log import Log
+from beliefbound.bounds.policy_files import load_policy
+from beliefbound.planning.task import FiniteTask
+from support import oracles
+from support.beliefs import ROUNDING, SIGNALS, random_belief
+from support.enumeration import value_by_enumeration
+
+
+def searched(belief, discount, seconds, target=0.0):
+    """The log of a search among distinct beliefs."""
+    task = FiniteTask.of(belief, discount=discount)
+    policies = [policy for _, policy in named_pool(task)]
+    problem = with_pairs(problem_of(task, stages=1, policies=policies), task.weights, task.start)
+    log = Log(time.perf_counter(), seconds, target, 0.95)
+    bracket_merged(task, problem, policies, np.arange(4, dtype=np.uint64), log, seconds)
+    return log
+
+
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_bounds_enclose_the_exact_value_and_policies_earn_theirs(signal, tmp_path):
+    rng = np.random.default_rng(4)
+    for i in range(2):
+        belief, (P, r, w, p0) = random_belief(rng, signal)
+        discount, stages = 0.5, 5
+        log = searched(belief, discount, 0.3, target=1e-4)
+        tail = discount**stages * np.abs(r).max() / (1.0 - discount)
+        exact = oracles.bayes_adaptive_value(P, r, w, p0, discount, stages, signal)
+        for bound in log.bounds:
+            assert bound.exact
+            assert bound.value <= exact + tail + ROUNDING if bound.side == "lower" else bound.value >= exact - ROUNDING
+        assert log.upper.value - log.lower.value <= 2e-3 * abs(exact)
+        log.lower.policy.save(tmp_path / f"{i}.npz")
+        earned = value_by_enumeration(load_policy(tmp_path / f"{i}.npz"), belief, discount, 4)
+        assert earned >= log.lower.value - 2.0 * discount**4 * np.abs(r).max() / (1.0 - discount)
+
+
+def hidden_goal(goals, length, discount):
+    """A line of cells; one of `goals` pays 1 and sends back to the start. The exact value by sweeps over the subsets of
+    goals that are left, and the belief."""
+    n_models = len(goals)
+    P, r = np.zeros((n_models, length, 2, length)), np.zeros((n_models, length, 2))
+    for m, goal in enumerate(goals):
+        for s, a in itertools.product(range(length), range(2)):
+            t = 0 if s == goal else min(max(s + (1 if a else -1), 0), length - 1)
+            P[m, s, a, t], r[m, s, a] = 1.0, float(s == goal)
+    subsets = [frozenset(c) for k in range(1, n_models + 1) for c in itertools.combinations(goals, k)]
+    value = {(s, left): 0.0 for s in range(length) for left in subsets}
+    for _ in range(400):
+        for s, left in list(value):
+            options = []
+            for a in range(2):
+                step = min(max(s + (1 if a else -1), 0), length - 1)
+                other, total = left - {s}, 0.0
+                if s in left:
+                    total += (1.0 + discount * value[0, frozenset({s})]) / len(left)
+                if other:
+                    total += len(other) / len(left) * discount * value[step, other]
+                options.append(total)
+            value[s, left] = max(options)
+    belief = FiniteBelief(P, r, reward_signal="unobserved", initial=0)
+    return belief, value[0, frozenset(goals)]
+
+
+def test_a_search_for_a_hidden_goal_is_solved():
+    """Beliefs are the goals that are left: finitely many, so the search ends, with the value."""
+    belief, exact = hidden_goal((2, 3, 5, 6), 7, 0.9)
+    log = searched(belief, 0.9, 5.0, target=1e-9)
+    assert log.lower.value == pytest.approx(exact, rel=1e-8)
+    assert log.upper.value == pytest.approx(exact, rel=1e-8)
+    found = bracket(belief, discount=0.9, target_gap=1e-9, time_limit=20.0, rng=1)
+    assert found.confidence == 1.0
+    assert found.lower.value == pytest.approx(exact, rel=1e-8)
+
+
+def test_cells_fill_with_the_models_that_lose_most_and_bound_from_above():
+    gain = np.zeros((5, 5))
+    gain[0, 3] = gain[3, 0] = 2.0
+    gain[1, 4] = gain[4, 1] = 1.0
+    gain[2, 3] = gain[3, 2] = 0.5
+    assert divide(gain, 2).tolist() == [[0, 3], [1, 4], [2, -1]]
+    assert divide(gain, 3).tolist() == [[0, 3, 2], [1, 4, -1]]
+    rng = np.random.default_rng(5)
+    belief, (P, r, w, p0) = random_belief(rng, "bernoulli", n_models=4)
+    task = FiniteTask.of(belief, discount=0.9, horizon=3)
+    problem = problem_of(task, stages=3, policies=())
+    _, bound = best_cells(problem, pair_gains(problem, task.weights, task.start), task.weights, task.start, 10.0)
+    assert bound.value >= oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 3, "bernoulli") - ROUNDING
