@@ -91,7 +91,7 @@ def test_a_dirichlet_belief_is_measured_on_a_sample():
     assert found.best() == (0, 1)
     assert not found.evpi.exact
     with pytest.raises(ParameterError, match="rng"):
-        value_of_information(belief, discount=0.9)
+        value_of_information(belief, discount=0.9, rng="seven")
 
 
 def sure_arm(p):

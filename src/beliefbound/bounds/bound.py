@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import msgspec
+
 from beliefbound.errors import ParameterError
 from beliefbound.policy import Policy
 from beliefbound.results import Entries, Result, array_of
@@ -16,20 +18,6 @@ from beliefbound.validation import FloatArray
 Side = Literal["lower", "upper"]
 BAYES = "Bayes-optimal value"
 _ROUNDING = 1e-9  # of the largest value: a bound may be this much on the wrong side of what it bounds, by rounding
-
-
-class BoundEntries(Entries):
-    """A `Bound` in a file."""
-
-    value: float
-    side: str
-    method: str
-    exact: bool
-    confidence: float
-    estimate: float
-    n_samples: int
-    of: str
-    values: list[float] | None
 
 
 class RegretEntries(Entries):
@@ -41,6 +29,14 @@ class RegretEntries(Entries):
     confidence: float
     estimate: float
     n_samples: int
+
+
+class BoundEntries(RegretEntries):
+    """A `Bound` in a file."""
+
+    side: Side
+    of: str
+    values: list[float] | None
 
 
 class _Proven(Result):
@@ -57,7 +53,9 @@ class _Proven(Result):
         if self.value != self.value:
             raise ParameterError(f"the {what} by {self.method} is not a number")
         if self.exact != (self.confidence == 1.0) or not 0.0 <= self.confidence <= 1.0:
-            raise ParameterError(f"an exact {what} has confidence 1, an estimated one less; got {self.confidence}")
+            raise ParameterError(
+                f"an exact one has confidence 1, an estimated one less; the {what} has {self.confidence}"
+            )
         if self.estimate is None:
             object.__setattr__(self, "estimate", self.value)
 
@@ -152,19 +150,7 @@ class Bound(_Proven):
     @classmethod
     def _from_entries(cls, entries: BoundEntries, policy: Policy | None) -> Self:
         values = None if entries.values is None else array_of(entries.values, (None,), "values")
-        side: Any = entries.side
-        return cls(
-            entries.value,
-            side,
-            entries.method,
-            exact=entries.exact,
-            confidence=entries.confidence,
-            estimate=entries.estimate,
-            n_samples=entries.n_samples,
-            policy=policy,
-            values=values,
-            of=entries.of,
-        )
+        return cls(**msgspec.structs.asdict(entries) | {"values": values, "policy": policy})
 
 
 @dataclass(frozen=True)
@@ -201,15 +187,7 @@ class Regret(_Proven):
 
     @classmethod
     def _from_entries(cls, entries: RegretEntries, policy: Policy | None) -> Self:
-        return cls(
-            entries.value,
-            entries.method,
-            exact=entries.exact,
-            confidence=entries.confidence,
-            estimate=entries.estimate,
-            n_samples=entries.n_samples,
-            policy=policy,
-        )
+        return cls(**msgspec.structs.asdict(entries), policy=policy)
 
 
 def missing(upper: float, lower: float, scale: float = 0.0, *, exact: bool = True) -> float:

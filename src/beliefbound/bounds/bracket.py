@@ -136,7 +136,9 @@ class Bracket(Result):
         if (lower.side, upper.side) != ("lower", "upper"):
             raise ParameterError("its lower and upper bounds are on the wrong sides")
         bounds = [Bound._from_entries(bound, None) for bound in entries.bounds]
-        bounds = [{lower: lower, upper: upper}.get(bound, bound) for bound in bounds]
+        for end in (lower, upper):  # one object each, as before: the lower one brings its policy along
+            if end in bounds:
+                bounds[bounds.index(end)] = end
         for point in entries.trace:
             if not (0 <= point.lower < len(bounds) and 0 <= point.upper < len(bounds)):
                 raise ParameterError("its trace names bounds that it does not have")
