@@ -92,7 +92,7 @@ def play(
         np.zeros((n, environment.n_states if visits else 0), dtype=np.int64),
     )
     rules = Rules((seed, cell, numbers.start, steps), weight, int(accounting == "paper"), every, results)
-    if isinstance(agent, Policy):
+    if isinstance(agent, Policy):  # tables become compiled agents; others get a walk of their own, theirs untouched
         agent = player(agent, environment, steps - rules.skipped)
     if isinstance(agent, CompiledAgent):
         _check_fit(agent, environment)
@@ -122,7 +122,7 @@ def _check_memory(runs: int, points: int, states: int) -> None:
 
 def _copied(state: Any) -> Any:
     """A machine's state in arrays of its own, nested tuples included."""
-    if isinstance(state, np.ndarray):
+    if isinstance(state, np.ndarray):  # a leaf; anything but an array or a tuple is a number, which is never shared
         return copied(state)
     return type(state)(*map(_copied, state)) if isinstance(state, tuple) else state
 
@@ -179,6 +179,7 @@ def _play_plain(agent: Any, environment: Environment, rules: Rules) -> None:
 
 def check_action(agent: Any, environment: Environment, s: int, action: Any) -> int:
     """An action that state `s` offers, as an agent of plain Python returned it."""
+    # True is an int for Python, and no action.
     if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer):
         raise ObservationError(f"{_called(agent)} chose {action!r} in state {s}; an action is a whole number")
     a = int(action)

@@ -71,12 +71,11 @@ class Task:
         if horizon is None and policy is not None:
             horizon = policy.horizon
         discount = check_discount(discount, horizon)
-        models: Any = getattr(belief, "models", None)
-        known = isinstance(models, ModelSet)
+        models = None if belief.finite is None else belief.finite.models
         if horizon is not None:
-            work = models.n_entries if known else belief.n_states**2 * belief.n_actions
+            work = belief.n_states**2 * belief.n_actions if models is None else models.n_entries
             horizon = check_horizon(horizon, work, 8 * belief.n_states)
-        if known and not np.isfinite(models.largest_reward * effective_horizon(discount, horizon)):
+        if models is not None and not np.isfinite(models.largest_reward * effective_horizon(discount, horizon)):
             raise ParameterError(
                 f"rewards as large as {models.largest_reward:.3g} overflow; use a larger unit for them"
             )
