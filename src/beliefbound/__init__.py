@@ -1,9 +1,9 @@
 """beliefbound: beliefs over Markov decision processes in, policies and proven bounds out.
 
->>> import numpy as np, beliefbound as bb
->>> belief = bb.DirichletBelief(5, 2).sample(16, np.random.default_rng(0))
+>>> import beliefbound as bb
+>>> belief = bb.DirichletBelief(5, 2).sample(16, rng=0)
 >>> plan = bb.mmbi(belief, discount=0.95, horizon=100)
->>> bool((plan.values <= bb.qmdp(belief, discount=0.95, horizon=100)).all())
+>>> plan.value() <= bb.qmdp(belief, discount=0.95, horizon=100).value
 True
 """
 

@@ -1,21 +1,26 @@
 """The public names and where each lives: read by type checkers and, at run time, by `beliefbound/__init__.py`."""
 
+from . import theory as theory
 from .agents.play import play as play
 from .agents.registry import make_agent as make_agent
+from .agents.runs import Runs as Runs
 from .beliefs.dirichlet import DirichletBelief as DirichletBelief
 from .beliefs.finite import FiniteBelief as FiniteBelief
 from .beliefs.folder import ModelFolder as ModelFolder
 from .beliefs.folder import read_models as read_models
 from .beliefs.folder import write_models as write_models
 from .beliefs.rewards import BetaRewards as BetaRewards
+from .beliefs.rewards import DirichletRewards as DirichletRewards
 from .beliefs.rewards import KnownRewards as KnownRewards
 from .beliefs.rewards import NormalRewards as NormalRewards
+from .beliefs.signals import FiniteValues as FiniteValues
 from .bounds.basic import e_max as e_max
 from .bounds.basic import lower_bound as lower_bound
-from .bounds.basic import policy_gap as policy_gap
+from .bounds.basic import policy_regret as policy_regret
 from .bounds.basic import qmdp as qmdp
 from .bounds.basic import upper_bound as upper_bound
 from .bounds.bound import Bound as Bound
+from .bounds.bound import Regret as Regret
 from .bounds.bracket import Bracket as Bracket
 from .bounds.bracket import bracket as bracket
 from .bounds.distance import belief_distance as belief_distance
@@ -23,11 +28,11 @@ from .bounds.finite.lookahead import lookahead_lower as lookahead_lower
 from .bounds.finite.lookahead import lookahead_upper as lookahead_upper
 from .bounds.finite.pairs import pair_bound as pair_bound
 from .bounds.finite.relaxation import relaxation as relaxation
+from .bounds.information.result import Information as Information
 from .bounds.information.value import value_of_information as value_of_information
-from .bounds.theory import cost_estimate as cost_estimate
-from .bounds.theory import theorem1_gap as theorem1_gap
-from .bounds.theory import uniform_deviation as uniform_deviation
-from .bounds.theory import uniform_models as uniform_models
+from .bounds.memoryless.branch_and_bound import BestMemoryless as BestMemoryless
+from .bounds.memoryless.branch_and_bound import best_memoryless as best_memoryless
+from .bounds.policy_files import load_policy as load_policy
 from .convert.gym_table import from_gymnasium as from_gymnasium
 from .envs.environment import Environment as Environment
 from .envs.registry import make_env as make_env
@@ -35,22 +40,16 @@ from .errors import BeliefboundError as BeliefboundError
 from .evaluation import evaluate as evaluate
 from .mdp import MDP as MDP
 from .planning.cadp import cadp as cadp
-from .planning.compare import compare_memoryless as compare_memoryless
-from .planning.exact import BestMemoryless as BestMemoryless
-from .planning.exact import best_memoryless as best_memoryless
 from .planning.expected import expected_mdp_policy as expected_mdp_policy
-from .planning.lemmas import lemma2_models as lemma2_models
-from .planning.lemmas import truncation_stages as truncation_stages
-from .planning.milp import best_memoryless_milp as best_memoryless_milp
 from .planning.mmbi import mmbi as mmbi
 from .planning.msbi import msbi as msbi
 from .planning.optimal import backward_induction as backward_induction
-from .planning.optimal import modified_policy_iteration as modified_policy_iteration
 from .planning.optimal import optimal_values as optimal_values
 from .planning.optimal import policy_iteration as policy_iteration
 from .planning.optimal import value_iteration as value_iteration
 from .planning.plan import Plan as Plan
 from .policy import MemorylessPolicy as MemorylessPolicy
+from .policy import Policy as Policy
 from .policy import StationaryPolicy as StationaryPolicy
 
 __version__: str

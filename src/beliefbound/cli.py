@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -185,9 +185,10 @@ def bound(
     Example: `beliefbound bound models/ --gap 0.01 --time 30`
     """
     with _loading():
+        from beliefbound.progress import closing_display
         from beliefbound.report.certificate import best_rows, certify_folder
 
-    with _closing() as watch:
+    with closing_display() as watch:
         found = certify_folder(
             models,
             out or Path(f"{models.resolve().name}-bounds"),
@@ -297,24 +298,6 @@ def _loading() -> Iterator[None]:
     if sys.stderr.isatty():
         print("loading …", end="\r", file=sys.stderr, flush=True)
     yield
-
-
-@contextmanager
-def _closing() -> Iterator[Any]:
-    """A line that shows the bracket as it closes."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    with Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True)
-    ) as p:
-        task = p.add_task("first bounds …")
-
-        def watch(point: Any) -> None:
-            low, high = point.lower.value, point.upper.value
-            p.update(task, description=f"[{low:.6g}, {high:.6g}]  gap {high - low:.3g}".replace("[", "\\[", 1))
-
-        yield watch
 
 
 @contextmanager

@@ -1,10 +1,12 @@
-"""What the command line shows while an experiment runs: a bar over the runs, then what is made of them."""
+"""What is shown, on standard error, while something takes long: a bar over runs or points, or a closing bracket."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _COMPILING = "compiling, once"
 
@@ -12,7 +14,10 @@ _COMPILING = "compiling, once"
 class RunDisplay:
     """A bar over all runs, those already there included, with rate and time left; then stages by name, without one."""
 
-    def __init__(self, total: int, done: int, console: Console | None = None) -> None:
+    def __init__(self, total: int, done: int, console: "Console | None" = None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
         self._total = total
         self._bars = Progress(
             TextColumn("{task.description:<22}"),
@@ -68,3 +73,46 @@ class RunDisplay:
 
     def _count(self, done: int) -> str:
         return f"{done}/{self._total}"
+
+
+@contextmanager
+def closing_display(
+    *, show: bool = True, watch: Callable[[Any], object] | None = None
+) -> Iterator[Callable[[Any], object] | None]:
+    """A line that shows a bracket as it closes: the caller tells the function given of every new point.
+
+    With `watch`, that is told too; without `show`, only that.
+    """
+    if not show:
+        yield watch
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as display:
+        task = display.add_task("first bounds …")
+
+        def tell(point: Any) -> None:
+            low, high = point.lower.value, point.upper.value
+            display.update(task, description=f"[{low:.6g}, {high:.6g}]  width {max(0.0, high - low):.3g}")
+            if watch is not None:
+                watch(point)
+
+        yield tell
+
+
+@contextmanager
+def point_display(what: str, progress: "bool | Callable[[int, int], object]") -> Iterator[Callable[[int, int], object]]:
+    """Who is told of `(points done, points)`: the function given, a bar called `what` (`True`), or nobody."""
+    if callable(progress):
+        yield progress
+    elif not progress:
+        yield lambda done, points: None
+    else:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True)) as display:
+            task = display.add_task(what, total=None)
+            yield lambda done, points: display.update(task, completed=done, total=points)

@@ -13,9 +13,9 @@ from beliefbound.errors import BeliefboundError, ParameterError
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+Rng = np.random.Generator | int | None  # a source of randomness, a seed, or fresh randomness
 
 TOLERANCE = 1e-9
-LARGEST = 1 << 34  # bytes of one array that a constructor allocates
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -45,32 +45,23 @@ class Frozen:
             object.__setattr__(self, name, value)
 
 
-def as_rng(rng: np.random.Generator | int | None, *, fresh: bool = False) -> np.random.Generator:
-    """A generator from a generator, which is used as it is, or from a seed.
-
-    Randomness is an argument: `None` is refused, unless `fresh` says that each call may differ.
+def as_rng(rng: Rng) -> np.random.Generator:
+    """A generator from a generator, which is used as it is, or from a seed; `None`: fresh randomness at every call.
 
     >>> int(as_rng(0).integers(10)) == int(np.random.default_rng(0).integers(10))
     True
     """
     if isinstance(rng, np.random.Generator):
         return rng
-    if rng is None and fresh:
+    if rng is None:
         return np.random.default_rng()
     try:
-        seed = operator.index(rng)  # type: ignore[arg-type]
+        seed = operator.index(rng)
     except TypeError:
-        raise ParameterError(f"rng is {rng!r}; pass a whole number or numpy.random.default_rng(seed)") from None
+        raise ParameterError(f"rng is {rng!r}; pass None, a whole number or numpy.random.default_rng(seed)") from None
     if seed < 0:
         raise ParameterError(f"rng is {seed}; a seed is 0 or more")
     return np.random.default_rng(seed)
-
-
-def check_size(shape: Sequence[int], what: str, error: type[BeliefboundError], *, fix: str) -> None:
-    """An array of floats of this shape may be allocated."""
-    nbytes = 8 * math.prod(shape)
-    if nbytes > LARGEST:
-        raise error(f"{what} of shape {tuple(shape)} needs {nbytes / 2**30:,.0f} GiB; {fix}")
 
 
 def as_floats(value: Any, name: str, error: type[BeliefboundError]) -> FloatArray:

@@ -20,7 +20,7 @@ def test_bounds_hold_when_rewards_on_arrival_tell_models_apart():
         found = bracket(belief, discount=0.9, horizon=4, target_gap=1e-9, time_limit=60.0, rng=rng)
         assert found.lower.value <= exact + 1e-9
         assert found.upper.value >= exact - 1e-9
-        assert found.gap <= 1e-6
+        assert found.width <= 1e-6
         tighter += exact > blind + 1e-6
     assert tighter > 10  # seeing rewards is worth something here
 

@@ -13,22 +13,18 @@ from beliefbound import (
     FiniteBelief,
     KnownRewards,
     NormalRewards,
+    Regret,
     StationaryPolicy,
     belief_distance,
     bracket,
     cadp,
-    cost_estimate,
     expected_mdp_policy,
-    lemma2_models,
     lower_bound,
     mmbi,
     optimal_values,
-    policy_gap,
     policy_iteration,
-    theorem1_gap,
-    truncation_stages,
-    uniform_deviation,
-    uniform_models,
+    policy_regret,
+    theory,
     upper_bound,
 )
 from beliefbound.bounds.statistics.intervals import margin
@@ -95,18 +91,18 @@ def test_finite_beliefs_have_exact_bounds():
     assert from_state.value == pytest.approx(plan.values[2], abs=1e-12)
 
 
-def test_the_gap_of_a_policy_covers_its_true_distance_from_bayes_optimal():
+def test_the_regret_of_a_policy_covers_its_true_distance_from_bayes_optimal():
     for seed in range(30):
         p, r, w, p0 = random_models(np.random.default_rng(seed), 3, 2, 2, equal_rewards=True)
         belief = FiniteBelief(p, r, w, initial=p0)
         plan = mmbi(belief, discount=0.9, horizon=4)
         upper = upper_bound(belief, discount=0.9, horizon=4)
-        gap = policy_gap(plan.policy, belief, upper, discount=0.9)
+        regret = policy_regret(plan.policy, belief, upper, discount=0.9)
         truth = bayes_adaptive_value(p, r, w, p0, 0.9, 4) - plan.value()
-        assert truth <= gap.value + 1e-12
-        assert gap.value < theorem1_gap(0.5, discount=0.9, r_max=1.0)  # and far sharper than the theorem
+        assert truth <= regret.value + 1e-12
+        assert regret.value < theory.theorem1_regret(0.5, discount=0.9, r_max=1.0)  # and far sharper than the theorem
     with pytest.raises(ParameterError, match="needs an upper bound"):
-        policy_gap(plan.policy, belief, lower_bound(plan.policy, belief, discount=0.9), discount=0.9)
+        policy_regret(plan.policy, belief, lower_bound(plan.policy, belief, discount=0.9), discount=0.9)
 
 
 def test_a_bound_must_make_sense():
@@ -114,11 +110,11 @@ def test_a_bound_must_make_sense():
         Bound(1.0, "middle", "x")
     with pytest.raises(ParameterError, match="not a number"):
         Bound(math.nan, "lower", "x")
-    with pytest.raises(ParameterError, match="an exact bound has confidence 1"):
+    with pytest.raises(ParameterError, match="an exact one has confidence 1"):
         Bound(1.0, "lower", "x", exact=True, confidence=0.9)
     assert float(Bound(1.0, "upper", "x", exact=False, confidence=0.9, estimate=0.5)) == 1.0
-    with pytest.raises(ParameterError, match="pass rng"):
-        lower_bound(StationaryPolicy([0, 0]), PRIOR, discount=0.9)
+    with pytest.raises(ParameterError, match="never negative"):
+        Regret(-0.1, "x")
     with pytest.raises(ParameterError, match="choose 'qmdp' or 'emax'"):
         upper_bound(PRIOR, discount=0.9, method="sum", rng=np.random.default_rng(0))
     with pytest.raises(ParameterError, match="known range"):
@@ -139,20 +135,20 @@ def test_unbounded_rewards_fall_back_to_an_interval_that_says_what_it_is():
 def test_lemma_1_is_the_least_horizon_with_a_small_enough_tail():
     for discount in (0.3, 0.9, 0.99):
         for epsilon in (1e-3, 0.1, 2.0):
-            stages = truncation_stages(epsilon, discount=discount, r_max=1.0)
+            stages = theory.truncation_stages(epsilon, discount=discount, r_max=1.0)
             tail = discount**stages / (1 - discount)
             assert tail <= epsilon * (1 + 1e-9)
             assert stages == 1 or discount ** (stages - 1) / (1 - discount) > epsilon
 
 
 def test_lemma_2_and_its_repair():
-    assert lemma2_models(1.0, discount=0.9, r_max=1.0) == 27_000
+    assert theory.lemma2_models(1.0, discount=0.9, r_max=1.0) == 27_000
     sizes = {"n_states": 5, "n_actions": 2, "horizon": 30, "discount": 0.9, "r_max": 2.0}
-    n = uniform_models(0.5, **sizes)
-    assert uniform_deviation(n, **sizes) <= 0.5 < uniform_deviation(n - 1, **sizes)
+    n = theory.uniform_models(0.5, **sizes)
+    assert theory.uniform_deviation(n, **sizes) <= 0.5 < theory.uniform_deviation(n - 1, **sizes)
     c = 2.0 / (1 - 0.9)
     by_hand = c * math.sqrt((5 * 30 * math.log(2) + math.log(40)) / (2 * n))
-    assert uniform_deviation(n, **sizes) == pytest.approx(by_hand)
+    assert theory.uniform_deviation(n, **sizes) == pytest.approx(by_hand)
 
 
 def test_the_uniform_repair_covers_the_best_policys_in_sample_value():
@@ -163,17 +159,17 @@ def test_the_uniform_repair_covers_the_best_policys_in_sample_value():
         rng = np.random.default_rng(seed)
         plan = mmbi(belief.sample(50, rng), discount=0.8, horizon=5)
         truth = lower_bound(plan.policy, belief, discount=0.8, n_models=5000, rng=rng).estimate
-        assert plan.value() - truth <= uniform_deviation(50, **sizes)
+        assert plan.value() - truth <= theory.uniform_deviation(50, **sizes)
 
 
 def test_theorem_1_and_cost():
-    assert theorem1_gap(0.5, discount=0.9, r_max=2.0) == pytest.approx(100.0)
+    assert theory.theorem1_regret(0.5, discount=0.9, r_max=2.0) == pytest.approx(100.0)
     with pytest.raises(ParameterError, match="between 0 and 2"):
-        theorem1_gap(2.5, discount=0.9, r_max=1.0)
-    stages = truncation_stages(0.1, discount=0.9, r_max=1.0)
+        theory.theorem1_regret(2.5, discount=0.9, r_max=1.0)
+    stages = theory.truncation_stages(0.1, discount=0.9, r_max=1.0)
     by_hand = (4 * 25 * 3 + 5 * 5 * 2) * stages
-    assert cost_estimate(0.1, n_states=5, n_actions=2, discount=0.9, r_max=1.0, n_models=4) == by_hand
-    assert cost_estimate(0.1, n_states=5, n_actions=2, discount=0.9, r_max=1.0) > 1e9
+    assert theory.cost_estimate(0.1, n_states=5, n_actions=2, discount=0.9, r_max=1.0, n_models=4) == by_hand
+    assert theory.cost_estimate(0.1, n_states=5, n_actions=2, discount=0.9, r_max=1.0) > 1e9
 
 
 def test_belief_distance_is_exact_for_finite_beliefs():
@@ -212,15 +208,15 @@ def test_an_upper_bound_of_something_else_proves_no_policy_optimal():
     belief, _ = random_belief(rng, "unobserved")
     policy = mmbi(belief, discount=0.9).policy
     poorer = FiniteBelief(belief.transitions, 0.5 * belief.rewards, belief.weights, reward_signal="unobserved")
-    with pytest.raises(ParameterError, match="below the policy's value"):
-        policy_gap(policy, belief, upper_bound(poorer, discount=0.9), discount=0.9)
-    with pytest.raises(ParameterError, match="below the policy's value"):
-        policy_gap(policy, belief, upper_bound(belief, discount=0.9, horizon=3), discount=0.9)
+    with pytest.raises(ParameterError, match="is below the value"):
+        policy_regret(policy, belief, upper_bound(poorer, discount=0.9), discount=0.9)
+    with pytest.raises(ParameterError, match="is below the value"):
+        policy_regret(policy, belief, upper_bound(belief, discount=0.9, horizon=3), discount=0.9)
     with pytest.raises(ParameterError, match="needs an upper bound"):
-        policy_gap(policy, belief, lower_bound(policy, belief, discount=0.9), discount=0.9)
+        policy_regret(policy, belief, lower_bound(policy, belief, discount=0.9), discount=0.9)
     one = FiniteBelief(belief.transitions[:1], belief.rewards[:1], reward_signal="unobserved")
     best = policy_iteration(one.mean(), discount=0.9).policy
-    assert policy_gap(best, one, upper_bound(one, discount=0.9), discount=0.9).value == pytest.approx(0.0, abs=1e-9)
+    assert policy_regret(best, one, upper_bound(one, discount=0.9), discount=0.9).value == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("horizon", [None, 6])

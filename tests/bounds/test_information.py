@@ -6,10 +6,11 @@ import pytest
 from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards, NormalRewards
 from beliefbound.bounds.basic import e_max
 from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.finite.problem import policy_pool
+from beliefbound.bounds.finite.problem import named_pool
 from beliefbound.bounds.information.value import value_of_information
 from beliefbound.errors import ParameterError
 from beliefbound.planning.optimal import optimal_values
+from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import StationaryPolicy
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, random_belief
@@ -20,7 +21,7 @@ def test_perfect_information_is_worth_at_least_any_pair_and_at_most_e_max():
     for i in range(20):
         belief, (P, r, w, p0) = random_belief(rng, SIGNALS[i % 4], n_models=4)
         found = value_of_information(belief, discount=0.9, horizon=4)
-        assert found.evpi.value == pytest.approx(p0 @ e_max(belief, discount=0.9, horizon=4) - found.value)
+        assert found.evpi.value == pytest.approx(p0 @ e_max(belief, discount=0.9, horizon=4).values - found.value)
         assert (found.gain >= 0.0).all()
         assert (found.gain <= found.evpi.value + ROUNDING).all()
         exact = oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 4, belief.reward_signal)
@@ -53,7 +54,7 @@ def test_one_try_equals_the_sum_over_its_outcomes():
     found = value_of_information(
         belief, tries=1, discount=0.9, horizon=2, draws=4000, confidence=0.9999, rng=np.random.default_rng(4)
     )
-    pool = policy_pool(belief, discount=0.9, horizon=2, initial=p0)
+    pool = [policy for _, policy in named_pool(FiniteTask.of(belief, discount=0.9, horizon=2, initial=p0))]
     own = optimal_values(belief, discount=0.9, horizon=2).actions
     rules = [policy.chances(2) for policy in [*pool, *map(StationaryPolicy, own)]]
     values = np.array([chances_value(P, r, np.broadcast_to(x, (2, 3, 2)), 0.9) @ p0 for x in rules])
@@ -90,7 +91,7 @@ def test_a_dirichlet_belief_is_measured_on_a_sample():
     assert found.best() == (0, 1)
     assert not found.evpi.exact
     with pytest.raises(ParameterError, match="rng"):
-        value_of_information(belief, discount=0.9)
+        value_of_information(belief, discount=0.9, rng="seven")
 
 
 def sure_arm(p):

@@ -4,7 +4,9 @@ import io
 
 from rich.console import Console
 
-from beliefbound.experiments.spec import Cell
+from beliefbound.experiments.run import run
+from beliefbound.experiments.spec import Cell, Spec
+from beliefbound.paper.figure1 import figure1
 from beliefbound.progress import RunDisplay
 
 
@@ -35,3 +37,19 @@ def test_a_display_tells_compiling_from_playing_from_what_comes_after():
     assert "Figure 1, belief 3 of 41" in text
     assert "Figure 2" not in text
     assert "10/10" not in text, "a full bar says that nothing is left to do"
+
+
+def test_the_library_shows_the_same_bars_when_asked(tmp_path, capsys):
+    spec = Spec(agents=("random",), environments=("chain",), runs=4, steps=10)
+    quiet = run(spec, tmp_path / "quiet").read()
+    figure1(points=2, n_states=3)
+    assert capsys.readouterr() == ("", "")
+    assert run(spec, tmp_path / "loud", progress=True).read().equals(quiet)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "4/4" in err
+    figure1(points=2, n_states=3, progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Figure 1" in err
+    assert "100%" in err

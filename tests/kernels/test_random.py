@@ -143,10 +143,6 @@ def test_uniforms():
     assert u.max() < 1.0
     assert agrees(u, stats.uniform.cdf)
     assert np.all(u * 2.0**53 == np.floor(u * 2.0**53))
-    v = sample(200_000, random.uniform_open)
-    assert v.min() > 0.0
-    assert v.max() < 1.0
-    assert agrees(v, stats.uniform.cdf)
 
 
 @pytest.mark.parametrize("n", [2, 5, 1000])

@@ -197,7 +197,7 @@ def test_an_exported_table_runs_frozen_lake_again():
 def test_large_tables_become_sparse(monkeypatch):
     table = gymnasium.make("Taxi-v4")
     dense = from_gymnasium(table)
-    monkeypatch.setattr("beliefbound.convert.assemble.DENSE_BYTES", 1 << 20)
+    monkeypatch.setattr("beliefbound.convert.assemble.SPARSE_BYTES", 1 << 20)
     sparse = from_gymnasium(table)
     assert sparse.is_sparse
     assert not dense.is_sparse
@@ -266,7 +266,7 @@ def test_mdptoolbox_solves_what_we_export(sparse):
 
 def test_mdptoolbox_large_problems_stay_sparse(monkeypatch):
     mdp = random_mdp(1)
-    monkeypatch.setattr("beliefbound.convert.mdptoolbox.DENSE_BYTES", 8)
+    monkeypatch.setattr("beliefbound.convert.mdptoolbox.SPARSE_BYTES", 8)
     back = from_mdptoolbox(*to_mdptoolbox(mdp.to_sparse()))
     assert back.is_sparse
     assert_same(back, mdp)
@@ -314,7 +314,7 @@ def test_quantecon_pairs_in_any_order_with_infinite_penalties():
 
 def test_quantecon_large_problems_stay_sparse(monkeypatch):
     mdp = random_mdp(4)
-    monkeypatch.setattr("beliefbound.convert.quantecon.DENSE_BYTES", 8)
+    monkeypatch.setattr("beliefbound.convert.quantecon.SPARSE_BYTES", 8)
     back = from_quantecon(to_quantecon(mdp.to_sparse(), discount=0.5))
     assert back.is_sparse
     assert_same(back, mdp)

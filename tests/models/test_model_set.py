@@ -53,8 +53,8 @@ def test_what_works_on_sparse_models_never_writes_them_out(monkeypatch):
         for _ in range(2)
     ]
     belief = FiniteBelief(rows, rng.random((n, 2)), initial=0)
-    lower, upper = mmbi(belief, discount=0.5).value(), e_max(belief, discount=0.5)[0]
-    assert 0.0 < lower <= qmdp(belief, discount=0.5)[0] <= upper
+    lower, upper = mmbi(belief, discount=0.5).value(), e_max(belief, discount=0.5).values[0]
+    assert 0.0 < lower <= qmdp(belief, discount=0.5).values[0] <= upper
     assert cadp(belief, discount=0.5, horizon=12).value() <= upper
     assert mmbi(belief, discount=0.5, horizon=12).value() <= upper
     assert evaluate(StationaryPolicy(np.zeros(n, dtype=int)), belief, discount=0.5).shape == (2, n)

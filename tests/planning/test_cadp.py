@@ -135,7 +135,7 @@ def test_cadp_is_never_below_mmbi_nor_above_e_max():
         plan = cadp(belief, discount=0.95, horizon=horizon)
         baseline = mmbi(belief, discount=0.95, horizon=horizon).value()
         assert plan.value() >= baseline - 1e-11
-        assert plan.value() <= e_max(belief, discount=0.95, horizon=horizon) @ p0 + 1e-9
+        assert plan.value() <= e_max(belief, discount=0.95, horizon=horizon).values @ p0 + 1e-9
         np.testing.assert_allclose(plan.model_values, evaluate(plan.policy, belief, discount=0.95), atol=1e-10)
         better += plan.value() > baseline + 1e-9
     assert better > 50  # it is not MMBI under another name

@@ -18,22 +18,18 @@ from beliefbound import (
     e_max,
     evaluate,
     expected_mdp_policy,
-    lemma2_models,
     lookahead_lower,
     lookahead_upper,
     lower_bound,
     mmbi,
-    modified_policy_iteration,
     msbi,
     optimal_values,
     pair_bound,
-    policy_gap,
     policy_iteration,
+    policy_regret,
     qmdp,
     relaxation,
-    theorem1_gap,
-    truncation_stages,
-    uniform_models,
+    theory,
     upper_bound,
     value_iteration,
 )
@@ -50,7 +46,7 @@ HIGH = Bound(1000.0, "upper", "more than there is")
 
 KNOWN = {
     "value_iteration": lambda x: value_iteration(x, discount=0.9),
-    "modified_policy_iteration": lambda x: modified_policy_iteration(x, discount=0.9),
+    "modified policy iteration": lambda x: value_iteration(x, discount=0.9, evaluation_sweeps=20),
     "policy_iteration": lambda x: policy_iteration(x, discount=0.9),
     "backward_induction": lambda x: backward_induction(x, discount=0.9, horizon=3),
 }
@@ -70,7 +66,7 @@ ANY = {
     "bracket": lambda x: bracket(x, discount=0.9, rng=RNG),
     "lower_bound": lambda x: lower_bound(POLICY, x, discount=0.9, rng=RNG),
     "upper_bound": lambda x: upper_bound(x, discount=0.9, rng=RNG),
-    "msbi": lambda x: msbi(x, RNG, discount=0.9),
+    "msbi": lambda x: msbi(x, discount=0.9, rng=RNG),
 }
 FOLDER = ModelFolder(BELIEF, None, None, MODEL, P0, 0.9, ())
 
@@ -131,7 +127,7 @@ HORIZONS = {
     "bracket": lambda h: bracket(BELIEF, discount=0.9, horizon=h, rng=RNG),
     "bracket, dirichlet": lambda h: bracket(DirichletBelief(2, 2), discount=0.9, horizon=h, rng=RNG),
     "lower_bound": lambda h: lower_bound(POLICY, BELIEF, discount=0.9, horizon=h),
-    "msbi": lambda h: msbi(DirichletBelief(2, 2), RNG, discount=0.9, horizon=h),
+    "msbi": lambda h: msbi(DirichletBelief(2, 2), discount=0.9, horizon=h, rng=RNG),
 }
 
 
@@ -159,8 +155,8 @@ def test_numbers_of_threads_are_checked(threads):
 
 @pytest.mark.parametrize("gap", [-0.1, float("nan"), "wide", None])
 def test_gaps_are_shares(gap):
-    with pytest.raises(ParameterError, match="gap is"):
-        best_memoryless(BELIEF, discount=0.9, horizon=2, gap=gap)
+    with pytest.raises(ParameterError, match="target_gap is"):
+        best_memoryless(BELIEF, discount=0.9, horizon=2, target_gap=gap)
     if gap is not None:
         with pytest.raises(ParameterError, match="target_gap is"):
             bracket(BELIEF, discount=0.9, rng=RNG, target_gap=gap)
@@ -169,7 +165,7 @@ def test_gaps_are_shares(gap):
 def test_a_seed_will_do_for_a_generator():
     dirichlet = DirichletBelief(2, 2)
     for call in (
-        lambda rng: msbi(dirichlet, rng, discount=0.9, horizon=5).value(),
+        lambda rng: msbi(dirichlet, discount=0.9, horizon=5, rng=rng).value(),
         lambda rng: upper_bound(dirichlet, discount=0.9, rng=rng).value,
         lambda rng: relaxation(BELIEF, discount=0.9, scenarios=64, rng=rng).lower.value,
     ):
@@ -183,14 +179,16 @@ def test_starts_are_states_or_distributions_everywhere():
     for call in (
         lambda x: mmbi(BELIEF, discount=0.9).value(x),
         lambda x: cadp(BELIEF, discount=0.9, horizon=3, initial=x).value(x),
-        lambda x: best_memoryless(BELIEF, discount=0.9, horizon=2, initial=x).lower,
+        lambda x: best_memoryless(BELIEF, discount=0.9, horizon=2, initial=x).lower.value,
         lambda x: lower_bound(POLICY, BELIEF, discount=0.9, initial=x).value,
         lambda x: upper_bound(BELIEF, discount=0.9, initial=x).value,
+        lambda x: e_max(BELIEF, discount=0.9, initial=x).value,
+        lambda x: qmdp(BELIEF, discount=0.9, initial=x).value,
         lambda x: pair_bound(BELIEF, discount=0.9, initial=x).value,
         lambda x: lookahead_lower(BELIEF, depth=1, discount=0.9, initial=x).value,
         lambda x: lookahead_upper(BELIEF, depth=1, discount=0.9, initial=x).value,
         lambda x: (
-            policy_gap(POLICY, BELIEF, upper_bound(BELIEF, discount=0.9, initial=x), discount=0.9, initial=x).value
+            policy_regret(POLICY, BELIEF, upper_bound(BELIEF, discount=0.9, initial=x), discount=0.9, initial=x).value
         ),
         lambda x: relaxation(BELIEF, discount=0.9, initial=x, scenarios=64, rng=0).upper.value,
     ):
@@ -226,10 +224,10 @@ def test_rewards_that_overflow_are_refused():
     with pytest.raises(ParameterError, match="overflow"):
         mmbi(huge, discount=0.999)
     with pytest.raises(ParameterError, match="overflow"):
-        truncation_stages(1.0, discount=0.999, r_max=1e307)
+        theory.truncation_stages(1.0, discount=0.999, r_max=1e307)
     with pytest.raises(ParameterError, match="give a larger one"):
-        lemma2_models(1e-200, discount=0.9, r_max=1.0)
+        theory.lemma2_models(1e-200, discount=0.9, r_max=1.0)
     with pytest.raises(ParameterError, match="n_actions is 0"):
-        uniform_models(0.5, n_states=2, n_actions=0, horizon=3, discount=0.9, r_max=1.0)
+        theory.uniform_models(0.5, n_states=2, n_actions=0, horizon=3, discount=0.9, r_max=1.0)
     with pytest.raises(ParameterError, match="distance is"):
-        theorem1_gap("far", discount=0.9, r_max=1.0)
+        theory.theorem1_regret("far", discount=0.9, r_max=1.0)

@@ -3,10 +3,11 @@
 from beliefbound.agents import exploit, mcbrl, oracle, policies, qlearning, random, thompson  # noqa: F401
 from beliefbound.agents.check import check_agent
 from beliefbound.agents.episode import Episode, run_episode
-from beliefbound.agents.play import Runs, play
+from beliefbound.agents.play import play
 from beliefbound.agents.priors import PRIOR, posterior_for, prior, priors
 from beliefbound.agents.protocol import DISCOUNT, Agent, CompiledAgent, Machine, Setting
 from beliefbound.agents.registry import agent, agent_parameters, agents, canonical_agent, make_agent, parse_agent
+from beliefbound.agents.runs import Runs
 
 __all__ = [
     "DISCOUNT",

@@ -33,13 +33,13 @@ from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.held_models import HeldModels, clear, held_models, settle
 from beliefbound.kernels.posterior import Posterior, draw, expected, forget, learn
 from beliefbound.kernels.random import load, save
+from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import FloatArray, IntArray
 
 STEP, DUE, INTERVAL, PLANS, SWEEPS = range(5)  # the clock
 SCHEDULES = ("constant", "linear", "doubling", "posterior")
 CONSTANT, LINEAR, DOUBLING, POSTERIOR = range(4)
 NEVER = np.int64(2**62)
-MAX_BYTES = 1 << 32
 
 PLANNING = (
     Choice("schedule", "linear", SCHEDULES, "when to draw new models"),
@@ -163,7 +163,7 @@ def observe(state, s, a, r, t):
 def mcbrl(setting: Setting, *, n: int, **values: Any) -> Machine:
     """The machine; memory is that of n models."""
     S, A = setting.n_states, setting.n_actions
-    if 8 * S * A * S * (n + 1) > MAX_BYTES:
+    if 8 * S * A * S * (n + 1) > AGENT_BYTES:
         gigabytes = 8e-9 * S * A * S * (n + 1)
         raise ParameterError(f"n is {n}: {n} models of {S} states and {A} actions need {gigabytes:.0f} GB; take fewer")
     watches = values["schedule"] == "posterior"

@@ -16,17 +16,18 @@ from numba.core.errors import NumbaError
 
 from beliefbound.agents.policies import player
 from beliefbound.agents.protocol import Agent, CompiledAgent
+from beliefbound.agents.runs import Runs
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.kernels import play as kernel
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.planning.simd import copied
 from beliefbound.kernels.random import uniform
+from beliefbound.limits import RUN_BYTES
 from beliefbound.policy import Policy
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_seed
 
 Accounting = Literal["standard", "paper"]
-MAX_BYTES = 1 << 33
 MAX_STEPS = 10**9
 
 
@@ -38,22 +39,6 @@ class Rules(NamedTuple):
     skipped: int
     every: int
     results: tuple[FloatArray, FloatArray, FloatArray, IntArray]
-
-
-class Runs(NamedTuple):
-    """Results of n runs.
-
-    Attributes:
-      total: `[n]`, sum of rewards.
-      utility: `[n]`, discounted sum.
-      curve: `[n, steps // curve_every]`, sum of the first `curve_every`, `2·curve_every`, … rewards; or `None`.
-      visits: `[n, s]`, actions taken in each state; or `None`.
-    """
-
-    total: FloatArray
-    utility: FloatArray
-    curve: FloatArray | None
-    visits: IntArray | None
 
 
 def play(
@@ -107,7 +92,7 @@ def play(
         np.zeros((n, environment.n_states if visits else 0), dtype=np.int64),
     )
     rules = Rules((seed, cell, numbers.start, steps), weight, int(accounting == "paper"), every, results)
-    if isinstance(agent, Policy):
+    if isinstance(agent, Policy):  # tables become compiled agents; others get a walk of their own, theirs untouched
         agent = player(agent, environment, steps - rules.skipped)
     if isinstance(agent, CompiledAgent):
         _check_fit(agent, environment)
@@ -115,7 +100,8 @@ def play(
     else:
         _play_plain(agent, environment, rules)
     total, utility, curve, counts = results
-    return Runs(total, utility, None if curve_every is None else curve, counts if visits else None)
+    kept = None if curve_every is None else curve
+    return Runs(total, utility, kept, counts if visits else None, None if curve_every is None else every)
 
 
 def _run_numbers(runs: Any) -> range:
@@ -128,7 +114,7 @@ def _run_numbers(runs: Any) -> range:
 
 def _check_memory(runs: int, points: int, states: int) -> None:
     size = 8 * runs * (2 + points + states)
-    if size > MAX_BYTES:
+    if size > RUN_BYTES:
         raise ParameterError(
             f"the results of {runs} runs need {size / 1e9:.0f} GB; play fewer at a time, or a larger curve_every"
         )
@@ -136,7 +122,7 @@ def _check_memory(runs: int, points: int, states: int) -> None:
 
 def _copied(state: Any) -> Any:
     """A machine's state in arrays of its own, nested tuples included."""
-    if isinstance(state, np.ndarray):
+    if isinstance(state, np.ndarray):  # a leaf; anything but an array or a tuple is a number, which is never shared
         return copied(state)
     return type(state)(*map(_copied, state)) if isinstance(state, tuple) else state
 
@@ -193,6 +179,7 @@ def _play_plain(agent: Any, environment: Environment, rules: Rules) -> None:
 
 def check_action(agent: Any, environment: Environment, s: int, action: Any) -> int:
     """An action that state `s` offers, as an agent of plain Python returned it."""
+    # True is an int for Python, and no action.
     if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer):
         raise ObservationError(f"{_called(agent)} chose {action!r} in state {s}; an action is a whole number")
     a = int(action)

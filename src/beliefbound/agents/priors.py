@@ -17,9 +17,8 @@ from beliefbound.envs.environment import Environment
 from beliefbound.errors import BeliefError, ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.posterior import Posterior
+from beliefbound.limits import AGENT_BYTES
 from beliefbound.plugins import RegisteredName, Registry
-
-MAX_BYTES = 1 << 32
 
 PriorFunction = Callable[[Environment], DirichletBelief]
 
@@ -51,7 +50,7 @@ def priors() -> dict[str, str]:
 def posterior_for(setting: Setting, values: Mapping[str, Any]) -> Posterior:
     """The arrays that an agent learns in; `values` of its parameters, `PRIOR` among them."""
     S, A = setting.n_states, setting.n_actions
-    if 16 * S * A * S > MAX_BYTES:
+    if 16 * S * A * S > AGENT_BYTES:
         raise ParameterError(
             f"{S} states and {A} actions: counts of every transition need {16e-9 * S * A * S:.0f} GB; "
             "take a smaller environment or an agent without a model"

@@ -2,12 +2,10 @@
 
 from typing import Any, Protocol
 
-import numpy as np
-
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.kernels.posterior import Posterior
 from beliefbound.mdp import MDP
-from beliefbound.validation import BoolArray, FloatArray, IntArray
+from beliefbound.validation import BoolArray, FloatArray, IntArray, Rng
 
 
 class Belief(Protocol):
@@ -45,8 +43,8 @@ class Belief(Protocol):
     def mean(self) -> MDP:
         """The expected MDP."""
 
-    def sample(self, n: int, rng: np.random.Generator | int) -> FiniteBelief:
-        """`n` independent models, equally weighted."""
+    def sample(self, n: int, rng: Rng = None) -> FiniteBelief:
+        """`n` independent models, equally weighted; `rng`: a generator, a seed, or `None` for fresh randomness."""
 
     def predictive(self, state: int, action: int) -> FloatArray:
         """Chances `[t]` of the next state."""

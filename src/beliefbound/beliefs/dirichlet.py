@@ -22,6 +22,7 @@ from beliefbound.errors import BeliefError, ObservationError
 from beliefbound.kernels.draws import dirichlet_models
 from beliefbound.kernels.posterior import Posterior
 from beliefbound.kernels.random import stream_from
+from beliefbound.limits import check_size
 from beliefbound.mdp import MDP
 from beliefbound.models import Dense, ModelSet
 from beliefbound.validation import (
@@ -29,6 +30,7 @@ from beliefbound.validation import (
     FloatArray,
     Frozen,
     IntArray,
+    Rng,
     as_floats,
     as_rng,
     check_count,
@@ -36,7 +38,6 @@ from beliefbound.validation import (
     check_ids,
     check_initial,
     check_probability,
-    check_size,
     frozen,
 )
 
@@ -285,8 +286,11 @@ class DirichletBelief(Frozen):
             )
         return states, actions, rewards, arrivals
 
-    def sample(self, n: int, rng: np.random.Generator | int) -> FiniteBelief:
-        """`n` independent models, equally weighted, with the reward signal that the reward belief implies."""
+    def sample(self, n: int, rng: Rng = None) -> FiniteBelief:
+        """`n` independent models, equally weighted, with the reward signal that the reward belief implies.
+
+        `rng`: a generator, a seed, or `None` for fresh randomness.
+        """
         n = check_count(n, "number of sampled models")
         shape = (n, self.n_states, self.n_actions, self.n_states)
         check_size(shape, "a sample of models", BeliefError, fix="draw fewer models")

@@ -19,6 +19,7 @@ from beliefbound.validation import (
     FloatArray,
     Frozen,
     IntArray,
+    Rng,
     as_floats,
     as_rng,
     check_count,
@@ -231,8 +232,9 @@ class FiniteBelief(Frozen):
             normalize=True,
         )
 
-    def sample(self, n: int, rng: np.random.Generator | int) -> "FiniteBelief":
-        """`n` models drawn with the belief's probabilities, equally weighted."""
+    def sample(self, n: int, rng: Rng = None) -> "FiniteBelief":
+        """`n` models drawn with the belief's probabilities, equally weighted; `rng`: a generator, a seed, or `None` for
+        fresh randomness."""
         count = check_count(n, "number of sampled models")
         chosen = as_rng(rng).choice(self.n_models, size=count, p=self.weights)
         return self._with(self.models.select(chosen), None, self.signal.select(chosen))

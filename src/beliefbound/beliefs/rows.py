@@ -16,11 +16,11 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.signals import RewardSignal
 from beliefbound.errors import FileError
 from beliefbound.io.model_folder import ModelRows
+from beliefbound.limits import SPARSE_BYTES
 from beliefbound.mdp import MDP
 from beliefbound.validation import TOLERANCE, BoolArray, FloatArray, IntArray
 
 LOOSE = 1e-6  # sums off by more are an error, by more than TOLERANCE rescaled
-SPARSE_BYTES = 64 << 20  # a dense array above this, less than 30% full, is kept in compressed rows
 _SHOWN = 5
 
 

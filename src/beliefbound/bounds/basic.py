@@ -12,27 +12,16 @@ from typing import Literal
 
 import numpy as np
 
-from beliefbound.beliefs import Belief, DirichletBelief
+from beliefbound.beliefs import Belief
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bound import BAYES, Bound, Regret, missing
 from beliefbound.bounds.statistics.intervals import Interval, margin
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
-from beliefbound.models import HasModels
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import FiniteTask, Task, finite_task
-from beliefbound.planning.task import effective_horizon as effective_horizon
-from beliefbound.planning.task import start_of as start_of
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import (
-    FloatArray,
-    as_rng,
-    check_count,
-    check_discount,
-    check_probability,
-)
-
-_ROUNDING = 1e-9  # of the largest value: a bound may be this much on the wrong side of what it bounds, by rounding
+from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_probability, frozen
 
 
 def lower_bound(
@@ -45,7 +34,7 @@ def lower_bound(
     confidence: float = 0.95,
     n_models: int = 1000,
     interval: Interval | None = None,
-    rng: np.random.Generator | int | None = None,
+    rng: Rng = None,
 ) -> Bound:
     """The expected value of `policy` under `belief`: a lower bound on the Bayes-optimal value.
 
@@ -53,6 +42,7 @@ def lower_bound(
       initial: start distribution or state; default: the belief's, else uniform over states.
       confidence, n_models, interval, rng: for beliefs that are not finite, how many fresh models are drawn and which
         interval is used: `bernstein` (default where rewards have a known range; proven) or `t` (default otherwise).
+        `rng` is a generator, a seed, or `None` for fresh randomness.
 
     >>> from beliefbound import StationaryPolicy
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
@@ -64,9 +54,9 @@ def lower_bound(
     if finite is not None:
         values = evaluate(policy, finite.belief, discount=discount, horizon=horizon)
         return Bound(finite.value(values), "lower", "value of the policy", policy=policy)
-    sample = belief.sample(check_count(n_models, "n_models", least=2), require(rng))
+    sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
     samples = evaluate(policy, sample, discount=discount, horizon=horizon) @ task.start
-    width = value_width(belief, task.discount, task.stages_of(policy))
+    width = _value_width(task.lasting(task.stages_of(policy)))
     interval = interval or ("t" if width is None else "bernstein")
     gap = margin(samples, confidence=confidence, width=width, interval=interval)
     mean = float(samples.mean())
@@ -93,9 +83,11 @@ def upper_bound(
     confidence: float = 0.95,
     n_models: int = 1000,
     interval: Interval | None = None,
-    rng: np.random.Generator | int | None = None,
+    rng: Rng = None,
 ) -> Bound:
     """QMDP or `E max`, from a start distribution. Exact for a finite belief, else with a one-sided interval.
+
+    Args: as for `lower_bound`; `qmdp` and `e_max` are the same for a finite belief.
 
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
     >>> upper_bound(belief, discount=0.5, method="emax")
@@ -107,11 +99,10 @@ def upper_bound(
     start, discount, name = task.start, task.discount, "QMDP" if method == "qmdp" else "E max"
     finite = finite_task(task)
     if finite is not None:
-        values = (qmdp if method == "qmdp" else e_max)(finite.belief, discount=discount, horizon=horizon)
-        return Bound(float(start @ values), "upper", name)
-    sample = belief.sample(check_count(n_models, "n_models", least=2), require(rng))
+        return qmdp_of(finite) if method == "qmdp" else e_max_of(finite)
+    sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
     solved = optimal_values(sample, discount=discount, horizon=horizon)
-    width = value_width(belief, discount, horizon)
+    width = _value_width(task)
     interval = interval or ("t" if width is None else "bernstein")
     full = f"{name} on sampled models, {describe(interval)} interval"
     if method == "emax":
@@ -136,7 +127,7 @@ def upper_bound(
     return Bound(mean + gap, "upper", full, exact=False, confidence=confidence, estimate=mean, n_samples=n_models)
 
 
-def policy_gap(
+def policy_regret(
     policy: TablePolicy,
     belief: FiniteBelief,
     upper: Bound,
@@ -144,31 +135,25 @@ def policy_gap(
     discount: float,
     horizon: int | None = None,
     initial: FloatArray | int | None = None,
-) -> Bound:
+) -> Regret:
     """How far `policy` can be from Bayes-optimal: `upper` minus its exact value. Theorem 1, sharp.
 
-    Where Theorem 1 bounds the gap of MMBI by how far beliefs may move, this measures it, for any policy; it is as tight
-    as `upper`, which may come from `bracket`, `upper_bound` or a look-ahead for the same start and horizon.
+    Where Theorem 1 bounds the regret of MMBI by how far beliefs may move, this measures it, for any policy; it is as
+    tight as `upper`, which may come from `bracket`, `upper_bound` or a look-ahead for the same start and horizon.
 
     >>> from beliefbound import StationaryPolicy
     >>> stay, rewards = [[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[0.0, 3.0]]]
     >>> belief = FiniteBelief(stay, rewards, reward_signal="unobserved")
     >>> upper = upper_bound(belief, discount=0.5)
-    >>> policy_gap(StationaryPolicy([1]), belief, upper, discount=0.5).value
+    >>> policy_regret(StationaryPolicy([1]), belief, upper, discount=0.5).value
     0.5
     """
-    if not isinstance(upper, Bound) or upper.side != "upper":
-        raise ParameterError(f"the gap needs an upper bound; got {upper!r}")
+    if not isinstance(upper, Bound) or upper.side != "upper" or upper.of != BAYES:
+        raise ParameterError(f"the regret needs an upper bound on the {BAYES}; got {upper!r}")
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial, policy=policy)
     value = lower_bound(policy, belief, discount=discount, horizon=horizon, initial=task.start).value
-    if upper.value < value - _ROUNDING * max(abs(upper.value), abs(value), task.largest_value):
-        raise ParameterError(
-            f"the upper bound {upper.value:.6g} is below the policy's value {value:.6g}, so it is not one for this "
-            f"belief, start, discount and horizon" + ("" if upper.exact else ", or it is one of those that fail")
-        )
-    return Bound(
-        max(0.0, upper.value - value),
-        "upper",
+    return Regret(
+        missing(upper.value, value, task.largest_value, exact=upper.exact),
         f"{upper.method}, minus the policy's exact value",
         exact=upper.exact,
         confidence=upper.confidence,
@@ -177,49 +162,59 @@ def policy_gap(
     )
 
 
-def e_max(belief: FiniteBelief, *, discount: float, horizon: int | None = None) -> FloatArray:
-    """`E_ξ max_π V^π_μ(s)`, `[s]`: the paper's upper bound, exact for a finite belief.
+def e_max(
+    belief: FiniteBelief,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+) -> Bound:
+    """`E_ξ max_π V^π_μ`: the paper's upper bound, exact for a finite belief; `values` are those from each state, `[s]`.
 
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
-    >>> e_max(belief, discount=0.5).tolist()
-    [3.0]
+    >>> e_max(belief, discount=0.5)
+    Bound(upper 3, exact, E max)
     """
-    task = FiniteTask.of(belief, discount=discount, horizon=horizon)
-    values: FloatArray = task.weights @ optimal_values(belief, discount=discount, horizon=task.horizon).values
-    return values
+    return e_max_of(FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial))
 
 
-def qmdp(belief: FiniteBelief, *, discount: float, horizon: int | None = None) -> FloatArray:
-    """`max_a E_ξ Q*_μ(s,a)`, `[s]`: never above `E max`, at no extra cost; exact for a finite belief.
+def e_max_of(task: FiniteTask) -> Bound:
+    """`E max` of a task."""
+    values: FloatArray = task.weights @ optimal_values(task.belief, discount=task.discount, horizon=task.horizon).values
+    return Bound(float(task.start @ values), "upper", "E max", values=frozen(values))
+
+
+def qmdp(
+    belief: FiniteBelief,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+) -> Bound:
+    """`max_a E_ξ Q*_μ(s,a)`: never above `E max`, at no extra cost; exact for a finite belief.
+
+    From a start distribution; `values` are those from each state, `[s]`.
 
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
-    >>> qmdp(belief, discount=0.5).tolist()
+    >>> qmdp(belief, discount=0.5).values.tolist()
     [3.0]
     """
-    task = FiniteTask.of(belief, discount=discount, horizon=horizon)
-    q = optimal_values(belief, discount=discount, horizon=task.horizon).q
-    mixed: FloatArray = np.tensordot(belief.weights, np.where(np.isfinite(q), q, 0.0), axes=1)
-    mixed[~belief.models.available] = -np.inf
-    best: FloatArray = mixed.max(axis=-1)
-    return best
+    return qmdp_of(FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial))
 
 
-def value_width(belief: Belief | HasModels, discount: float, horizon: int | None) -> float | None:
+def qmdp_of(task: FiniteTask) -> Bound:
+    """QMDP of a task."""
+    q = optimal_values(task.belief, discount=task.discount, horizon=task.horizon).q
+    mixed: FloatArray = np.tensordot(task.weights, np.where(np.isfinite(q), q, 0.0), axes=1)
+    mixed[~task.models.available] = -np.inf
+    values: FloatArray = mixed.max(axis=-1)
+    return Bound(float(task.start @ values), "upper", "QMDP", values=frozen(values))
+
+
+def _value_width(task: Task) -> float | None:
     """Width of the range a policy's value can lie in under any model of the belief; `None` when unbounded."""
-    discount = check_discount(discount, horizon)
-    range_ = belief.reward_range if isinstance(belief, DirichletBelief) else None
-    if isinstance(belief, FiniteBelief):
-        range_ = belief.models.reward_range
-    if range_ is None:
-        return None
-    return (range_[1] - range_[0]) * effective_horizon(discount, horizon)
-
-
-def require(rng: np.random.Generator | int | None) -> np.random.Generator:
-    """The generator, or an error that asks for one: randomness is an argument."""
-    if rng is None:
-        raise ParameterError("this belief is bounded by sampling; pass rng=numpy.random.default_rng(seed)")
-    return as_rng(rng)
+    range_ = task.belief.reward_range
+    return None if range_ is None else (range_[1] - range_[0]) * task.effective_horizon
 
 
 def describe(interval: Interval) -> str:

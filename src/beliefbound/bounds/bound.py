@@ -1,20 +1,102 @@
-"""`Bound` and `Bracket`: numbers that carry their proof.
+"""`Bound` and `Regret`: numbers that carry their proof.
 
-A bound is *exact* when it is a theorem about this belief (up to rounding), *estimated* when it rests on samples; then
+Either is *exact* when it is a theorem about this belief (up to rounding), *estimated* when it rests on samples; then
 `value` is the conservative end of a one-sided interval that holds with probability `confidence`.
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import msgspec
 
 from beliefbound.errors import ParameterError
 from beliefbound.policy import Policy
+from beliefbound.results import Entries, Result, array_of
+from beliefbound.validation import FloatArray
 
 Side = Literal["lower", "upper"]
+BAYES = "Bayes-optimal value"
+_ROUNDING = 1e-9  # of the largest value: a bound may be this much on the wrong side of what it bounds, by rounding
+
+
+class RegretEntries(Entries):
+    """A `Regret` in a file."""
+
+    value: float
+    method: str
+    exact: bool
+    confidence: float
+    estimate: float
+    n_samples: int
+
+
+class BoundEntries(RegretEntries):
+    """A `Bound` in a file."""
+
+    side: Side
+    of: str
+    values: list[float] | None
+
+
+class _Proven(Result):
+    """What a bound and a regret share: how sure they are."""
+
+    value: float
+    method: str
+    exact: bool
+    confidence: float
+    estimate: float | None
+    n_samples: int
+
+    def _check(self, what: str) -> None:
+        if self.value != self.value:
+            raise ParameterError(f"the {what} by {self.method} is not a number")
+        if self.exact != (self.confidence == 1.0) or not 0.0 <= self.confidence <= 1.0:
+            raise ParameterError(
+                f"an exact one has confidence 1, an estimated one less; the {what} has {self.confidence}"
+            )
+        if self.estimate is None:
+            object.__setattr__(self, "estimate", self.value)
+
+    @property
+    def _how(self) -> str:
+        return "exact" if self.exact else f"{100 * self.confidence:.4g}% confidence, {self.n_samples} samples"
+
+    @property
+    def centre(self) -> float:
+        """`estimate`, which is `value` for exact ones."""
+        return self.value if self.estimate is None else self.estimate
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers and words, ready for JSON."""
+        return {
+            "value": float(self.value),
+            "method": self.method,
+            "exact": bool(self.exact),
+            "confidence": float(self.confidence),
+            "estimate": float(self.centre),
+            "n_samples": int(self.n_samples),
+        }
+
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = [("value", f"{self.value:.6g}"), ("holds", "with certainty" if self.exact else self._how)]
+        if not self.exact:
+            rows.append(("estimate", f"{self.centre:.6g}"))
+        return [*rows, ("method", self.method)]
+
+    @staticmethod
+    def _read_policy(file: Path) -> Policy:
+        from beliefbound.bounds.policy_files import load_policy  # whose policies have bounds themselves
+
+        return load_policy(file)
 
 
 @dataclass(frozen=True)
-class Bound:
+class Bound(_Proven):
     """A one-sided bound on the Bayes-optimal value, and how it was proven.
 
     Attributes:
@@ -26,6 +108,10 @@ class Bound:
       estimate: the centre of the interval; equals `value` for exact bounds.
       n_samples: samples behind the estimate; 0 for exact bounds.
       policy: for lower bounds, a policy that attains it, where there is one to hand over.
+      values: `[s]`, the same bound from each state by itself, where it comes with them.
+      of: what is bounded; other than the Bayes-optimal value only where it says so.
+
+    `summary`, `to_dict`, `save` and `load` as for every result; there is no picture of one number.
 
     >>> Bound(1.5, "lower", "MMBI")
     Bound(lower 1.5, exact, MMBI)
@@ -39,20 +125,76 @@ class Bound:
     estimate: float | None = None
     n_samples: int = 0
     policy: Policy | None = field(default=None, repr=False, compare=False)
+    values: FloatArray | None = field(default=None, repr=False, compare=False)
+    of: str = BAYES
+
+    _kind, _entries = "bound", BoundEntries
 
     def __post_init__(self) -> None:
         if self.side not in ("lower", "upper"):
             raise ParameterError(f"side is {self.side!r}; a bound is 'lower' or 'upper'")
-        if self.value != self.value:
-            raise ParameterError(f"the {self.side} bound by {self.method} is not a number")
-        if self.exact != (self.confidence == 1.0):
-            raise ParameterError(f"an exact bound has confidence 1, an estimated one less; got {self.confidence}")
-        if self.estimate is None:
-            object.__setattr__(self, "estimate", self.value)
+        self._check(f"{self.side} bound")
 
     def __repr__(self) -> str:
-        how = "exact" if self.exact else f"{100 * self.confidence:.4g}% confidence, {self.n_samples} samples"
-        return f"Bound({self.side} {self.value:.6g}, {how}, {self.method})"
+        of = "" if self.of == BAYES else f" on the {self.of}"
+        return f"Bound({self.side} {self.value:.6g}{of}, {self._how}, {self.method})"
 
-    def __float__(self) -> float:
-        return float(self.value)
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers and words, ready for JSON."""
+        values = None if self.values is None else self.values.tolist()
+        return super().to_dict() | {"side": self.side, "of": self.of, "values": values}
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [("bounds", f"the {self.of} from {'below' if self.side == 'lower' else 'above'}"), *super()._rows()]
+
+    @classmethod
+    def _from_entries(cls, entries: BoundEntries, policy: Policy | None) -> Self:
+        values = None if entries.values is None else array_of(entries.values, (None,), "values")
+        return cls(**msgspec.structs.asdict(entries) | {"values": values, "policy": policy})
+
+
+@dataclass(frozen=True)
+class Regret(_Proven):
+    """At most so much is missing: how far a policy can be from Bayes-optimal, or what information can be worth.
+
+    Attributes:
+      value: at most this, in units of value; never negative. For an estimated one, the conservative end.
+      method: how it was proven, in words.
+      exact, confidence, estimate, n_samples: as for `Bound`.
+      policy: the policy whose regret it is, where there is one to hand over.
+
+    >>> Regret(0.5, "QMDP, minus the policy's exact value")
+    Regret(at most 0.5, exact, QMDP, minus the policy's exact value)
+    """
+
+    value: float
+    method: str
+    exact: bool = True
+    confidence: float = 1.0
+    estimate: float | None = None
+    n_samples: int = 0
+    policy: Policy | None = field(default=None, repr=False, compare=False)
+
+    _kind, _entries = "regret", RegretEntries
+
+    def __post_init__(self) -> None:
+        self._check("regret")
+        if self.value < 0.0:
+            raise ParameterError(f"the regret by {self.method} is {self.value:.6g}; it is never negative")
+
+    def __repr__(self) -> str:
+        return f"Regret(at most {self.value:.6g}, {self._how}, {self.method})"
+
+    @classmethod
+    def _from_entries(cls, entries: RegretEntries, policy: Policy | None) -> Self:
+        return cls(**msgspec.structs.asdict(entries), policy=policy)
+
+
+def missing(upper: float, lower: float, scale: float = 0.0, *, exact: bool = True) -> float:
+    """`upper − lower`, not below 0; an error where rounding on the `scale` of values does not explain that it is."""
+    if upper < lower - _ROUNDING * max(abs(upper), abs(lower), scale):
+        raise ParameterError(
+            f"the upper bound {upper:.6g} is below the value {lower:.6g}, so they are not of the same belief, start, "
+            f"discount and horizon" + ("" if exact else ", or one of them is among those that fail")
+        )
+    return max(0.0, upper - lower)

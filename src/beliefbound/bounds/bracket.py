@@ -6,52 +6,80 @@ Finite beliefs: `bounds.finite.search`. Other beliefs: `bounds.dirichlet.sampler
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
+from pathlib import Path
+from typing import Any, Self
 
 from beliefbound.beliefs import Belief
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bound import Bound, BoundEntries, Regret, RegretEntries
 from beliefbound.bounds.dirichlet.sampler import bracket_sampled
 from beliefbound.bounds.finite.search import bracket_finite
 from beliefbound.bounds.log import Log, TracePoint, relative
+from beliefbound.bounds.policy_files import load_policy
+from beliefbound.errors import ParameterError
 from beliefbound.planning.task import Task, finite_task
 from beliefbound.policy import Policy
-from beliefbound.validation import FloatArray, as_rng, check_count, check_gap, check_positive, check_probability
+from beliefbound.progress import closing_display
+from beliefbound.results import Entries, Result, axis
+from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_gap, check_positive, check_probability
 
 DEFAULT_GAP, DEFAULT_SECONDS = 0.01, 60.0
 
 
+class TracePointEntries(Entries):
+    """A point of the trace in a file: `lower` and `upper` are positions in the list of bounds."""
+
+    seconds: float
+    lower: int
+    upper: int
+
+
+class BracketEntries(Entries):
+    """A `Bracket` in a file."""
+
+    lower: BoundEntries
+    upper: BoundEntries
+    regret: RegretEntries
+    confidence: float
+    width: float
+    relative_gap: float
+    bounds: list[BoundEntries]
+    trace: list[TracePointEntries]
+
+
 @dataclass(frozen=True)
-class Bracket:
+class Bracket(Result):
     """The Bayes-optimal value lies in `[lower.value, upper.value]`.
 
     Attributes:
       lower, upper: the best bounds found; each says how it was proven.
       policy: attains `lower`: a table, or one that learns; it plays, and is saved and loaded, like any `Policy`.
-      regret: bound on how far `policy` is from Bayes-optimal; at most `gap`, and less where policy and relaxation,
+      regret: at most so far is `policy` from Bayes-optimal; no more than `width`, and less where policy and relaxation,
         measured on the same scenarios, are closer than the two ends.
       confidence: probability with which everything here holds; 1 when all of it is exact.
       trace: `(seconds, lower, upper)` as the bracket closed.
       bounds: every bound computed on the way.
+
+    `save` keeps the policy of `lower`, in a file beside its own, and no other bound's.
     """
 
     lower: Bound
     upper: Bound
     policy: Policy
-    regret: Bound
+    regret: Regret
     confidence: float
     trace: tuple[TracePoint, ...] = field(repr=False)
     bounds: tuple[Bound, ...] = field(repr=False)
 
+    _kind, _entries = "bracket", BracketEntries
+
     @property
-    def gap(self) -> float:
-        """`upper − lower`, in units of value."""
-        return self.upper.value - self.lower.value
+    def width(self) -> float:
+        """`upper − lower`, in units of value; 0 where rounding makes the ends cross."""
+        return max(0.0, self.upper.value - self.lower.value)
 
     @property
     def relative_gap(self) -> float:
-        """`gap` as a share of the larger end: what `target_gap` refers to."""
+        """`width` as a share of the larger of `|upper|` and `|lower|`: what `target_gap` refers to."""
         return relative(self.lower.value, self.upper.value)
 
     def __repr__(self) -> str:
@@ -61,30 +89,80 @@ class Bracket:
     def summary(self) -> str:
         """What is proven and what is estimated, in a few lines."""
         lines = [repr(self)]
-        for bound in (self.lower, self.upper):
-            if bound.exact:
-                how = "proven"
-            else:
-                how = f"estimated {bound.estimate:.6g}, holds with probability {bound.confidence:.4g}"
-            lines.append(f"  {bound.side} {bound.value:.6g}  {how}: {bound.method}")
+        ends = (self.lower, self.upper)
+        lines += [f"  {bound.side} {bound.value:.6g}  {_how(bound)}: {bound.method}" for bound in ends]
         how = "proven" if self.regret.exact else f"holds with probability {self.regret.confidence:.4g}"
         lines.append(f"  the policy is within {self.regret.value:.6g} of Bayes-optimal, {how}")
         return "\n".join(lines)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers and words, ready for JSON; a point of the trace names its bounds by their place in the list."""
+        bounds = list(self.bounds)
+        place = {id(bound): k for k, bound in enumerate(bounds)}
+        for bound in (bound for point in self.trace for bound in point[1:]):
+            if id(bound) not in place:
+                place[id(bound)] = len(bounds)
+                bounds.append(bound)
+        return {
+            "lower": self.lower.to_dict(),
+            "upper": self.upper.to_dict(),
+            "regret": self.regret.to_dict(),
+            "confidence": float(self.confidence),
+            "width": self.width,
+            "relative_gap": self.relative_gap,
+            "bounds": [bound.to_dict() for bound in bounds],
+            "trace": [
+                {"seconds": float(seconds), "lower": place[id(lower)], "upper": place[id(upper)]}
+                for seconds, lower, upper in self.trace
+            ],
+        }
+
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = [
+            (str(bound.side), f"{bound.value:.6g}, {_how(bound)}: {bound.method}") for bound in (self.lower, self.upper)
+        ]
+        rows.append(("relative gap", f"{100 * self.relative_gap:.2g}%"))
+        return [*rows, ("policy", f"within {self.regret.value:.6g} of Bayes-optimal: {self.policy!r}")]
+
+    @staticmethod
+    def _read_policy(file: Path) -> Policy:
+        return load_policy(file)
+
+    @classmethod
+    def _from_entries(cls, entries: BracketEntries, policy: Policy | None) -> Self:
+        if policy is None:
+            raise ParameterError("it names no policy")
+        lower, upper = Bound._from_entries(entries.lower, policy), Bound._from_entries(entries.upper, None)
+        if (lower.side, upper.side) != ("lower", "upper"):
+            raise ParameterError("its lower and upper bounds are on the wrong sides")
+        bounds = [Bound._from_entries(bound, None) for bound in entries.bounds]
+        for end in (lower, upper):  # one object each, as before: the lower one brings its policy along
+            if end in bounds:
+                bounds[bounds.index(end)] = end
+        for point in entries.trace:
+            if not (0 <= point.lower < len(bounds) and 0 <= point.upper < len(bounds)):
+                raise ParameterError("its trace names bounds that it does not have")
+        trace = [TracePoint(point.seconds, bounds[point.lower], bounds[point.upper]) for point in entries.trace]
+        regret = Regret._from_entries(entries.regret, None)
+        return cls(lower, upper, policy, regret, entries.confidence, tuple(trace), tuple(bounds))
+
     def plot(self, ax: Any = None) -> Any:
         """Both sides closing over time, on a matplotlib axis; returns the axis."""
-        import matplotlib.pyplot as plt
         from matplotlib.ticker import LogLocator
 
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
-        seconds = [max(point.seconds, 1e-3) for point in self.trace]
-        lower = [point.lower.value for point in self.trace]
-        upper = [point.upper.value for point in self.trace]
+        ax = axis(ax, figsize=(6, 3.5))
+        points = list(self.trace) or [TracePoint(0.0, self.lower, self.upper)]
+        seconds = [max(point.seconds, 1e-3) for point in points]
+        lower = [point.lower.value for point in points]
+        upper = [point.upper.value for point in points]
+        if len(points) == 1:  # closed at once: a mark at each end, and a band to the right of them
+            ax.plot(seconds, lower, "^", color="tab:blue")
+            ax.plot(seconds, upper, "v", color="tab:red")
+            seconds, lower, upper = [seconds[0], 2.0 * seconds[0]], 2 * lower, 2 * upper
         ax.fill_between(seconds, lower, upper, step="post", alpha=0.15, color="tab:blue", linewidth=0)
         for values, side, colour in ((lower, "lower", "tab:blue"), (upper, "upper", "tab:red")):
             ax.step(seconds, values, where="post", color=colour, label=side)
-            sampled = [i for i, point in enumerate(self.trace) if not getattr(point, side).exact]
+            sampled = [i for i, point in enumerate(points) if not getattr(point, side).exact]
             ax.plot([seconds[i] for i in sampled], [values[i] for i in sampled], ".", color=colour)
         ax.set_xscale("log")
         ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -96,6 +174,12 @@ class Bracket:
         return ax
 
 
+def _how(bound: Bound) -> str:
+    if bound.exact:
+        return "proven"
+    return f"estimated {bound.estimate:.6g}, holds with probability {bound.confidence:.4g}"
+
+
 def bracket(
     belief: Belief,
     *,
@@ -105,9 +189,10 @@ def bracket(
     confidence: float = 0.95,
     target_gap: float | None = None,
     time_limit: float | None = None,
-    rng: np.random.Generator | int,
+    rng: Rng = None,
     threads: int | None = None,
-    watch: Callable[[TracePoint], None] | None = None,
+    progress: bool = False,
+    watch: Callable[[TracePoint], object] | None = None,
 ) -> Bracket:
     """Bounds on the Bayes-optimal value of a belief, closing until the target or the limit is reached.
 
@@ -119,28 +204,31 @@ def bracket(
       target_gap: stop when `upper − lower` is at most this share of the larger of `|upper|` and `|lower|`. Default:
         0.01, unless there is a time limit; then 0.
       time_limit: seconds, roughly; compilation included. Default: 60.
-      rng: source of all randomness, a generator or a seed. What is computed depends on it, and on the time taken.
+      rng: source of all randomness: a generator, a seed, or `None` for fresh randomness, from the system. What is
+        computed depends on it, and on the time taken.
       threads: default: the cores this process may use. Changes no bound of a given size of graph and sample.
+      progress: show the bracket as it closes, on standard error.
       watch: called with every new point of the trace, as it happens.
 
     >>> from beliefbound import FiniteBelief
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
-    >>> bracket(belief, discount=0.5, rng=np.random.default_rng(0))
+    >>> bracket(belief, discount=0.5, rng=0)
     Bracket([3, 3], 0% wide, proven)
     """
     clock = time.perf_counter()
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
-    rng, threads = as_rng(rng), None if threads is None else check_count(threads, "threads")
+    source, threads = as_rng(rng), None if threads is None else check_count(threads, "threads")
     limit = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
     if target_gap is None:
         target_gap = DEFAULT_GAP if time_limit is None else 0.0
-    log = Log(clock, limit, check_gap(target_gap, "target_gap"), confidence, watch)
-    finite = finite_task(task)
-    if finite is not None:
-        bracket_finite(finite, rng, threads, log)
-    else:
-        bracket_sampled(task, rng, threads, log)
+    with closing_display(show=progress, watch=watch) as seen:
+        log = Log(clock, limit, check_gap(target_gap, "target_gap"), confidence, seen)
+        finite = finite_task(task)
+        if finite is not None:
+            bracket_finite(finite, source, threads, log)
+        else:
+            bracket_sampled(task, source, threads, log)
     return _result(log)
 
 
@@ -150,15 +238,14 @@ def _result(log: Log) -> Bracket:
     assert log.lower.policy is not None
     exact = log.lower.exact and log.upper.exact
     confidence = 1.0 if exact else log.confidence
-    gap = Bound(
+    width = Regret(
         max(0.0, log.upper.value - log.lower.value),
-        "upper",
         "upper bound minus lower bound",
         exact=exact,
         confidence=confidence,
         n_samples=0 if exact else max(log.lower.n_samples, log.upper.n_samples),
     )
-    regret = gap if log.regret is None or log.regret.value >= gap.value else log.regret
+    regret = width if log.regret is None or log.regret.value >= width.value else log.regret
     return Bracket(
         log.lower,
         log.upper,

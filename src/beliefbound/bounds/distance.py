@@ -12,11 +12,11 @@ import scipy.special as special
 
 from beliefbound.beliefs import Belief, FiniteBelief
 from beliefbound.bounds.statistics.intervals import margin
-from beliefbound.errors import BeliefError, ParameterError
+from beliefbound.errors import BeliefError
 from beliefbound.kernels.draws import dirichlet_models
 from beliefbound.kernels.posterior import Posterior
 from beliefbound.kernels.random import stream_from
-from beliefbound.validation import FloatArray, as_rng, check_count, check_probability
+from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_probability
 
 
 class Distance(NamedTuple):
@@ -34,9 +34,11 @@ def belief_distance(
     *,
     confidence: float = 0.95,
     n_models: int = 10_000,
-    rng: np.random.Generator | int | None = None,
+    rng: Rng = None,
 ) -> Distance:
-    """The L1 distance between two beliefs over the same models, or between two Dirichlet beliefs, which need `rng`.
+    """The L1 distance between two beliefs over the same models, or between two Dirichlet beliefs.
+
+    The latter is estimated on `n_models` draws; `rng` is a generator, a seed, or `None` for fresh randomness.
 
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="deterministic")
     >>> belief_distance(belief, belief.update(0, 0, 1.0, 0)).estimate
@@ -55,8 +57,6 @@ def belief_distance(
     if not _comparable(one, other):
         return Distance(2.0, 2.0, 2.0, 1.0)
     half = check_count(n_models, "n_models", least=4) // 2
-    if rng is None:
-        raise ParameterError("this distance is estimated by sampling; pass rng=numpy.random.default_rng(seed)")
     stream = stream_from(as_rng(rng))
     blocks = [(one.alpha, other.alpha)]
     if len(one.reward) > 1:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bound import Bound, Regret
 
 
 class TracePoint(NamedTuple):
@@ -25,13 +25,13 @@ class Log:
         limit: float,
         target: float,
         confidence: float,
-        watch: Callable[[TracePoint], None] | None = None,
+        watch: Callable[[TracePoint], object] | None = None,
     ) -> None:
         self.watch = watch
         self.clock, self.limit, self.target, self.confidence = clock, limit, target, confidence
         self.lower: Bound | None = None
         self.upper: Bound | None = None
-        self.regret: Bound | None = None
+        self.regret: Regret | None = None
         self.attempts = 0
         self.trace: list[TracePoint] = []
         self.bounds: list[Bound] = []

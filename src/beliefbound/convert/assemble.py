@@ -11,10 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from beliefbound.errors import ModelError
+from beliefbound.limits import SPARSE_BYTES
 from beliefbound.mdp import MDP
 from beliefbound.validation import BoolArray, FloatArray, IntArray, check_ids
-
-DENSE_BYTES = 64 << 20  # above this a transition array is kept sparse
 
 
 def assemble(
@@ -37,7 +36,7 @@ def assemble(
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     expected = np.bincount(rows, weights=probabilities * rewards, minlength=n_rows).reshape(n_states, n_actions)
-    if 8 * n_rows * n_states <= DENSE_BYTES:
+    if 8 * n_rows * n_states <= SPARSE_BYTES:
         matrix = matrix.toarray().reshape(n_states, n_actions, n_states)
     return MDP(matrix, expected, initial=initial, states=states, actions=actions, available=available)
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from beliefbound.convert.assemble import DENSE_BYTES, sparse_rows
+from beliefbound.convert.assemble import sparse_rows
 from beliefbound.errors import ModelError
+from beliefbound.limits import SPARSE_BYTES
 from beliefbound.mdp import MDP
 from beliefbound.validation import FloatArray, as_floats
 
@@ -39,7 +40,7 @@ def from_mdptoolbox(transitions: Any, rewards: Any) -> MDP:
     expected = _rewards(rewards, blocks, n_states)
     available = expected != -np.inf
     expected = np.where(available, expected, 0.0)
-    if 8 * n_actions * n_states**2 <= DENSE_BYTES:
+    if 8 * n_actions * n_states**2 <= SPARSE_BYTES:
         dense = np.stack([x.toarray() if sp.issparse(x) else x for x in blocks], axis=1)
         return MDP(dense, expected, available=available)
     # Row `action * S + state` of the stack becomes row `state * A + action`.

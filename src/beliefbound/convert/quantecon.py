@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from beliefbound.convert.assemble import DENSE_BYTES
 from beliefbound.errors import BeliefboundError, ModelError
+from beliefbound.limits import SPARSE_BYTES
 from beliefbound.mdp import MDP
 from beliefbound.validation import as_floats, check_discount
 
@@ -41,7 +41,7 @@ def from_quantecon(ddp: Any) -> MDP:
     expected, available = np.zeros(n_rows), np.zeros(n_rows, dtype=np.bool_)
     expected[pairs] = rewards[keep]
     available[pairs] = True
-    if 8 * n_rows * n_states > DENSE_BYTES:
+    if 8 * n_rows * n_states > SPARSE_BYTES:
         place = sp.csr_array((np.ones(len(pairs)), (pairs, np.flatnonzero(keep))), shape=(n_rows, len(states)))
         transitions: Any = sp.csr_array(place @ sp.csr_array(ddp.Q))
     else:

@@ -1,7 +1,8 @@
 """One block of an experiment: from the strings of a cell to an agent, an environment, and runs."""
 
 from beliefbound.agents import make_agent
-from beliefbound.agents.play import Runs, play
+from beliefbound.agents.play import play
+from beliefbound.agents.runs import Runs
 from beliefbound.envs import make_env
 from beliefbound.experiments.spec import Cell, Spec
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from beliefbound.agents.play import Runs
+from beliefbound.agents.runs import Runs
 from beliefbound.errors import ParameterError
 from beliefbound.executors import Executor, ThreadExecutor
 from beliefbound.experiments.cells import play_cell
@@ -20,6 +20,7 @@ from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.experiments.spec import Cell, Spec, checked
 from beliefbound.experiments.store import Store
 from beliefbound.plugins import load_plugin, loaded_plugins
+from beliefbound.progress import RunDisplay
 from beliefbound.validation import check_count
 
 _STEPS_PER_BLOCK = 250_000
@@ -37,7 +38,7 @@ def run(
     executor: Executor | None = None,
     block: int | None = None,
     repair: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     say: Say | None = None,
 ) -> Store:
     """Play every run of `spec` that the folder `out` does not hold yet.
@@ -49,7 +50,7 @@ def run(
       executor: where blocks run, in place of threads of this process; see `beliefbound.executors`.
       block: runs per part; default: about 250 000 steps.
       repair: play the runs of corrupt parts again instead of stopping at them.
-      progress: called with `(cell, runs done)` after each block.
+      progress: a bar on standard error, or a function that is called with `(cell, runs done)` after each block.
       say: called with a sentence when Ctrl-C was noticed.
 
     Returns:
@@ -68,6 +69,10 @@ def run(
         executor = ThreadExecutor(threads)
     elif threads is not None:
         raise ParameterError(f"threads is {threads}, but the executor has its own workers; leave one of them out")
+    if progress is True:
+        total = spec.runs * len(spec.cells())
+        with RunDisplay(total, total - n_missing(spec, out)) as display:
+            return run(spec, out, executor=executor, block=block, repair=repair, progress=display.block, say=say)
     report, tell = progress or (lambda cell, runs: None), say or (lambda text: None)
     finishing = partial(tell, "finishing the blocks in flight; a second Ctrl-C leaves at once")
     with Store.writing(Path(out), spec, repair=repair) as store, first_interrupt(finishing) as stop:

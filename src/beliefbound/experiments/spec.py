@@ -19,8 +19,8 @@ from beliefbound.envs import make_env
 from beliefbound.envs.registry import ENVIRONMENTS
 from beliefbound.errors import BeliefboundError, FileError, ParameterError
 from beliefbound.grammar import Text
+from beliefbound.limits import SPEC_BYTES
 
-MAX_BYTES = 100_000  # of a spec: a hundred agents with all their parameters are a tenth of that
 MAX_POINTS = 1_000_000  # of a curve
 MAX_MARKS = 40  # dots and opening brackets outside of texts; a spec has three lists and two decimal numbers
 
@@ -151,11 +151,11 @@ def load_spec(path: Path) -> Spec:
     """Read and check a spec from a `.toml` or `.json` file."""
     try:
         with path.open("rb") as file:
-            text = file.read(MAX_BYTES + 1)
+            text = file.read(SPEC_BYTES + 1)
     except OSError as cause:
         raise FileError(f"cannot read {path}: {cause.strerror or cause}") from None
-    if len(text) > MAX_BYTES:
-        raise FileError(f"{path} is longer than {MAX_BYTES:,} bytes, so it is not a spec; see beliefbound run --help")
+    if len(text) > SPEC_BYTES:
+        raise FileError(f"{path} is longer than {SPEC_BYTES:,} bytes, so it is not a spec; see beliefbound run --help")
     _check_flat(text, path)
     decode = msgspec.json.decode if path.suffix == ".json" else msgspec.toml.decode
     try:

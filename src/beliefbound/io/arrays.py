@@ -1,7 +1,7 @@
 """Archives of plain arrays (NumPy `.npz`) that come from anywhere: nothing is unpickled, nothing is believed.
 
 What an archive says of itself is checked before memory is asked for: an entry's shape must be that of the bytes it
-has, and all of them together must fit into `MAX_BYTES`. `Shapes` then checks names, types and shapes against a table.
+has, and all of them together must fit into `FILE_BYTES`. `Shapes` then checks names, types and shapes against a table.
 """
 
 import math
@@ -15,8 +15,8 @@ import numpy as np
 
 from beliefbound.errors import FileError
 from beliefbound.io.atomic import write_aside
+from beliefbound.limits import FILE_BYTES
 
-MAX_BYTES = 4 << 30
 LARGEST = 1e300
 _MAX_ENTRIES = 100
 _KINDS = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "numbers"}
@@ -48,8 +48,8 @@ def read_arrays(path: Path) -> dict[str, Array]:
             entries = archive.infolist()
             if len(entries) > _MAX_ENTRIES:
                 raise FileError(f"{path} has {len(entries)} entries; at most {_MAX_ENTRIES} are read")
-            if sum(entry.file_size for entry in entries) > MAX_BYTES:
-                raise FileError(f"{path} would need more than {MAX_BYTES >> 30} GiB of memory")
+            if sum(entry.file_size for entry in entries) > FILE_BYTES:
+                raise FileError(f"{path} would need more than {FILE_BYTES >> 30} GiB of memory")
             return {entry.filename.removesuffix(".npy"): _read(archive, entry, path) for entry in entries}
     except OSError as cause:
         raise FileError(f"cannot read {path}: {cause.strerror or cause}") from None

@@ -326,12 +326,6 @@ def uniform(stream):
 
 
 @inlined
-def uniform_open(stream):
-    """Uniform in (0, 1): the odd multiples of 2⁻⁵³, so that neither log(u) nor log(1 − u) is infinite."""
-    return (np.float64(next_u64(stream) >> np.uint64(12)) + 0.5) * 2.0**-52
-
-
-@inlined
 def below(stream, n):
     """A uniform integer in 0 … n − 1, for 1 ≤ n < 2³² (Lemire 2019: unbiased, almost never divides)."""
     m = np.uint64(n)

@@ -27,6 +27,7 @@ from beliefbound.io.atomic import write_aside
 from beliefbound.planning.expected import expected_mdp_policy
 from beliefbound.planning.lemmas import truncation_stages
 from beliefbound.planning.mmbi import mmbi
+from beliefbound.progress import point_display
 from beliefbound.report.figures import COLOURS, figure, save
 from beliefbound.validation import FloatArray, check_count
 
@@ -80,44 +81,45 @@ def figure1(
     seed: int = 1,
     certify_every: int | None = None,
     time_limit: float = 1.0,
-    progress: Callable[[int, int], object] = lambda done, points: None,
+    progress: bool | Callable[[int, int], object] = False,
 ) -> Figure1:
     """Compute Figure 1, and with `out` write it there as PNG, SVG and CSV (`.save(folder)` does so later).
 
-    With `certify_every`, every so many beliefs are bracketed too, for at most `time_limit` seconds each. `progress` is
-    called with `(beliefs done, points)`.
+    With `certify_every`, every so many beliefs are bracketed too, for at most `time_limit` seconds each. `progress`:
+    a bar on standard error, or a function that is called with `(beliefs done, points)`.
 
     >>> result = figure1(points=2, n_states=3)
     >>> bool((result.curves["MMBI"] <= result.curves["E max"] + 1e-9).all())
     True
     """
     points = check_count(points, "points", least=2)
-    models = DirichletBelief(n_states, n_actions).sample(n_models, np.random.default_rng(seed))
+    models = DirichletBelief(n_states, n_actions).sample(n_models, seed)
     horizon = truncation_stages(epsilon, discount=discount, r_max=1.0)
     certainty = np.linspace(0.0, 1.0, points)
     curves: dict[str, list[float]] = {"E max": [], "MMBI": [], "expected MDP": []}
-    for c in certainty:
-        weights = np.full(models.n_models, (1.0 - c) / models.n_models)
-        weights[0] += c
-        belief = models.reweight(weights)
-        curves["E max"].append(float(e_max(belief, discount=discount, horizon=horizon).mean()))
-        curves["MMBI"].append(mmbi(belief, discount=discount, horizon=horizon).value())
-        curves["expected MDP"].append(expected_mdp_policy(belief, discount=discount, horizon=horizon).value())
-        if certify_every is not None:
-            low, high = np.nan, np.nan
-            if len(curves["MMBI"]) % check_count(certify_every, "certify_every") == 1 % certify_every:
-                found = bracket(
-                    belief,
-                    discount=discount,
-                    horizon=horizon,
-                    target_gap=1e-3,
-                    time_limit=time_limit,
-                    rng=np.random.default_rng(seed),
-                )
-                low, high = found.lower.value, found.upper.value
-            curves.setdefault("certified lower", []).append(low)
-            curves.setdefault("certified upper", []).append(high)
-        progress(len(curves["MMBI"]), points)
+    with point_display("Figure 1", progress) as tell:
+        for c in certainty:
+            weights = np.full(models.n_models, (1.0 - c) / models.n_models)
+            weights[0] += c
+            belief = models.reweight(weights)
+            curves["E max"].append(e_max(belief, discount=discount, horizon=horizon).value)
+            curves["MMBI"].append(mmbi(belief, discount=discount, horizon=horizon).value())
+            curves["expected MDP"].append(expected_mdp_policy(belief, discount=discount, horizon=horizon).value())
+            if certify_every is not None:
+                low, high = np.nan, np.nan
+                if len(curves["MMBI"]) % check_count(certify_every, "certify_every") == 1 % certify_every:
+                    found = bracket(
+                        belief,
+                        discount=discount,
+                        horizon=horizon,
+                        target_gap=1e-3,
+                        time_limit=time_limit,
+                        rng=seed,
+                    )
+                    low, high = found.lower.value, found.upper.value
+                curves.setdefault("certified lower", []).append(low)
+                curves.setdefault("certified upper", []).append(high)
+            tell(len(curves["MMBI"]), points)
     result = Figure1(certainty, {name: np.array(values) for name, values in curves.items()})
     if out is not None:
         result.save(out)

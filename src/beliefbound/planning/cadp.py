@@ -87,7 +87,7 @@ def cadp_plan(task: FiniteTask, *, start: TablePolicy | None = None, restarts: b
         if not start.is_deterministic:
             raise PolicyError("the start of CADP must be deterministic; this policy is stochastic")
     if task.horizon is None:
-        if isinstance(start, MemorylessPolicy):
+        if start is not None and start.horizon is not None:
             raise PolicyError("without a horizon CADP starts from a StationaryPolicy; use .first_step()")
         return best_by_swaps(task, start, restarts)
     check_horizon(task.horizon, task.models.n_entries, 8 * task.models.n_models * task.models.n_states)

@@ -1,4 +1,4 @@
-"""Lemmas 1 and 2 of the paper: the stages and the models planning asks for. `bounds.theory` says what they prove."""
+"""Lemmas 1 and 2 of the paper: the stages and the models planning asks for. `theory` says what they prove."""
 
 import math
 

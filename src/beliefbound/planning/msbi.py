@@ -14,7 +14,7 @@ from beliefbound.planning.lemmas import lemma2_models
 from beliefbound.planning.mmbi import mmbi, truncation_horizon
 from beliefbound.planning.plan import Plan, plan_for
 from beliefbound.planning.task import FiniteTask, Task
-from beliefbound.validation import as_rng, check_count
+from beliefbound.validation import Rng, as_rng, check_count
 
 _DEFAULT_MODELS = 64
 _MOST_MODELS = 10_000_000
@@ -22,45 +22,45 @@ _MOST_MODELS = 10_000_000
 
 def msbi(
     belief: Belief,
-    rng: np.random.Generator | int,
     *,
     discount: float,
+    horizon: int | None = None,
     epsilon: float | None = None,
     n_models: int | None = None,
     n_evaluate: int = 1000,
-    horizon: int | None = None,
+    rng: Rng = None,
 ) -> Plan:
     """A memoryless policy for any belief that can be sampled.
 
     Args:
       belief: finite or Dirichlet.
-      rng: source of randomness: a generator or a seed.
       discount: in [0, 1]; below 1 when there is no horizon.
+      horizon: number of decisions. With neither horizon nor epsilon the policy is stationary.
       epsilon: accuracy. Sets the truncation horizon (Lemma 1) when there is no horizon, and the number of models by
         the paper's Lemma 2 as printed, `(3 r_max / (ε (1−γ)))³`, when `n_models` is not given.
       n_models: models to plan with; default 64 when there is no epsilon either.
       n_evaluate: fresh models that value the policy.
-      horizon: number of decisions. With neither horizon nor epsilon the policy is stationary.
+      rng: source of randomness: a generator, a seed, or `None` for fresh randomness.
 
     Returns:
       A `Plan` on the fresh models. `plan.note` gives the optimistic in-sample value for comparison.
 
     >>> from beliefbound import DirichletBelief
-    >>> plan = msbi(DirichletBelief(2, 2), np.random.default_rng(0), discount=0.9, n_models=8, horizon=20)
+    >>> plan = msbi(DirichletBelief(2, 2), discount=0.9, horizon=20, n_models=8, rng=0)
     >>> plan.model_values.shape
     (1000, 2)
     """
     task = Task.of(belief, discount=discount, horizon=horizon)
     n_evaluate = check_count(n_evaluate, "n_evaluate")
-    rng = as_rng(rng)
+    source = as_rng(rng)
     if n_models is None:
-        n_models = _DEFAULT_MODELS if epsilon is None else _lemma2(belief, rng, task.discount, epsilon)
-    sample = belief.sample(check_count(n_models, "n_models"), rng)
+        n_models = _DEFAULT_MODELS if epsilon is None else _lemma2(belief, source, task.discount, epsilon)
+    sample = belief.sample(check_count(n_models, "n_models"), source)
     if horizon is None and epsilon is not None:
         horizon = truncation_horizon(sample.models, task.discount, epsilon)
     chosen = mmbi(sample, discount=task.discount, horizon=horizon)
     note = f"value on the {n_models} models it was planned on, biased upwards: {chosen.value():.6g}"
-    fresh = FiniteTask.of(belief.sample(n_evaluate, rng), discount=task.discount, horizon=horizon)
+    fresh = FiniteTask.of(belief.sample(n_evaluate, source), discount=task.discount, horizon=horizon)
     return plan_for(
         chosen.policy,
         fresh,

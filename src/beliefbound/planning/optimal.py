@@ -6,8 +6,7 @@
 * `value_iteration`: sweeps `V ← max_a Q`. After each sweep MacQueen's bounds hold for every state,
   `V + γ/(1−γ) min ΔV ≤ V* ≤ V + γ/(1−γ) max ΔV`; it stops when they are `epsilon` apart, or after a number of sweeps,
   and returns their middle: values are within half their distance of optimal, and the policy within all of it.
-* `modified_policy_iteration`: value iteration with extra sweeps under the current policy between improvements; the same
-  stopping rule and guarantee.
+  With extra sweeps under the greedy policy between improvements (modified policy iteration) the same holds.
 
 `optimal_values` solves every model of a set on its own: the ingredients of `E max` and QMDP.
 """
@@ -103,26 +102,17 @@ def policy_iteration(mdp: MDP, *, discount: float) -> Plan:
     return _plan(mdp, StationaryPolicy(actions[0]), values, discount, None, "optimal value, exact up to rounding")
 
 
-def value_iteration(mdp: MDP, *, discount: float, epsilon: float = 1e-6, max_sweeps: int = 1_000_000) -> Plan:
+def value_iteration(
+    mdp: MDP, *, discount: float, epsilon: float = 1e-6, evaluation_sweeps: int = 0, max_sweeps: int = 1_000_000
+) -> Plan:
     """An `epsilon`-optimal stationary policy, and values within `epsilon/2` of optimal.
 
+    With `evaluation_sweeps` sweeps under the greedy policy between improvements it is modified policy iteration.
     `plan.converged` is false when `max_sweeps` ended it first, or rounding did; `plan.residual` bounds the error either
     way.
 
     >>> mdp = MDP([[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]], [[0.0, 0.5], [1.0, 0.0]])
     >>> value_iteration(mdp, discount=0.5).values.round(3).tolist()
-    [1.0, 2.0]
-    """
-    return _iterate(mdp, discount, epsilon, max_sweeps, extra=0)
-
-
-def modified_policy_iteration(
-    mdp: MDP, *, discount: float, epsilon: float = 1e-6, evaluation_sweeps: int = 20, max_sweeps: int = 1_000_000
-) -> Plan:
-    """Value iteration with `evaluation_sweeps` sweeps under the greedy policy between improvements; same guarantee.
-
-    >>> mdp = MDP([[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]], [[0.0, 0.5], [1.0, 0.0]])
-    >>> modified_policy_iteration(mdp, discount=0.5).values.round(3).tolist()
     [1.0, 2.0]
     """
     extra = check_count(evaluation_sweeps, "evaluation_sweeps", least=0)

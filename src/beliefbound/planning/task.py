@@ -16,7 +16,7 @@ from beliefbound.evaluation import evaluate
 from beliefbound.limits import check_horizon
 from beliefbound.mdp import MDP
 from beliefbound.models import ModelSet
-from beliefbound.policy import MemorylessPolicy, TablePolicy
+from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray, check_discount, check_initial, frozen
 
 _ROUNDING = 1e-12  # of the largest value: differences below are rounding, wherever policies or values are compared
@@ -68,15 +68,14 @@ class Task:
         [0.5, 0.5]
         """
         cls._check(belief)
-        if horizon is None and isinstance(policy, MemorylessPolicy):
+        if horizon is None and policy is not None:
             horizon = policy.horizon
         discount = check_discount(discount, horizon)
-        models: Any = getattr(belief, "models", None)
-        known = isinstance(models, ModelSet)
+        models = None if belief.finite is None else belief.finite.models
         if horizon is not None:
-            work = models.n_entries if known else belief.n_states**2 * belief.n_actions
+            work = belief.n_states**2 * belief.n_actions if models is None else models.n_entries
             horizon = check_horizon(horizon, work, 8 * belief.n_states)
-        if known and not np.isfinite(models.largest_reward * effective_horizon(discount, horizon)):
+        if models is not None and not np.isfinite(models.largest_reward * effective_horizon(discount, horizon)):
             raise ParameterError(
                 f"rewards as large as {models.largest_reward:.3g} overflow; use a larger unit for them"
             )
@@ -84,7 +83,7 @@ class Task:
 
     @classmethod
     def _check(cls, belief: Any) -> None:
-        if not all(hasattr(belief, name) for name in ("n_states", "n_actions", "initial", "sample")):
+        if not all(hasattr(belief, name) for name in ("n_states", "n_actions", "initial", "finite", "sample")):
             raise BeliefError(f"expected a belief, got {_described(belief)}")
 
     @property
@@ -94,7 +93,7 @@ class Task:
 
     def stages_of(self, policy: TablePolicy) -> int | None:
         """Decisions a policy is valued for: a time-indexed policy has its own horizon, any other the task's."""
-        return policy.horizon if isinstance(policy, MemorylessPolicy) else self.horizon
+        return self.horizon if policy.horizon is None else policy.horizon
 
     def lasting(self, horizon: int | None) -> Self:
         """The same for another number of decisions."""
@@ -142,15 +141,13 @@ class FiniteTask(Task):
 
     def policy_values(self, policy: TablePolicy) -> FloatArray:
         """The exact values `[m,s]` of a policy on each model."""
-        own = isinstance(policy, MemorylessPolicy)
-        return evaluate(policy, self.belief, discount=self.discount, horizon=None if own else self.horizon)
+        return evaluate(policy, self.belief, discount=self.discount, horizon=self.stages_of(policy))
 
 
 def finite_task(task: Task) -> FiniteTask | None:
     """The task where its belief is finite, so that expectations are sums; else nothing. The one place that asks."""
-    if isinstance(task.belief, FiniteBelief):
-        return FiniteTask(task.belief, task.start, task.discount, task.horizon)
-    return None
+    finite = task.belief.finite
+    return None if finite is None else FiniteTask(finite, task.start, task.discount, task.horizon)
 
 
 def _described(thing: Any) -> str:

@@ -28,10 +28,10 @@ import numpy as np
 from beliefbound.errors import FileError, PolicyError
 from beliefbound.io.arrays import read_arrays, write_arrays
 from beliefbound.io.atomic import write_text
+from beliefbound.limits import HEADER_BYTES
 from beliefbound.validation import FloatArray, IntArray, check_names
 
 FORMAT, VERSION = "beliefbound policy", 1
-_HEADER_BYTES = 1 << 16
 
 
 def write_table(
@@ -136,6 +136,6 @@ def read_archive(path: Path) -> tuple[str, dict[str, np.ndarray[Any, Any]]]:
     """`(kind, arrays)` of a policy's archive, its header checked."""
     arrays = read_arrays(path)
     header = arrays.pop("header", None)
-    if header is None or header.dtype != np.uint8 or header.ndim != 1 or header.size > _HEADER_BYTES:
+    if header is None or header.dtype != np.uint8 or header.ndim != 1 or header.size > HEADER_BYTES:
         raise FileError(f"{path} is not a policy file: it has no header")
     return str(_checked(path, header.tobytes())["kind"]), arrays

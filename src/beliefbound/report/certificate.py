@@ -46,7 +46,7 @@ def certify_folder(
     reward_signal: RewardSignal | None = None,
     seed: int = 1,
     threads: int | None = None,
-    watch: Callable[[TracePoint], None] | None = None,
+    watch: Callable[[TracePoint], object] | None = None,
 ) -> Certificate:
     """Bracket the Bayes-optimal value of a model folder's training belief and write what was found into `out`.
 
@@ -114,7 +114,7 @@ def _bounds_json(found: Bracket) -> str:
     content = {
         "lower": found.lower.value,
         "upper": found.upper.value,
-        "gap": found.gap,
+        "width": found.width,
         "relative_gap": found.relative_gap,
         "confidence": found.confidence,
         "bounds": [

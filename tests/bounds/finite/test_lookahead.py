@@ -22,11 +22,11 @@ def test_lower_rises_to_the_exact_value_and_upper_falls_to_it(signal):
         exact = oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 4, signal)
         upper = [lookahead_upper(belief, depth=k, discount=0.9, horizon=4).value for k in range(5)]
         lower = [lookahead_lower(belief, depth=k, discount=0.9, horizon=4).value for k in range(5)]
-        top = p0 @ e_max(belief, discount=0.9, horizon=4)
+        top = p0 @ e_max(belief, discount=0.9, horizon=4).values
         bottom = mmbi(belief, discount=0.9, horizon=4).value(p0)
         chain = [bottom, *lower, exact, *upper[::-1], top]
         assert all(x <= y + ROUNDING for x, y in itertools.pairwise(chain))
-        assert upper[0] == pytest.approx(p0 @ qmdp(belief, discount=0.9, horizon=4))
+        assert upper[0] == pytest.approx(p0 @ qmdp(belief, discount=0.9, horizon=4).values)
         assert upper[4] == pytest.approx(exact)
         assert lower[4] == pytest.approx(exact)
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.kernels.particles.rows import Problem
+from beliefbound.limits import PARTICLE_BYTES
 
-BYTES = 1 << 28  # for histories, for sets and for rows of one thread
 SCENARIOS = 4  # of a chain of sets
 _RATE = 1.5e9  # multiply-adds a second of one core, solving models
 _ITERATIONS = 4  # of policy iteration
@@ -74,8 +74,8 @@ def effort(problem: Problem, seconds: float, stages: int, depth: int) -> Effort:
     n = 512
     while n > _LEAST and (
         _CHAINS * _SETS * n > budget
-        or 8 * stages * pairs * n * _SPARE * _SETS > BYTES
-        or 8 * (n_states + 1) * n * pairs * _ROWS > BYTES
+        or 8 * stages * pairs * n * _SPARE * _SETS > PARTICLE_BYTES
+        or 8 * (n_states + 1) * n * pairs * _ROWS > PARTICLE_BYTES
     ):
         n //= 2
     nodes = int(np.clip(_HISTORIES * budget / (_CHAINS * SCENARIOS * n), 100, _NODES))

@@ -17,7 +17,8 @@ import numpy as np
 
 from beliefbound.beliefs import Belief, BetaRewards, DirichletBelief, KnownRewards
 from beliefbound.errors import BeliefboundError, FileError, PolicyError
-from beliefbound.io.arrays import MAX_BYTES, Array, Shapes
+from beliefbound.io.arrays import Array, Shapes
+from beliefbound.limits import FILE_BYTES
 from beliefbound.validation import FloatArray, check_discount, check_distributions
 
 KIND = "particle"
@@ -59,8 +60,8 @@ def read_particle(path: Path, arrays: dict[str, Array]) -> dict[str, Any]:
     share, particles = file.take("share", "f8", "level"), file.ids("particles", "i8", "level", _LEAST, 1 << 40)
     if not len(share) or share[-1] != 0.0 or (np.diff(share) >= 0.0).any() or share[0] > 1.0:
         raise file.wrong("share", "does not fall to 0")
-    if 32 * n_states * n_actions * (n_states + 1) * int(particles.sum()) > MAX_BYTES:
-        raise file.wrong("particles", f"would need more than {MAX_BYTES >> 30} GiB of memory")
+    if 32 * n_states * n_actions * (n_states + 1) * int(particles.sum()) > FILE_BYTES:
+        raise file.wrong("particles", f"would need more than {FILE_BYTES >> 30} GiB of memory")
     discount = file.number("discount", "f8", 0.0, 1.0)
     horizon = int(file.number("horizon", "i8", -1, _LARGEST))
     if horizon == 0:

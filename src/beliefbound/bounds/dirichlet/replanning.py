@@ -35,6 +35,7 @@ from beliefbound.kernels.particles.rows import (
 )
 from beliefbound.kernels.particles.solving import optimal, values_of
 from beliefbound.kernels.random import stream_from
+from beliefbound.limits import ROWS_BYTES
 from beliefbound.planning.task import Task
 from beliefbound.validation import FloatArray, IntArray
 
@@ -44,7 +45,6 @@ _POOL = 6  # policies to fall back on: the expected MDP's, then particles' own
 _LEAF_MODELS = 64
 _TOLERANCE = 3e-4  # of the range of values
 _MIX = 0.6
-_ROWS_BYTES = 1 << 26
 _KEPT = 50_000  # early look-aheads that are remembered
 
 
@@ -108,7 +108,7 @@ class Replanning:
         """Scratch for one thread."""
         wide, particles = width_of(self._problem), []
         for _, n in self.levels:
-            rows = new_rows(self._problem, max(4 * self._pairs, _ROWS_BYTES // (8 * wide * n)), n)
+            rows = new_rows(self._problem, max(4 * self._pairs, ROWS_BYTES // (8 * wide * n)), n)
             particles.append(Particles(rows, np.empty(self._pairs, dtype=np.int64), np.full(n, 1.0 / n), np.empty(n)))
         mean, leaf = np.empty((self._pairs, wide, 1)), np.empty((self._pairs, wide, _LEAF_MODELS))
         return Workspace(tuple(particles), mean, leaf)

@@ -5,8 +5,7 @@ is at least `V*_ξ`; but even thousands of particles are learnt much sooner than
 from the exact posterior as they are used up, in a way that stays an upper bound (`kernels.particles.renewal` has the
 proof). Chains of particle sets are independent; they differ mainly by how good their first models happen to be. The
 mean of `V*_m` over those, whose expectation comes from many more models, is taken out as a control variate with
-coefficient one. The interval is Student's over chains (plus the error of that expectation): asymptotic. `particle_bias`
-shows how much larger sets would help.
+coefficient one. The interval is Student's over chains (plus the error of that expectation): asymptotic.
 
 *From below.* A policy that sees the history only has a value that is linear in the belief, so it can be simulated
 under the belief itself (`bounds.dirichlet.replanning`): unbiased however poor its particles. Student's interval over
@@ -15,18 +14,17 @@ trajectories: asymptotic.
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.stats as stats
 
-from beliefbound.beliefs import Belief
 from beliefbound.bounds.basic import lower_bound, upper_bound
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.dirichlet.arrays import planned, problem_of, tail_correction
-from beliefbound.bounds.dirichlet.effort import BYTES, SCENARIOS, effort
+from beliefbound.bounds.dirichlet.effort import SCENARIOS, effort
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.dirichlet.replanning import Workspace, policy_depth
 from beliefbound.bounds.log import Log
@@ -35,9 +33,10 @@ from beliefbound.kernels.particles import renewal
 from beliefbound.kernels.particles.renewal import Search, new_search
 from beliefbound.kernels.particles.rows import Problem, Rows, clear, n_columns, new_rows, particles_at, width_of
 from beliefbound.kernels.particles.solving import optimal
+from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.planning.task import Task
-from beliefbound.validation import FloatArray, IntArray, as_rng, check_count, check_probability
+from beliefbound.validation import FloatArray, IntArray
 
 _LEAST = 0.2  # share of them that still count when they are renewed
 _STAGES = 8  # with a horizon: stages a set may serve
@@ -218,14 +217,14 @@ class Chain:
     def rows(self) -> Rows:
         problem = self.sampler.problem
         each = 8 * width_of(problem) * self.n
-        return new_rows(problem, max(8 * len(problem.available), BYTES // each), self.n)
+        return new_rows(problem, max(8 * len(problem.available), PARTICLE_BYTES // each), self.n)
 
     @cached_property
     def search(self) -> Search:
         problem = self.sampler.problem
         stages, most = self.sampler.stages, self.sampler.effort.nodes
-        nodes = max(100, min(SCENARIOS * most, BYTES // (8 * self.n + 48 * problem.n_states)))
-        sets = max(20, min(nodes, BYTES // (8 * stages * len(problem.available) * self.n)))
+        nodes = max(100, min(SCENARIOS * most, PARTICLE_BYTES // (8 * self.n + 48 * problem.n_states)))
+        sets = max(20, min(nodes, PARTICLE_BYTES // (8 * stages * len(problem.available) * self.n)))
         return new_search(problem, nodes, sets, stages, self.n, most)
 
     @cached_property
@@ -285,30 +284,3 @@ class Chain:
             x, newest = int(search.size[renewal.WAITING]), int(search.size[renewal.SETS]) - 1
             left, generation = problem.horizon - int(search.node[x]["stage"]), int(search.set[newest]["generation"])
             self.draw(problem, generation, search.counts, left, search.slots[newest], search.q[newest])
-
-
-def particle_bias(
-    belief: Belief,
-    *,
-    sizes: Sequence[int] = (128, 256, 512),
-    sets: int = 8,
-    initial: FloatArray | int | None = None,
-    discount: float,
-    horizon: int | None = None,
-    confidence: float = 0.95,
-    rng: np.random.Generator | int,
-    threads: int | None = None,
-) -> tuple[Bound, ...]:
-    """The upper bound of a bracket for several sizes of particle sets: each is valid, and their fall shows how much
-    larger sets would help.
-
-    What remains above `V*` for large sets is the gap of the information relaxation itself. `sets` is the number of
-    independent chains of sets. Each bound has the confidence asked for, by itself.
-    """
-    task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
-    sampler = Sampler(task, as_rng(rng), threads)
-    sampler._expect(0.5)
-    sets = check_count(sets, "sets", least=2)
-    for n in sizes:
-        sampler.relax(n, sets)
-    return tuple(sampler.upper_of(n, 1.0 - check_probability(confidence, "confidence")) for n in sizes)

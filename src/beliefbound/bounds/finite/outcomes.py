@@ -10,9 +10,8 @@ import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import ParameterError
+from beliefbound.limits import OUTCOME_BYTES
 from beliefbound.validation import FloatArray, IntArray
-
-MAX_BYTES = 2 << 30
 
 
 class Outcomes(NamedTuple):
@@ -53,9 +52,9 @@ def outcome_rows(belief: FiniteBelief) -> Outcomes:
             if models.available[s, a]:
                 parts.append(pair_outcomes(belief, s, a))
                 rows += len(parts[-1][1])
-                if 8 * models.n_models * rows > MAX_BYTES:
+                if 8 * models.n_models * rows > OUTCOME_BYTES:
                     raise ParameterError(
-                        f"{models.n_models} models need more than {MAX_BYTES >> 30} GiB as outcome rows; "
+                        f"{models.n_models} models need more than {OUTCOME_BYTES >> 30} GiB as outcome rows; "
                         f"use fewer models, or E max and QMDP (`upper_bound`)"
                     )
             first[s, a + 1] = rows

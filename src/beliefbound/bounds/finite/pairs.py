@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.basic import qmdp
+from beliefbound.bounds.basic import qmdp_of
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.finite.problem import problem_of, search_depth
 from beliefbound.kernels.graph.nodes import Problem
@@ -49,8 +49,8 @@ def pair_bound(
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     problem = with_pairs(problem_of(task, stages=search_depth(task), policies=()), task.weights, task.start)
     paired = bound_of(problem, task.weights, task.start)
-    told = float(task.start @ qmdp(belief, discount=discount, horizon=horizon))
-    return paired if paired.value <= told else Bound(told, "upper", "QMDP")
+    told = qmdp_of(task)
+    return paired if paired.value <= told.value else told
 
 
 def bound_of(problem: Problem, weights: FloatArray, start: FloatArray) -> Bound:

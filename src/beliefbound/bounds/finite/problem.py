@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.cells import no_cells
@@ -29,7 +28,7 @@ from beliefbound.planning.expected import expected_plan
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
+from beliefbound.policy import StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray
 
 FOREVER = 1 << 60
@@ -104,7 +103,7 @@ def stage_values(
     """`[stage,m,s]`: the exact value on each model of what remains of a policy from each stage on."""
     chances = policy.chances(models.n_actions)
     if horizon is None:
-        if isinstance(policy, MemorylessPolicy):
+        if policy.horizon is not None:
             raise ParameterError("a time-indexed policy has no value without a horizon; pass its first step")
         return models.solve(chances, discount)[None]
     kept = np.zeros((stages + 1, *models.rewards.shape[:2]))
@@ -143,11 +142,3 @@ def named_pool(task: FiniteTask, mmbi: TablePolicy | None = None) -> list[tuple[
     for name, policy in pool:
         distinct.setdefault(policy, name)
     return [(name, policy) for policy, name in distinct.items()]
-
-
-def policy_pool(
-    belief: FiniteBelief, *, discount: float, horizon: int | None, initial: FloatArray
-) -> list[TablePolicy]:
-    """The policies of `named_pool`."""
-    task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
-    return [policy for _, policy in named_pool(task)]

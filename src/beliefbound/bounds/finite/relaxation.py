@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.bound import Bound, Side
+from beliefbound.bounds.bound import Bound, Regret
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import LEAF, named_pool, problem_of, search_depth
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
@@ -46,7 +46,7 @@ from beliefbound.kernels.random import GOLDEN
 from beliefbound.limits import GRAPH_BYTES
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray, IntArray, as_rng, check_count, check_probability
+from beliefbound.validation import FloatArray, IntArray, Rng, as_rng, check_count, check_probability
 
 Address = npt.NDArray[np.uint64]
 BLOCK = 64  # scenarios between two restorations of the graph: what they share they build once, whoever runs them
@@ -231,7 +231,7 @@ class Relaxed(NamedTuple):
 
     lower: Bound
     upper: Bound
-    regret: Bound
+    regret: Regret
 
 
 def read_costs(certifier: Certifier, costs: Costs, pilot: Costs, *, alpha: float, clip: float, stop: float) -> Relaxed:
@@ -243,15 +243,15 @@ def read_costs(certifier: Certifier, costs: Costs, pilot: Costs, *, alpha: float
     high = mean_at_least(costs.above, low=0.0, high=clip, alpha=each, pilot=pilot.above)
     regret = mean_at_most(costs.between, low=0.0, high=ceiling, alpha=each, pilot=pilot.between)
 
-    def bound(value: float, side: Side, name: str, estimate: float, n: int) -> Bound:
+    def proof(name: str, n: int, estimate: float) -> dict[str, Any]:
         method = f"{name}, {n} scenarios on a graph of {certifier.n_nodes} beliefs; betting interval"
-        return Bound(value, side, method, exact=False, confidence=1.0 - each, estimate=estimate, n_samples=n)
+        return {"method": method, "exact": False, "confidence": 1.0 - each, "estimate": estimate, "n_samples": n}
 
     n, n_above = len(costs.below), len(costs.above)
     return Relaxed(
-        bound(top - low, "lower", "adaptive policy", top - float(costs.below.mean()), n),
-        bound(top - high, "upper", "information relaxation", top - float(costs.above.mean()), n_above),
-        bound(regret, "upper", "gap of the adaptive policy", float(costs.between.mean()), n_above),
+        Bound(top - low, "lower", **proof("adaptive policy", n, top - float(costs.below.mean()))),
+        Bound(top - high, "upper", **proof("information relaxation", n_above, top - float(costs.above.mean()))),
+        Regret(regret, **proof("gap of the adaptive policy", n_above, float(costs.between.mean()))),
     )
 
 
@@ -273,7 +273,7 @@ def relaxation(
     scenarios: int = 4096,
     pairs: bool = True,
     confidence: float = 0.95,
-    rng: np.random.Generator | int,
+    rng: Rng = None,
     threads: int | None = None,
 ) -> Relaxed:
     """Information-relaxation upper bound and adaptive-policy lower bound of a finite belief, on common scenarios.
@@ -284,14 +284,16 @@ def relaxation(
       max_nodes: cap on beliefs expanded in one scenario; a capped scenario is still valid.
       scenarios: number of scenarios, rounded up to a multiple of 64; as many blocks again of 64 as a pilot.
       confidence: with which all three bounds hold together.
+      rng: a generator, a seed, or `None` for fresh randomness.
+      threads: default: the cores this process may use; changes no bound.
 
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
-    >>> bounds = relaxation(belief, discount=0.5, scenarios=64, rng=np.random.default_rng(0))
+    >>> bounds = relaxation(belief, discount=0.5, scenarios=64, rng=0)
     >>> round(bounds.upper.value - bounds.lower.value, 2)
     0.0
     """
     alpha = 1.0 - check_probability(confidence, "confidence")
-    rng, threads = as_rng(rng), None if threads is None else check_count(threads, "threads")
+    source, threads = as_rng(rng), None if threads is None else check_count(threads, "threads")
     certifier = Certifier(
         belief,
         discount=discount,
@@ -303,7 +305,7 @@ def relaxation(
     )
     certifier.grow(nodes)
     certifier.settle()
-    address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
+    address = source.integers(0, 2**64, size=4, dtype=np.uint64)
     blocks = -(-check_count(scenarios, "scenarios") // BLOCK)
     pilot = certifier.sample(extended(address, 0), 0, BLOCK, clip=np.inf, stop=np.inf, threads=threads)
     clip, stop = limits(certifier, pilot)

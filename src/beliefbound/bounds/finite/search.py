@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from beliefbound.bounds.basic import e_max, qmdp
+from beliefbound.bounds.basic import e_max_of, qmdp_of
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.merged import bracket_merged
@@ -49,8 +49,8 @@ def bracket_finite(task: FiniteTask, rng: np.random.Generator, threads: int | No
     plan = mmbi_plan(task)
     log.add(
         Bound(plan.value(start), "lower", "MMBI", policy=plan.policy),
-        Bound(float(start @ e_max(belief, discount=task.discount, horizon=task.horizon)), "upper", "E max"),
-        Bound(float(start @ qmdp(belief, discount=task.discount, horizon=task.horizon)), "upper", "QMDP"),
+        e_max_of(task),
+        qmdp_of(task),
     )
     if log.done:
         return

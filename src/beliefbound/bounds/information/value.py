@@ -19,51 +19,24 @@ For a belief that is not finite, perfect information is valued on fresh models, 
 and single pairs as `bounds.information.measuring` says.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from beliefbound.beliefs import Belief, FiniteBelief
-from beliefbound.bounds.basic import e_max, upper_bound
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.basic import e_max_of, upper_bound
+from beliefbound.bounds.bound import Bound, Regret, missing
 from beliefbound.bounds.finite.outcomes import pair_outcomes
-from beliefbound.bounds.finite.problem import policy_pool, stage_values
+from beliefbound.bounds.finite.problem import named_pool, stage_values
 from beliefbound.bounds.information.measuring import dirichlet_gains
+from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.statistics.intervals import margin
-from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.planning.optimal import optimal_values
-from beliefbound.planning.task import Task
-from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, as_rng, check_count, check_probability
+from beliefbound.planning.task import FiniteTask, Task
+from beliefbound.policy import StationaryPolicy, TablePolicy
+from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_probability
 
 _MODELS_OWN, _FEW_OWN = 64, 8  # models whose own optimal policies join the pool: finite beliefs, others
-
-
-class Information(NamedTuple):
-    """What measuring is worth, in units of value.
-
-    Attributes:
-      evpi: upper bound on the value of perfect information.
-      gain: `[s,a]`, expected rise of the best plan's value after measuring the pair.
-      low, high: `[s,a]`, interval for `gain`; equal to it where it is exact. Betting intervals for finite beliefs,
-        Student t (asymptotic) for Dirichlet beliefs.
-      confidence: with which all intervals hold together; 1 when exact.
-      value: of the best plan now.
-    """
-
-    evpi: Bound
-    gain: FloatArray
-    low: FloatArray
-    high: FloatArray
-    confidence: float
-    value: float
-
-    def best(self) -> tuple[int, int]:
-        """The pair whose measurement is worth most (ties: lowest)."""
-        s, a = np.unravel_index(int(self.gain.argmax()), self.gain.shape)
-        return int(s), int(a)
 
 
 def value_of_information(
@@ -77,7 +50,7 @@ def value_of_information(
     draws: int | None = None,
     n_models: int = 500,
     confidence: float = 0.95,
-    rng: np.random.Generator | int | None = None,
+    rng: Rng = None,
 ) -> Information:
     """How much each (state, action) is worth measuring before planning.
 
@@ -88,7 +61,7 @@ def value_of_information(
         with an error of its own adds that error to half of this one.
       draws: simulated measurements per pair; default: 2000 for `tries` on a finite belief, 200 for a Dirichlet belief.
       n_models: models that a belief which is not finite is planned on; `evpi` uses four times as many.
-      rng: needed when `tries` is given or the belief is not finite.
+      rng: a generator, a seed, or `None` for fresh randomness; used when `tries` is given or the belief is not finite.
 
     Two models that differ in what action 1 of state 0 does, which only matters there:
 
@@ -101,10 +74,9 @@ def value_of_information(
     """
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
-    source = None if rng is None else as_rng(rng)
-    given = belief.finite
-    finite = belief.sample(n_models, _required(source)) if given is None else given
-    pool = policy_pool(finite, discount=task.discount, horizon=task.horizon, initial=task.start)
+    source, given = as_rng(rng), belief.finite
+    finite = belief.sample(n_models, source) if given is None else given
+    pool = [policy for _, policy in named_pool(FiniteTask(finite, task.start, task.discount, task.horizon))]
     likely = np.argsort(-finite.weights, kind="stable")[: _FEW_OWN if given is None else _MODELS_OWN]
     solved = optimal_values(finite.models.select(likely), discount=task.discount, horizon=task.horizon)
     pool += [StationaryPolicy(x) for x in solved.actions]
@@ -121,39 +93,32 @@ def value_of_information(
             gain = _known(given, advantage)
             return Information(evpi, gain, gain, gain, 1.0, value)
         draws = check_count(2000 if draws is None else draws, "draws")
-        return _tried(given, advantage, tries, draws, confidence, _required(source), evpi, value)
-    source = _required(source)
+        return _tried(given, advantage, tries, draws, confidence, source, evpi, value)
     evpi = _fresh_e_max(task, pool[now], lower, confidence, 4 * n_models, source)
     draws = check_count(200 if draws is None else draws, "draws", least=2)
     gains = dirichlet_gains(task, pool, now, tries=tries, draws=draws, confidence=confidence, rng=source)
     return Information(evpi, *gains, confidence, value)
 
 
-def _required(rng: np.random.Generator | None) -> np.random.Generator:
-    if rng is None:
-        raise ParameterError("this is estimated by sampling; pass rng=numpy.random.default_rng(seed)")
-    return rng
-
-
-def _exact_e_max(task: Task, belief: FiniteBelief, value: float, lower: Bound | None) -> Bound:
+def _exact_e_max(task: Task, belief: FiniteBelief, value: float, lower: Bound | None) -> Regret:
     """`E max − lower` of a finite belief: as sure as `lower` is."""
-    top = float(task.start @ e_max(belief, discount=task.discount, horizon=task.horizon))
+    finite = FiniteTask(belief, task.start, task.discount, task.horizon)
+    top, scale = e_max_of(finite).value, finite.largest_value
     if lower is None:
-        return Bound(top - value, "upper", "E max − best plan of the pool")
-    return Bound(
-        top - lower.value,
-        "upper",
+        return Regret(missing(top, value, scale), "E max − best plan of the pool")
+    return Regret(
+        missing(top, lower.value, scale, exact=lower.exact),
         f"E max − {lower.method}",
         exact=lower.exact,
         confidence=lower.confidence,
-        estimate=top - (lower.value if lower.estimate is None else lower.estimate),
+        estimate=top - lower.centre,
         n_samples=lower.n_samples,
     )
 
 
 def _fresh_e_max(
     task: Task, plan: TablePolicy, lower: Bound | None, confidence: float, n: int, rng: np.random.Generator
-) -> Bound:
+) -> Regret:
     """`E max − lower` of any belief, on models drawn after `plan` was chosen.
 
     Against the plan the samples are differences on the same models, `V*_m − V^π_m ≥ 0`. Against a given bound, `E max`
@@ -161,9 +126,8 @@ def _fresh_e_max(
     """
     if lower is None:
         sample = task.belief.sample(n, rng)
-        stages = None if isinstance(plan, MemorylessPolicy) else task.horizon
         best = optimal_values(sample, discount=task.discount, horizon=task.horizon).values
-        own = evaluate(plan, sample, discount=task.discount, horizon=stages)
+        own = evaluate(plan, sample, discount=task.discount, horizon=task.stages_of(plan))
         samples = np.maximum(0.0, (best - own) @ task.start)
         range_ = task.belief.reward_range
         if range_ is None:
@@ -172,9 +136,8 @@ def _fresh_e_max(
             width = (range_[1] - range_[0]) * task.effective_horizon
             top = mean_at_most(samples, low=0.0, high=width, alpha=1.0 - confidence)
         kind = "Student t (asymptotic)" if range_ is None else "betting"
-        return Bound(
+        return Regret(
             top,
-            "upper",
             f"E max − best plan of the pool on {n} fresh models, {kind} interval",
             exact=False,
             confidence=confidence,
@@ -191,14 +154,12 @@ def _fresh_e_max(
         n_models=n,
         rng=rng,
     )
-    return Bound(
-        high.value - lower.value,
-        "upper",
+    return Regret(
+        missing(high.value, lower.value, exact=False),
         f"{high.method} − {lower.method}",
         exact=False,
         confidence=max(0.0, high.confidence + lower.confidence - 1.0),
-        estimate=(high.value if high.estimate is None else high.estimate)
-        - (lower.value if lower.estimate is None else lower.estimate),
+        estimate=high.centre - lower.centre,
         n_samples=n,
     )
 
@@ -229,7 +190,7 @@ def _tried(
     draws: int,
     confidence: float,
     rng: np.random.Generator,
-    evpi: Bound,
+    evpi: Regret,
     value: float,
 ) -> Information:
     shape = belief.available.shape

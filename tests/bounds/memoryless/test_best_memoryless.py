@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from beliefbound import FiniteBelief, MemorylessPolicy, best_memoryless, best_memoryless_milp, qmdp
+from beliefbound import FiniteBelief, MemorylessPolicy, best_memoryless, policy_regret, qmdp
+from beliefbound.bounds.memoryless import branch_and_bound as exact
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.planning import branch_and_bound as kernel
-from beliefbound.planning import exact
 from beliefbound.planning.cadp import Ascended, cadp_plan
+from support.milp import best_memoryless_milp
 from support.oracles import best_memoryless_value, policy_values, random_models
 
 
@@ -36,9 +37,11 @@ def test_it_finds_the_best_of_all_policies():
         best, _ = best_memoryless_value(p, r, w, p0, discount, horizon)
         found = best_memoryless(belief, discount=discount, horizon=horizon)
         assert found.optimal
-        assert found.lower == pytest.approx(best, abs=1e-9)
-        assert found.upper == pytest.approx(best, abs=1e-8)
-        assert w @ policy_values(p, r, found.policy.actions, discount) @ p0 == pytest.approx(found.lower, abs=1e-12)
+        assert found.lower.value == pytest.approx(best, abs=1e-9)
+        assert found.upper.value == pytest.approx(best, abs=1e-8)
+        assert w @ policy_values(p, r, found.policy.actions, discount) @ p0 == pytest.approx(
+            found.lower.value, abs=1e-12
+        )
 
 
 def test_bounds_of_children_equal_opening_them_and_hold_for_every_completion():
@@ -79,8 +82,8 @@ def test_branch_and_bound_agrees_with_highs():
         check = best_memoryless_milp(belief, discount=0.95, horizon=horizon)
         assert found.optimal
         assert check.optimal
-        assert found.lower == pytest.approx(check.lower, abs=1e-6)
-        assert check.upper >= found.lower - 1e-6
+        assert found.lower.value == pytest.approx(check.lower, abs=1e-6)
+        assert check.upper >= found.lower.value - 1e-6
         branched += found.nodes > 1
     assert branched > 10
 
@@ -93,7 +96,7 @@ def test_it_improves_on_cadp_where_cadp_is_not_the_best(monkeypatch):
     for _ in range(20):
         p, r, w, p0, belief = random_problem(rng, (4, 2, 2), concentration=0.1)
         best, _ = best_memoryless_value(p, r, w, p0, 0.9, 3)
-        assert best_memoryless(belief, discount=0.9, horizon=3).lower == pytest.approx(best, abs=1e-9)
+        assert best_memoryless(belief, discount=0.9, horizon=3).lower.value == pytest.approx(best, abs=1e-9)
 
 
 def no_climb(ascent, actions):
@@ -111,32 +114,32 @@ def test_limits_give_a_valid_bracket_that_closes(hard):
     for nodes in (1, 3, 10, 100):
         part = best_memoryless(hard, discount=0.95, horizon=5, node_limit=nodes)
         assert part.nodes <= nodes
-        assert part.lower - 1e-12 <= full.lower <= part.upper + 1e-12
-        assert part.upper <= last + 1e-12
-        last = part.upper
+        assert part.lower.value - 1e-12 <= full.lower.value <= part.upper.value + 1e-12
+        assert part.upper.value <= last + 1e-12
+        last = part.upper.value
     root = best_memoryless(hard, discount=0.95, horizon=5, node_limit=1)
     assert not root.optimal
-    assert root.upper <= qmdp(hard, discount=0.95, horizon=5) @ hard.initial + 1e-12
+    assert root.upper.value <= qmdp(hard, discount=0.95, horizon=5).values @ hard.initial + 1e-12
     timed = best_memoryless(hard, discount=0.95, horizon=12, time_limit=1e-9)
     assert timed.nodes == 1
-    assert timed.lower < timed.upper
+    assert timed.lower.value < timed.upper.value
 
 
 def test_a_gap_ends_the_search_early_and_is_kept(hard):
     full = best_memoryless(hard, discount=0.95, horizon=5)
-    loose = best_memoryless(hard, discount=0.95, horizon=5, gap=0.05)
+    loose = best_memoryless(hard, discount=0.95, horizon=5, target_gap=0.05)
     assert loose.optimal
     assert loose.nodes < full.nodes
-    assert loose.upper - loose.lower <= 0.05 * loose.upper
-    assert loose.lower - 1e-12 <= full.lower <= loose.upper + 1e-12
+    assert loose.upper.value - loose.lower.value <= 0.05 * loose.upper.value
+    assert loose.lower.value - 1e-12 <= full.lower.value <= loose.upper.value + 1e-12
 
 
 def test_time_limited_milp_gives_a_valid_bracket(hard):
     full = best_memoryless(hard, discount=0.95, horizon=5)
     for limit in (1e-3, 0.2):
-        part = best_memoryless_milp(hard, discount=0.95, horizon=5, time_limit=limit)
-        assert part.lower <= full.lower + 1e-9
-        assert part.upper >= full.lower - 1e-6
+        check = best_memoryless_milp(hard, discount=0.95, horizon=5, time_limit=limit)
+        assert check.lower <= full.lower.value + 1e-9
+        assert check.upper >= full.lower.value - 1e-6
 
 
 def test_action_sets_and_sparse_models():
@@ -150,7 +153,7 @@ def test_action_sets_and_sparse_models():
         sparse = FiniteBelief([sp.csr_array(x.reshape(9, 3)) for x in p], r, w, **knobs)
         best, _ = best_memoryless_value(p, r, w, p0, 0.9, 2, available)
         for belief in (dense, sparse):
-            assert best_memoryless(belief, discount=0.9, horizon=2).lower == pytest.approx(best, abs=1e-9)
+            assert best_memoryless(belief, discount=0.9, horizon=2).lower.value == pytest.approx(best, abs=1e-9)
             assert best_memoryless_milp(belief, discount=0.9, horizon=2).lower == pytest.approx(best, abs=1e-6)
 
 
@@ -164,8 +167,20 @@ def test_models_that_agree_need_one_node():
 
 
 def test_bad_knobs_are_refused(hard):
-    for knobs in ({"gap": -1.0}, {"gap": float("nan")}, {"time_limit": 0.0}, {"node_limit": 0}, {"horizon": 0}):
+    for knobs in (
+        {"target_gap": -1.0},
+        {"target_gap": float("nan")},
+        {"time_limit": 0.0},
+        {"node_limit": 0},
+        {"horizon": 0},
+    ):
         with pytest.raises(ParameterError):
             best_memoryless(hard, **{"discount": 0.9, "horizon": 2} | knobs)
-    with pytest.raises(ParameterError, match="gap"):
-        best_memoryless_milp(hard, discount=0.9, horizon=2, gap=-1.0)
+
+
+def test_its_upper_end_is_no_bound_on_what_learns(hard):
+    found = best_memoryless(hard, discount=0.95, horizon=5, node_limit=1)
+    assert found.lower.of == "Bayes-optimal value"
+    assert found.upper.of == "best memoryless value"
+    with pytest.raises(ParameterError, match="upper bound on the Bayes-optimal value"):
+        policy_regret(found.policy, hard, found.upper, discount=0.95)

@@ -1,4 +1,4 @@
-"""The paper's theorems as functions, and the repair of the lemma that needs it; Lemmas 1 and 2: `planning.lemmas`.
+"""The paper's theorems as functions, and the repair of the lemma that needs it: `beliefbound.theory`.
 
 With `c = r_max / (1 − γ)`:
 
@@ -20,8 +20,17 @@ import math
 import numpy as np
 
 from beliefbound.errors import ParameterError
-from beliefbound.planning.lemmas import truncation_stages, value_scale
+from beliefbound.planning.lemmas import lemma2_models, truncation_stages, value_scale
 from beliefbound.validation import check_count, check_positive, check_probability
+
+__all__ = [
+    "cost_estimate",
+    "lemma2_models",
+    "theorem1_regret",
+    "truncation_stages",
+    "uniform_deviation",
+    "uniform_models",
+]
 
 
 def uniform_deviation(
@@ -48,12 +57,12 @@ def uniform_models(
     return max(1, math.ceil(ratio**2 * _complexity(n_states, n_actions, horizon, delta) / 2))
 
 
-def theorem1_gap(distance: float, *, discount: float, r_max: float) -> float:
+def theorem1_regret(distance: float, *, discount: float, r_max: float) -> float:
     """Theorem 1: how far MMBI can be from Bayes-optimal when no future belief moves further than `distance` in L1.
 
     `belief_distance` measures that between two beliefs.
 
-    >>> round(theorem1_gap(0.01, discount=0.9, r_max=1.0), 9)
+    >>> round(theorem1_regret(0.01, discount=0.9, r_max=1.0), 9)
     1.0
     """
     if not isinstance(distance, int | float | np.number) or not 0.0 <= distance <= 2.0:

@@ -22,42 +22,90 @@ import heapq
 import math
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.errors import ParameterError
+from beliefbound.bounds.bound import Bound, BoundEntries
+from beliefbound.errors import ParameterError, PolicyError
 from beliefbound.kernels.planning import branch_and_bound as kernel
 from beliefbound.limits import check_horizon
 from beliefbound.planning.cadp import Ascent, cadp_plan
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import MemorylessPolicy
+from beliefbound.policy import MemorylessPolicy, Policy
+from beliefbound.results import Entries, Result
 from beliefbound.validation import FloatArray, IntArray, check_count, check_gap, check_positive
 
 _ROUNDING = 1e-10  # relative to the largest value the problem allows
 
 
-@dataclass(frozen=True, eq=False)
-class BestMemoryless:
-    """A memoryless policy and what is proven about the best one.
+class BestMemorylessEntries(Entries):
+    """A `BestMemoryless` in a file."""
 
-    Attributes:
-      policy: the best policy found, `[t,s]`.
-      lower: its exact value from the start distribution, also a lower bound on the Bayes-optimal value.
-      upper: no memoryless policy is worth more (up to rounding).
-      optimal: whether `upper − lower` is within the gap asked for.
-      nodes: nodes opened.
-      seconds: time taken.
-    """
-
-    policy: MemorylessPolicy
-    lower: float
-    upper: float
+    lower: BoundEntries
+    upper: BoundEntries
     optimal: bool
     nodes: int
     seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class BestMemoryless(Result):
+    """A memoryless policy and what is proven about the best one: its value is in `[lower.value, upper.value]`.
+
+    Attributes:
+      policy: the best policy found, `[t,s]`.
+      lower: its exact value from the start distribution, a lower bound on the Bayes-optimal value too.
+      upper: no memoryless policy is worth more (up to rounding). One that learns may be: this is no bound on the
+        Bayes-optimal value, and `upper.of` says so.
+      optimal: whether `upper − lower` is within the gap asked for.
+      nodes: nodes opened.
+      seconds: time taken.
+
+    `summary`, `to_dict`, `save` and `load` as for every result; there is no picture.
+    """
+
+    policy: MemorylessPolicy
+    lower: Bound
+    upper: Bound
+    optimal: bool
+    nodes: int
+    seconds: float
+
+    _kind, _entries = "best memoryless", BestMemorylessEntries
+
+    def __repr__(self) -> str:
+        kind = "optimal" if self.optimal else "not proven optimal"
+        return f"BestMemoryless([{self.lower.value:.6g}, {self.upper.value:.6g}], {kind}, {self.nodes} nodes)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers and words, ready for JSON; the policy is left out."""
+        return {
+            "lower": self.lower.to_dict(),
+            "upper": self.upper.to_dict(),
+            "optimal": bool(self.optimal),
+            "nodes": int(self.nodes),
+            "seconds": float(self.seconds),
+        }
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [
+            ("value of the policy", f"{self.lower.value:.6g}"),
+            ("no memoryless policy is worth more than", f"{self.upper.value:.6g}, {self.upper.method}"),
+            ("optimal", "yes" if self.optimal else "not proven"),
+            ("nodes", f"{self.nodes} in {self.seconds:.3g} s"),
+        ]
+
+    @classmethod
+    def _from_entries(cls, entries: BestMemorylessEntries, policy: Policy | None) -> Self:
+        if not isinstance(policy, MemorylessPolicy):
+            raise PolicyError("its policy is not a memoryless one")
+        lower, upper = Bound._from_entries(entries.lower, policy), Bound._from_entries(entries.upper, None)
+        if (lower.side, upper.side) != ("lower", "upper"):
+            raise ParameterError("its lower and upper bounds are on the wrong sides")
+        return cls(policy, lower, upper, entries.optimal, entries.nodes, entries.seconds)
 
 
 def best_memoryless(
@@ -66,7 +114,7 @@ def best_memoryless(
     discount: float,
     horizon: int,
     initial: FloatArray | int | None = None,
-    gap: float = 0.0,
+    target_gap: float = 0.0,
     time_limit: float | None = None,
     node_limit: int | None = None,
 ) -> BestMemoryless:
@@ -76,8 +124,8 @@ def best_memoryless(
       belief: models and weights; sparse ones are made dense.
       discount, horizon: of the problem.
       initial: start distribution `[s]` or start state; default: the belief's own, else uniform.
-      gap: stop when `upper − lower` is at most this share of the larger end, as `target_gap` of `bracket`; 0 proves
-        optimality up to rounding.
+      target_gap: stop when `upper − lower` is at most this share of the larger of `|upper|` and `|lower|`, as in
+        `bracket`; 0 proves optimality up to rounding.
       time_limit, node_limit: seconds and nodes after which the bracket reached so far is returned; CADP and the
         first node are always completed.
 
@@ -88,14 +136,14 @@ def best_memoryless(
     >>> rewards = [[[1.0, 0.0], [0.0, 6.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, -9.0], [0.0, 0.0]]]
     >>> belief = FiniteBelief(models, rewards, reward_signal="deterministic", initial=0)
     >>> best = best_memoryless(belief, discount=1.0, horizon=2)
-    >>> best.lower, best.upper, best.optimal
+    >>> best.lower.value, best.upper.value, best.optimal
     (3.0, 3.0, True)
     """
     begin = time.perf_counter()
-    gap = check_gap(gap, "gap")
+    target_gap = check_gap(target_gap, "target_gap")
     deadline = math.inf if time_limit is None else begin + check_positive(time_limit, "time_limit")
     most_nodes = math.inf if node_limit is None else check_count(node_limit, "node_limit")
-    search = _Search(finite_horizon_task(belief, discount, horizon, initial), gap)
+    search = _Search(finite_horizon_task(belief, discount, horizon, initial), target_gap)
     nodes = 0
     while search.open and nodes < most_nodes and (nodes == 0 or time.perf_counter() < deadline):
         if -search.open[0][0] <= search.lower + search.allowed:
@@ -103,10 +151,11 @@ def best_memoryless(
         search.open_best()
         nodes += 1
     upper = max(search.lower, search.closed, -search.open[0][0] if search.open else -math.inf)
+    policy = MemorylessPolicy(search.actions)
     return BestMemoryless(
-        policy=MemorylessPolicy(search.actions),
-        lower=search.lower,
-        upper=upper,
+        policy=policy,
+        lower=Bound(search.lower, "lower", "value of the policy", policy=policy),
+        upper=Bound(upper, "upper", "branch and bound", of="best memoryless value"),
         optimal=upper <= search.lower + search.allowed,
         nodes=nodes,
         seconds=time.perf_counter() - begin,

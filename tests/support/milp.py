@@ -1,4 +1,4 @@
-"""The best memoryless policy as a mixed-integer linear programme, solved by HiGHS: an independent check of `exact`.
+"""The best memoryless policy as a mixed-integer linear programme, solved by HiGHS: an oracle for `best_memoryless`.
 
 Variables: occupancies `x_m(k,s,a) ≥ 0`, the weight of model `m` times the chance that it is in state `s` at stage `k`
 and takes `a`; binaries `π_k(s,a)`. With `c_m(k,s)` an upper bound on what model `m` can bring to `s` at stage `k`,
@@ -14,17 +14,25 @@ binary variables. `lower` is the exact value of the policy found (evaluated, not
 the solver's proven bound, within its feasibility tolerances.
 """
 
-import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.planning.exact import BestMemoryless, finite_horizon_task
+from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy
-from beliefbound.validation import FloatArray, check_gap, check_positive
+from beliefbound.validation import FloatArray
+
+
+class Solved(NamedTuple):
+    """The policy that the solver found, its value, the solver's bound, and whether it says that they meet."""
+
+    policy: MemorylessPolicy
+    lower: float
+    upper: float
+    optimal: bool
 
 
 def best_memoryless_milp(
@@ -33,18 +41,15 @@ def best_memoryless_milp(
     discount: float,
     horizon: int,
     initial: FloatArray | int | None = None,
-    gap: float = 0.0,
     time_limit: float | None = None,
-) -> BestMemoryless:
+) -> Solved:
     """As `best_memoryless`, by HiGHS.
 
     >>> belief = FiniteBelief([[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[0.0, 3.0]]], reward_signal="deterministic")
     >>> best_memoryless_milp(belief, discount=0.5, horizon=2).lower
     2.25
     """
-    begin = time.perf_counter()
-    gap = check_gap(gap, "gap")
-    task = finite_horizon_task(belief, discount, horizon, initial)
+    task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     models, p0, discount = task.models, task.start, task.discount
     p, r, w = models.dense(), models.rewards, task.weights
     n_models, n_states, n_actions = r.shape
@@ -84,9 +89,9 @@ def best_memoryless_milp(
     )
     upper = np.concatenate([np.broadcast_to(reach[..., None], x_shape).ravel(), np.ones(pi.size)])
     upper[x.size :][~np.broadcast_to(models.available, pi_shape).ravel()] = 0.0
-    options: dict[str, Any] = {"mip_rel_gap": gap}
+    options: dict[str, Any] = {"mip_rel_gap": 0.0}
     if time_limit is not None:
-        options["time_limit"] = check_positive(time_limit, "time_limit")
+        options["time_limit"] = time_limit
     answer = milp(
         objective,
         integrality=np.concatenate([np.zeros(x.size), np.ones(pi.size)]),
@@ -108,14 +113,7 @@ def best_memoryless_milp(
     if not np.isfinite(proven):
         proven = task.effective_horizon * models.reward_range[1]
     proven = max(lower, proven)
-    return BestMemoryless(
-        policy=policy,
-        lower=lower,
-        upper=proven,
-        optimal=answer.status == 0,
-        nodes=int(answer.mip_node_count or 0),
-        seconds=time.perf_counter() - begin,
-    )
+    return Solved(policy, lower, proven, answer.status == 0)
 
 
 def _reach(p: FloatArray, w: FloatArray, p0: FloatArray, available: Any, horizon: int) -> FloatArray:

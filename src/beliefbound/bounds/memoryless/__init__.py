@@ -1,0 +1,1 @@
+"""The best memoryless policy, proven: by branch and bound, and as an integer programme."""
