@@ -2,8 +2,8 @@
 
 Any division gives a bound. A good cell holds models that call for different actions and are hard to tell apart: what a
 pair of models loses when only the pair is told (`bounds.finite.pairs`) is added up within cells, and cells are filled
-one by one with the model that adds most. Larger cells tell less, but a grid of `k − 1` dimensions must be coarse: the two
-largest sizes that are affordable are tried, and the one of the least bound at the start is kept.
+one by one with the model that adds most. Larger cells tell less, but a grid of `k − 1` dimensions must be coarse: the
+two largest sizes that are affordable are tried, and the one of the least bound at the start is kept.
 """
 
 import numpy as np
