@@ -26,6 +26,7 @@ from beliefbound.validation import (
     check_finite,
     check_ids,
     check_initial,
+    check_names,
     frozen,
 )
 
@@ -44,6 +45,7 @@ class FiniteBelief(Frozen):
       reward_range: `(low, high)`, the two values of a Bernoulli reward; default `(0, 1)`.
       initial: start distribution `[state]`, or one start state; optional.
       available: booleans `[state, action]`; default: every action everywhere.
+      states, actions: names; optional.
       normalize: rescale rows that do not sum to one instead of refusing them.
 
     Arrays are not copied when they already are float64, never modified, and read-only from here on.
@@ -56,7 +58,7 @@ class FiniteBelief(Frozen):
     [0.0, 1.0]
     """
 
-    __slots__ = ("initial", "models", "reward_range", "signal", "weights")
+    __slots__ = ("actions", "initial", "models", "reward_range", "signal", "states", "weights")
     _called = "a belief"
 
     models: ModelSet  # without their weights
@@ -64,6 +66,8 @@ class FiniteBelief(Frozen):
     signal: Signal  # what a step shows of the reward
     reward_range: tuple[float, float]
     initial: FloatArray | None
+    states: tuple[str, ...] | None
+    actions: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -75,6 +79,8 @@ class FiniteBelief(Frozen):
         reward_range: tuple[float, float] | None = None,
         initial: Any = None,
         available: Any = None,
+        states: Sequence[str] | None = None,
+        actions: Sequence[str] | None = None,
         normalize: bool = False,
     ) -> None:
         if isinstance(transitions, Sequence) and transitions and all(sp.issparse(x) for x in transitions):
@@ -100,7 +106,7 @@ class FiniteBelief(Frozen):
         )
         start = check_initial(initial, models.n_states, BeliefError)
         arrival = as_floats(rewards, "rewards", BeliefError) if np.ndim(rewards) == 4 else None
-        self._fill(models, weights, reward_signal, reward_range, start, arrival)
+        self._fill(models, weights, reward_signal, reward_range, start, arrival, states, actions)
 
     def _fill(
         self,
@@ -110,6 +116,8 @@ class FiniteBelief(Frozen):
         reward_range: tuple[float, float] | None,
         initial: FloatArray | None,
         arrival: FloatArray | None,
+        states: Sequence[str] | None,
+        actions: Sequence[str] | None,
     ) -> None:
         if not isinstance(signal, Signal):
             signal = named_signal(signal, models, arrival, reward_range)
@@ -123,7 +131,15 @@ class FiniteBelief(Frozen):
         range_ = signal.range or models.reward_range
         if reward_range is not None and signal.range is None:
             range_ = (float(reward_range[0]), float(reward_range[1]))
-        self._set(models=models, weights=frozen(w), signal=signal, reward_range=range_, initial=initial)
+        self._set(
+            models=models,
+            weights=frozen(w),
+            signal=signal,
+            reward_range=range_,
+            initial=initial,
+            states=check_names(states, models.n_states, "state", BeliefError),
+            actions=check_names(actions, models.n_actions, "action", BeliefError),
+        )
 
     @classmethod
     def of(
@@ -134,10 +150,12 @@ class FiniteBelief(Frozen):
         reward_signal: RewardSignal | Signal = "known",
         reward_range: tuple[float, float] | None = None,
         initial: FloatArray | None = None,
+        states: Sequence[str] | None = None,
+        actions: Sequence[str] | None = None,
     ) -> "FiniteBelief":
         """A belief over an already validated `ModelSet`."""
         belief = cls.__new__(cls)
-        belief._fill(models, weights, reward_signal, reward_range, initial, None)
+        belief._fill(models, weights, reward_signal, reward_range, initial, None, states, actions)
         return belief
 
     @classmethod
@@ -164,6 +182,8 @@ class FiniteBelief(Frozen):
             reward_signal=reward_signal,
             initial=mdps[0].initial if initial is None else initial,
             available=mdps[0].available,
+            states=mdps[0].states,
+            actions=mdps[0].actions,
         )
 
     def __repr__(self) -> str:
@@ -216,7 +236,13 @@ class FiniteBelief(Frozen):
 
     def _with(self, models: ModelSet, weights: Any, signal: Signal) -> "FiniteBelief":
         return FiniteBelief.of(
-            models, weights, reward_signal=signal, reward_range=self.reward_range, initial=self.initial
+            models,
+            weights,
+            reward_signal=signal,
+            reward_range=self.reward_range,
+            initial=self.initial,
+            states=self.states,
+            actions=self.actions,
         )
 
     def mean(self) -> MDP:
@@ -227,6 +253,8 @@ class FiniteBelief(Frozen):
             kept.matrix if isinstance(kept, Csr) else kept.array[0],
             mean.rewards[0],
             initial=self.initial,
+            states=self.states,
+            actions=self.actions,
             available=mean.available,
             normalize=True,
         )
