@@ -15,6 +15,7 @@ import scipy.stats as stats
 
 from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.beliefs.observed import prior_notes
 from beliefbound.beliefs.rewards import BetaRewards, RewardBelief
 from beliefbound.beliefs.signals import SilentStates
 from beliefbound.beliefs.ties import Ties, check_positive, tie
@@ -65,7 +66,7 @@ class DirichletBelief(Frozen):
     3
     """
 
-    __slots__ = ("available", "concentration", "initial", "rewards", "terminal", "ties")
+    __slots__ = ("available", "concentration", "initial", "observed", "rewards", "terminal", "ties")
     _called = "a belief"
 
     concentration: FloatArray  # [s,a,t]; where parameters are shared, [row,outcome]
@@ -74,6 +75,7 @@ class DirichletBelief(Frozen):
     available: BoolArray
     terminal: BoolArray  # [s]
     ties: Ties | None
+    observed: IntArray  # [s,a], transitions since the belief was made that taught something about the pair
 
     def __init__(
         self,
@@ -165,13 +167,15 @@ class DirichletBelief(Frozen):
             terminal=frozen(terminal),
             available=frozen(available),
             initial=check_initial(initial, n_states, BeliefError),
+            observed=frozen(np.zeros(available.shape, dtype=np.int64)),
         )
 
-    def _with(self, alpha: FloatArray, rewards: RewardBelief) -> "DirichletBelief":
+    def _with(self, alpha: FloatArray, rewards: RewardBelief, observed: IntArray) -> "DirichletBelief":
         belief = DirichletBelief.__new__(DirichletBelief)
         belief._set(
             concentration=frozen(alpha),
             rewards=rewards,
+            observed=frozen(observed),
             **{name: getattr(self, name) for name in ("ties", "terminal", "available", "initial")},
         )
         return belief
@@ -248,7 +252,25 @@ class DirichletBelief(Frozen):
         states, actions, rewards, arrivals = self._batch(state, action, reward, next_state)
         alpha = self.concentration + self._counts(states, actions, arrivals)
         open_ = ~self.terminal[states]
-        return self._with(alpha, self.rewards.update(states[open_], actions[open_], rewards[open_]))
+        rewarded = self.rewards.update(states[open_], actions[open_], rewards[open_])
+        return self._with(alpha, rewarded, self.observed + self._seen(states, actions))
+
+    def _seen(self, states: IntArray, actions: IntArray) -> IntArray:
+        """How many transitions teach something about each pair, `[s,a]`."""
+        if self.ties is None:
+            seen = np.zeros(self.available.shape, dtype=np.int64)
+            np.add.at(seen, (states, actions), 1)
+            return seen
+        rows = np.bincount(self.ties.row[states, actions], minlength=len(self.concentration))
+        return rows[self.ties.row].astype(np.int64)
+
+    def notes(self) -> tuple[str, ...]:
+        """What its value rests on where nothing was observed, in words.
+
+        >>> DirichletBelief(2, 1).update(0, 0, 1.0, 1).notes()[0]
+        '1 of 2 pairs of state and action were never observed: there the value rests on what was believed before'
+        """
+        return prior_notes(self.observed, self.available & ~self.terminal[:, None])
 
     def _counts(self, states: IntArray, actions: IntArray, arrivals: IntArray) -> FloatArray:
         counts = np.zeros_like(self.concentration)

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.beliefs import Belief
+from beliefbound.beliefs import Belief, DirichletBelief
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.dirichlet.sampler import bracket_sampled
 from beliefbound.bounds.finite.search import bracket_finite
 from beliefbound.bounds.log import Log, TracePoint, relative
+from beliefbound.bounds.warmup import warm_up
 from beliefbound.planning.task import Task, finite_task
 from beliefbound.policy import Policy
 from beliefbound.validation import FloatArray, as_rng, check_count, check_gap, check_positive, check_probability
@@ -34,6 +35,8 @@ class Bracket:
       confidence: probability with which everything here holds; 1 when all of it is exact.
       trace: `(seconds, lower, upper)` as the bracket closed.
       bounds: every bound computed on the way.
+      notes: what a reader should know besides, such as how much of the value rests on the prior; mostly empty.
+      compile_seconds: time spent on compiling before the clock of the trace started.
     """
 
     lower: Bound
@@ -43,6 +46,8 @@ class Bracket:
     confidence: float
     trace: tuple[TracePoint, ...] = field(repr=False)
     bounds: tuple[Bound, ...] = field(repr=False)
+    notes: tuple[str, ...] = ()
+    compile_seconds: float = field(default=0.0, compare=False)
 
     @property
     def gap(self) -> float:
@@ -69,6 +74,7 @@ class Bracket:
             lines.append(f"  {bound.side} {bound.value:.6g}  {how}: {bound.method}")
         how = "proven" if self.regret.exact else f"holds with probability {self.regret.confidence:.4g}"
         lines.append(f"  the policy is within {self.regret.value:.6g} of Bayes-optimal, {how}")
+        lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:
@@ -108,6 +114,7 @@ def bracket(
     rng: np.random.Generator | int,
     threads: int | None = None,
     watch: Callable[[TracePoint], None] | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Bracket:
     """Bounds on the Bayes-optimal value of a belief, closing until the target or the limit is reached.
 
@@ -118,33 +125,35 @@ def bracket(
       confidence: with which all bounds hold together. Exact bounds hold with certainty.
       target_gap: stop when `upper − lower` is at most this share of the larger of `|upper|` and `|lower|`. Default:
         0.01, unless there is a time limit; then 0.
-      time_limit: seconds, roughly; compilation included. Default: 60.
+      time_limit: seconds, roughly; compiling, where that is needed, comes before and is not counted. Default: 60.
       rng: source of all randomness, a generator or a seed. What is computed depends on it, and on the time taken.
       threads: default: the cores this process may use. Changes no bound of a given size of graph and sample.
       watch: called with every new point of the trace, as it happens.
+      stop: asked between pieces of work: once it says true, what was found so far is returned, as if time were up.
 
     >>> from beliefbound import FiniteBelief
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
     >>> bracket(belief, discount=0.5, rng=np.random.default_rng(0))
     Bracket([3, 3], 0% wide, proven)
     """
-    clock = time.perf_counter()
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
     rng, threads = as_rng(rng), None if threads is None else check_count(threads, "threads")
     limit = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
     if target_gap is None:
         target_gap = DEFAULT_GAP if time_limit is None else 0.0
-    log = Log(clock, limit, check_gap(target_gap, "target_gap"), confidence, watch)
+    target_gap = check_gap(target_gap, "target_gap")
+    compiling = warm_up(task)
+    log = Log(time.perf_counter(), limit, target_gap, confidence, watch, stop)
     finite = finite_task(task)
     if finite is not None:
         bracket_finite(finite, rng, threads, log)
     else:
         bracket_sampled(task, rng, threads, log)
-    return _result(log)
+    return _result(log, notes=belief.notes() if isinstance(belief, DirichletBelief) else (), compile_seconds=compiling)
 
 
-def _result(log: Log) -> Bracket:
+def _result(log: Log, *, notes: tuple[str, ...], compile_seconds: float) -> Bracket:
     assert log.lower is not None
     assert log.upper is not None
     assert log.lower.policy is not None
@@ -167,4 +176,6 @@ def _result(log: Log) -> Bracket:
         confidence,
         tuple(log.trace),
         tuple(log.bounds),
+        notes,
+        compile_seconds,
     )

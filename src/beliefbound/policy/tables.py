@@ -141,8 +141,10 @@ class _Policy(Frozen):
         *,
         state_names: Sequence[str] | None = None,
         action_names: Sequence[str] | None = None,
+        note: str | None = None,
     ) -> None:
-        """Write the policy as JSON, in the form that `policy.files` documents; names are for whoever reads the file."""
+        """Write the policy as JSON, in the form that `policy.files` documents; names and the note are for whoever reads
+        the file."""
         write_table(
             Path(path),
             self._kind,
@@ -151,6 +153,7 @@ class _Policy(Frozen):
             horizon=self.horizon,
             state_names=state_names,
             action_names=action_names,
+            note=note,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
