@@ -373,8 +373,14 @@ def test_tables_of_names_number_them(tmp_path):
         ({"states": "idstate,name\n0,cold\n2,hot\n"}, "states.csv: idstate must be each of 0 to 1 once"),
         ({"states": "idstate,name\n0,cold\n1,cold\n"}, "states.csv, line 3: the name 'cold' is given more than once"),
         ({"states": "idstate,name\n0,cold\n1,\n"}, "states.csv, line 3: name is empty"),
-        ({"states": "idstate,name\n0,cold\n"}, "training.csv, line 4: idstatefrom is 1, but the names of states end at 0"),
-        ({**NAMED, "states": "idstate,name\n0,cold\n1,warm\n"}, "training.csv, line 3: idstateto is 'hot', which is not"),
+        (
+            {"states": "idstate,name\n0,cold\n"},
+            "training.csv, line 4: idstatefrom is 1, but the names of states end at 0",
+        ),
+        (
+            {**NAMED, "states": "idstate,name\n0,cold\n1,warm\n"},
+            "training.csv, line 3: idstateto is 'hot', which is not",
+        ),
         ({**NAMED, "initial": "idstate,probability\n,1\n"}, "initial.csv, line 2: idstate is empty"),
         ({"training": GOOD["training.csv"].replace("1,0,1,0,1,2", "one,0,1,0,1,2")}, "line 4: idstatefrom is 'one'"),
     ],

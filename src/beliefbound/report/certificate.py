@@ -283,7 +283,11 @@ def _page(name: str, result: Certificate, picture: Path) -> Page:
                 pictures=[Picture(picture, "Lower and upper bound over time; dots are sampled bounds.")],
             ),
             Section("What is proven and what is estimated", summary, [table]),
-            Section("Two policies to use", [*result.policy_words(), f"It is the {result.plan.note}."], _policy_tables(result)),
+            Section(
+                "Two policies to use",
+                [*result.policy_words(), f"It is the {result.plan.note}."],
+                _policy_tables(result),
+            ),
             *([Section("What was assumed in reading the folder", folder.notes)] if folder.notes else []),
         ],
     )
