@@ -20,6 +20,7 @@ from beliefbound.bounds.policy_files import load_policy
 
 # Arguments of which any value is allowed, or which only cost time: never made huge, and some never touched.
 MODEST = {"time_limit", "node_limit", "max_sweeps", "evaluation_sweeps", "draws", "scenarios", "nodes", "max_nodes"}
+FUNCTIONS = {"watch", "stop", "prior"}
 UNTOUCHED = {"time_limit", "target_gap", "overwrite", "path"}
 
 
@@ -82,7 +83,7 @@ def calls() -> dict[str, Callable[[], Call]]:
         "FiniteBelief": (bb.FiniteBelief, {"transitions": p, "rewards": r, "weights": np.full(3, 1 / 3),
                          "reward_signal": "bernoulli", "reward_range": (0.0, 1.0), "initial": p[0, 0, 0],
                          "available": r[0] >= 0.0, "states": ["a", "b", "c"], "actions": ["x", "y"]}),
-        "FiniteBelief arrival": (bb.FiniteBelief, {"transitions": p, "rewards": np.round(p), "reward_signal": "known"}),
+        "FiniteBelief arrival": (bb.FiniteBelief, {"transitions": p, "rewards": np.round(p[:1]).repeat(3, axis=0), "reward_signal": "known"}),
         "from_mdps": (bb.FiniteBelief.from_mdps, {"mdps": [x["mdp"], x["mdp"]], "weights": np.array([0.5, 0.5]),
                       "reward_signal": "known", "initial": 0}),
         "DirichletBelief": (bb.DirichletBelief, {"n_states": 3, "n_actions": 2, "concentration": alpha,
@@ -118,7 +119,7 @@ def calls() -> dict[str, Callable[[], Call]]:
                     "time_limit": 0.05, "rng": 0, "threads": 1, "watch": None, "stop": None}),
         "bracket dirichlet": (bb.bracket, {"belief": x["dirichlet"], **task, "confidence": 0.9, "target_gap": 0.1,
                               "time_limit": 0.05, "rng": 0, "threads": 1}),
-        "belief_distance": (bb.belief_distance, {"first": x["finite"], "second": x["known"], "confidence": 0.9,
+        "belief_distance": (bb.belief_distance, {"first": x["finite"], "second": x["finite"].reweight([0.2, 0.3, 0.5]), "confidence": 0.9,
                             "n_models": 10, "rng": 0}),
         "value_of_information": (bb.value_of_information, {"belief": x["finite"], **task, "tries": 2, "draws": 10,
                                  "confidence": 0.9, "lower": None, "n_models": 20, "rng": 0}),
@@ -175,6 +176,38 @@ def calls() -> dict[str, Callable[[], Call]]:
         {name: getattr(x["env"], name) for name in ("name", "mdp", "outcomes", "reward_range", "discount")},
     )
     return {name: (lambda f=f, a=a: Call(f, dict(a))) for name, (f, a) in made.items()}
+
+
+def use(found: Any) -> None:
+    """Do with a result what one does with it: what was accepted must also work."""
+    if getattr(found, "n_states", 0) > 100:
+        return
+    if isinstance(found, bb.FiniteBelief):
+        bb.qmdp(found, discount=0.9, horizon=2)
+        bb.mmbi(found, discount=0.9, horizon=2).value()
+    if isinstance(found, bb.FiniteBelief | bb.DirichletBelief):
+        found.mean()
+        found.sample(2, 0)
+        found.predictive(0, 0)
+    elif isinstance(found, bb.MDP):
+        bb.policy_iteration(found, discount=0.9).value()
+    elif isinstance(found, bb.Plan):
+        found.value()
+        found.stationary()
+    elif isinstance(found, bb.Bracket):
+        found.summary()
+        found.policy.act(0)
+    elif isinstance(found, bb.Environment):
+        bb.play(bb.make_agent("random", found), found, seed=1, runs=1, steps=3)
+    elif isinstance(found, bb.StationaryPolicy | bb.MemorylessPolicy):
+        found.reset(0)
+        found.act(0)
+        hash(found)
+    elif isinstance(found, bb.BetaRewards | bb.NormalRewards | bb.KnownRewards | DirichletRewards):
+        use(bb.DirichletBelief(3, 2, rewards=found))
+    elif isinstance(found, Path | bb.ModelFolder):
+        use(bb.read_models(found).training if isinstance(found, Path) else found.training)
+    repr(found)
 
 
 @cache

@@ -1,10 +1,10 @@
 """Wrong calls of every public function and damaged files for every reader: each is refused in words, or works.
 
-`python -m soak.fuzz --calls 100000 --seed 0` makes so many calls in a process of its own, which may crash or hang without
-harm: it is started again at the next call, and the call counts as a failure. Call `k` of a seed is always the same;
-`--only k` repeats it here, with its traceback. What a call may do:
+`python -m soak.fuzz --calls 100000 --seed 0` makes so many calls in a process of its own, which may crash or hang
+without harm: it is started again at the next call, and the call counts as a failure. Call `k` of a seed is always the
+same; `--only k` repeats it here, with its traceback. What a call may do:
 
-* return; and no number in what it returns is silently not a number;
+* return; and no number in what it returns is silently not a number, and what it returns can be used;
 * raise a `BeliefboundError`, or a `TypeError` about a missing or unknown argument;
 * take up to 20 seconds.
 
@@ -41,7 +41,7 @@ class Failure(NamedTuple):
 
 def make(seed: int, k: int) -> tuple[str, Callable[[], Any]]:
     """Call `k`: `(what it is, the call)`."""
-    from soak.calls import MODEST, UNTOUCHED, calls, things
+    from soak.calls import FUNCTIONS, MODEST, UNTOUCHED, calls, things
     from soak.files import damaged_read
     from soak.wrong import disturbed, wrong_value
 
@@ -67,6 +67,8 @@ def make(seed: int, k: int) -> tuple[str, Callable[[], Any]]:
             del arguments[key]
         else:
             arguments["colour"] = 1
+        if key in FUNCTIONS and callable(arguments.get(key)):
+            arguments[key] = None  # what a function of the caller's own raises is the caller's
         changed.append(key)
     shown = ", ".join(f"{key}={_short(arguments.get(key, 'left out'))}" for key in dict.fromkeys(changed))
     return f"{name}({shown})", lambda: function(**arguments)
@@ -75,12 +77,14 @@ def make(seed: int, k: int) -> tuple[str, Callable[[], Any]]:
 def outcome(call: Callable[[], Any]) -> tuple[str, str]:
     """`(what came of it, the failure in words or nothing)`."""
     from beliefbound.errors import BeliefboundError
+    from soak.calls import use
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = call()
             bad = _not_a_number(found)
+            use(found)
         return ("silent", f"not a number in {bad}") if bad else ("worked", "")
     except BeliefboundError as refusal:
         return ("refused", "") if len(str(refusal)) > 8 else ("silent", f"refused without words: {refusal!r}")
@@ -128,6 +132,8 @@ def supervise(seed: int, calls: int, *, say: Callable[[str], object] = print) ->
                     say(f"call {begun}: {what}: {text[0]}")
         child.wait()
         reader.join(10.0)
+        child.stdout.close()
+        child.stderr.close()
         if k < calls:
             how = "hang" if child.returncode == -9 else "crash"
             if not what:
@@ -206,9 +212,13 @@ def main() -> None:
         work(arguments.seed, arguments.work, arguments.calls)
         return
     if arguments.only is not None:
+        from soak.calls import use
+
         what, call = make(arguments.seed, arguments.only)
         print(what)
-        print(call())
+        found = call()
+        print(found)
+        use(found)
         return
     print(f"{arguments.calls} calls, seed {arguments.seed}", flush=True)
     began = time.monotonic()

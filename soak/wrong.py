@@ -28,7 +28,11 @@ def disturbed(value: Any, rng: random.Random) -> Any:
     """A value much like a good one, with one thing wrong, or only unusual: order, type, size, one entry."""
     if not isinstance(value, np.ndarray):
         return value
-    return rng.choice(_DISTURBANCES)(value, rng)
+    try:
+        with np.errstate(all="ignore"):
+            return rng.choice(_DISTURBANCES)(value, rng)
+    except (TypeError, ValueError, IndexError, OverflowError, np.exceptions.ComplexWarning):
+        return None  # it was disturbed before, beyond what can be converted
 
 
 def _entry(x: Any, rng: random.Random) -> Any:

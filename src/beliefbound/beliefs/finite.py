@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from beliefbound.beliefs.signals import RewardSignal, Signal, named_signal
+from beliefbound.beliefs.observed import check_lengths, check_log
+from beliefbound.beliefs.signals import RewardSignal, Signal, check_range, named_signal
 from beliefbound.errors import BeliefError, ObservationError
 from beliefbound.mdp import MDP
 from beliefbound.models import Csr, Dense, ModelSet, build
+from beliefbound.policy.protocol import check_id
 from beliefbound.validation import (
     BoolArray,
     FloatArray,
@@ -24,9 +26,11 @@ from beliefbound.validation import (
     check_count,
     check_distributions,
     check_finite,
-    check_ids,
     check_initial,
+    check_kind,
     check_names,
+    check_sequence,
+    check_size,
     frozen,
 )
 
@@ -83,7 +87,7 @@ class FiniteBelief(Frozen):
         actions: Sequence[str] | None = None,
         normalize: bool = False,
     ) -> None:
-        if isinstance(transitions, Sequence) and transitions and all(sp.issparse(x) for x in transitions):
+        if isinstance(transitions, list | tuple) and transitions and all(sp.issparse(x) for x in transitions):
             n_models = len(transitions)
             stacked: Any = sp.vstack([sp.csr_array(x) for x in transitions], format="csr")
         elif sp.issparse(transitions):
@@ -130,7 +134,7 @@ class FiniteBelief(Frozen):
             check_distributions(w, "weights", ("model",), BeliefError, fix="divide the weights by their sum")
         range_ = signal.range or models.reward_range
         if reward_range is not None and signal.range is None:
-            range_ = (float(reward_range[0]), float(reward_range[1]))
+            range_ = check_range(reward_range)
         self._set(
             models=models,
             weights=frozen(w),
@@ -168,9 +172,11 @@ class FiniteBelief(Frozen):
         >>> FiniteBelief.from_mdps([mdp, mdp]).n_models
         2
         """
+        mdps = check_sequence(mdps, "mdps", BeliefError, fix="give a list of MDPs")
         if not mdps:
             raise BeliefError("no MDPs were given; a belief needs at least one")
         for i, mdp in enumerate(mdps):
+            check_kind(mdp, MDP, f"mdps[{i}]", BeliefError, fix="give a list of MDPs")
             if (mdp.n_states, mdp.n_actions) != (mdps[0].n_states, mdps[0].n_actions):
                 raise BeliefError(f"model {i} is {mdp} but model 0 is {mdps[0]}; all must share states and actions")
             if not np.array_equal(mdp.available, mdps[0].available):
@@ -262,6 +268,7 @@ class FiniteBelief(Frozen):
     def sample(self, n: int, rng: np.random.Generator | int) -> "FiniteBelief":
         """`n` models drawn with the belief's probabilities, equally weighted."""
         count = check_count(n, "number of sampled models")
+        check_size((count, self.n_states, self.n_actions), "a sample of models", BeliefError, fix="draw fewer models")
         chosen = as_rng(rng).choice(self.n_models, size=count, p=self.weights)
         return self._with(self.models.select(chosen), None, self.signal.select(chosen))
 
@@ -272,8 +279,8 @@ class FiniteBelief(Frozen):
         [0.5, 0.5]
         """
         arrivals, chances = self.models.transitions.entries(
-            int(check_ids(state, self.n_states, "state", ObservationError)),
-            int(check_ids(action, self.n_actions, "action", ObservationError)),
+            check_id(state, self.n_states, "state"),
+            check_id(action, self.n_actions, "action"),
         )
         row = np.zeros(self.n_states)
         row[arrivals] = self.weights @ chances
@@ -292,21 +299,15 @@ class FiniteBelief(Frozen):
 
         `reward` may be `None` when the signal is `known` or `unobserved`.
         """
-        states = np.atleast_1d(check_ids(state, self.n_states, "state", ObservationError))
-        actions = np.atleast_1d(check_ids(action, self.n_actions, "action", ObservationError))
-        arrivals = np.atleast_1d(check_ids(next_state, self.n_states, "next_state", ObservationError))
         needs_reward = self.signal.teaches
+        states, actions, arrivals = check_log(state, action, next_state, self.n_states, self.n_actions)
         rewards = np.zeros(len(states))
         if needs_reward:
             if reward is None:
                 raise ObservationError("no reward was given, but the belief learns from rewards; pass the reward seen")
             rewards = np.atleast_1d(as_floats(reward, "reward", ObservationError))
             check_finite(rewards, "reward", ("observation",), ObservationError)
-        if not len(states) == len(actions) == len(arrivals) == len(rewards):
-            raise ObservationError(
-                f"states, actions, rewards and next states have lengths {len(states)}, {len(actions)}, "
-                f"{len(rewards)}, {len(arrivals)}; they must be equal"
-            )
+        check_lengths(states, actions, rewards, arrivals)
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.weights)
             for i, (s, a, r, t) in enumerate(zip(states, actions, rewards, arrivals, strict=True)):

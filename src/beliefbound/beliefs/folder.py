@@ -34,7 +34,16 @@ from beliefbound.errors import FileError, ParameterError
 from beliefbound.io.model_folder import PARAMETERS, FolderRows, read_folder, write_folder
 from beliefbound.mdp import MDP
 from beliefbound.models import Csr, ModelSet
-from beliefbound.validation import TOLERANCE, FloatArray, IntArray, check_discount, check_initial, frozen
+from beliefbound.validation import (
+    TOLERANCE,
+    FloatArray,
+    IntArray,
+    check_discount,
+    check_initial,
+    check_kind,
+    frozen,
+    shown,
+)
 
 _TOLD: tuple[RewardSignal, ...] = ("known", "deterministic", "bernoulli")  # signals that may depend on the arrival
 
@@ -80,6 +89,9 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
     ...     read_models(folder).training
     FiniteBelief(2 models, 1 states, 1 actions, rewards deterministic)
     """
+    if reward_signal is not None and not (isinstance(reward_signal, str) and reward_signal in get_args(RewardSignal)):
+        options = ", ".join(get_args(RewardSignal))
+        raise ParameterError(f"reward_signal is {shown(reward_signal)}; choose one of {options}")
     raw = read_folder(path)
     folder = Path(path)
     unknown = sorted(set(raw.parameters) - set(PARAMETERS))
@@ -160,6 +172,11 @@ def write_models(
     ['initial.csv', 'parameters.csv', 'training.csv']
     """
     discount = check_discount(discount, 1)
+    check_kind(training, FiniteBelief, "training", ParameterError, fix="give a FiniteBelief")
+    if test is not None:
+        check_kind(test, FiniteBelief, "test", ParameterError, fix="give a FiniteBelief, or leave it out")
+    if true is not None:
+        check_kind(true, MDP, "true", ParameterError, fix="give an MDP, or leave it out")
     start = training.initial if initial is None else check_initial(initial, training.n_states, ParameterError)
     if start is None:
         raise ParameterError("a model folder needs a start distribution; pass initial=...")

@@ -1,8 +1,11 @@
-"""What a belief's value rests on where nothing was seen: in words, for whoever reads a result."""
+"""Observations: transitions as beliefs take them in, and what a value rests on where there were none."""
+
+from typing import Any
 
 import numpy as np
 
-from beliefbound.validation import BoolArray, IntArray
+from beliefbound.errors import ObservationError
+from beliefbound.validation import BoolArray, IntArray, check_ids
 
 _SHOWN = 8
 
@@ -31,7 +34,29 @@ def prior_notes(observed: IntArray, uncertain: BoolArray) -> tuple[str, ...]:
     if len(blank):
         shown = ", ".join(map(str, blank[:_SHOWN])) + (", …" if len(blank) > _SHOWN else "")
         notes.append(
-            f"nothing was observed in {len(blank)} of {len(observed)} states ({shown}): where episodes end there, say so "
-            f"by terminal=[{shown}]"
+            f"nothing was observed in {len(blank)} of {len(observed)} states ({shown}): where episodes end there, say "
+            f"so by terminal=[{shown}]"
         )
     return tuple(notes)
+
+
+def check_log(
+    state: Any, action: Any, next_state: Any, n_states: int, n_actions: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """`(states, actions, next states)` of one transition or of several, as ids `[i]`."""
+    return (
+        np.atleast_1d(check_ids(state, n_states, "state", ObservationError)),
+        np.atleast_1d(check_ids(action, n_actions, "action", ObservationError)),
+        np.atleast_1d(check_ids(next_state, n_states, "next_state", ObservationError)),
+    )
+
+
+def check_lengths(states: Any, actions: Any, rewards: Any, arrivals: Any) -> None:
+    """Four rows of the same length."""
+    shapes = [np.shape(x) for x in (states, actions, rewards, arrivals)]
+    if any(len(shape) != 1 for shape in shapes) or len(set(shapes)) > 1:
+        told = ", ".join(str(shape[0] if len(shape) == 1 else shape) for shape in shapes)
+        raise ObservationError(
+            f"states, actions, rewards and next states have lengths {told}; give one number each, or arrays of equal "
+            f"length"
+        )

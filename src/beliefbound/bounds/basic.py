@@ -30,6 +30,7 @@ from beliefbound.validation import (
     check_count,
     check_discount,
     check_probability,
+    shown,
 )
 
 _ROUNDING = 1e-9  # of the largest value: a bound may be this much on the wrong side of what it bounds, by rounding
@@ -67,7 +68,7 @@ def lower_bound(
     sample = belief.sample(check_count(n_models, "n_models", least=2), require(rng))
     samples = evaluate(policy, sample, discount=discount, horizon=horizon) @ task.start
     width = value_width(belief, task.discount, task.stages_of(policy))
-    interval = interval or ("t" if width is None else "bernstein")
+    interval = ("t" if width is None else "bernstein") if interval is None else interval
     gap = margin(samples, confidence=confidence, width=width, interval=interval)
     mean = float(samples.mean())
     method = f"value of the policy on fresh models, {describe(interval)} interval"
@@ -101,8 +102,8 @@ def upper_bound(
     >>> upper_bound(belief, discount=0.5, method="emax")
     Bound(upper 3, exact, E max)
     """
-    if method not in ("qmdp", "emax"):
-        raise ParameterError(f"method is {method!r}; choose 'qmdp' or 'emax'")
+    if not isinstance(method, str) or method not in ("qmdp", "emax"):
+        raise ParameterError(f"method is {shown(method)}; choose 'qmdp' or 'emax'")
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     start, discount, name = task.start, task.discount, "QMDP" if method == "qmdp" else "E max"
     finite = finite_task(task)
@@ -112,7 +113,7 @@ def upper_bound(
     sample = belief.sample(check_count(n_models, "n_models", least=2), require(rng))
     solved = optimal_values(sample, discount=discount, horizon=horizon)
     width = value_width(belief, discount, horizon)
-    interval = interval or ("t" if width is None else "bernstein")
+    interval = ("t" if width is None else "bernstein") if interval is None else interval
     full = f"{name} on sampled models, {describe(interval)} interval"
     if method == "emax":
         samples = solved.values @ start
@@ -224,4 +225,7 @@ def require(rng: np.random.Generator | int | None) -> np.random.Generator:
 
 def describe(interval: Interval) -> str:
     """How an interval is named in a bound's method."""
-    return {"bernstein": "empirical Bernstein", "hoeffding": "Hoeffding", "t": "Student t (asymptotic)"}[interval]
+    names = {"bernstein": "empirical Bernstein", "hoeffding": "Hoeffding", "t": "Student t (asymptotic)"}
+    if not isinstance(interval, str) or interval not in names:
+        raise ParameterError(f"interval is {shown(interval)}; choose one of {', '.join(names)}")
+    return names[interval]

@@ -7,8 +7,11 @@ A bound is *exact* when it is a theorem about this belief (up to rounding), *est
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from beliefbound.errors import ParameterError
 from beliefbound.policy import Policy
+from beliefbound.validation import as_flag, shown
 
 Side = Literal["lower", "upper"]
 
@@ -41,11 +44,18 @@ class Bound:
     policy: Policy | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.side not in ("lower", "upper"):
-            raise ParameterError(f"side is {self.side!r}; a bound is 'lower' or 'upper'")
+        if not isinstance(self.side, str) or self.side not in ("lower", "upper"):
+            raise ParameterError(f"side is {shown(self.side)}; a bound is 'lower' or 'upper'")
+        exact = as_flag(self.exact, "exact")
+        for name in ("value", "confidence", "estimate"):
+            given = getattr(self, name)
+            if not (
+                isinstance(given, int | float | np.floating | np.integer) or (given is None and name == "estimate")
+            ):
+                raise ParameterError(f"the {name} of a bound is {shown(given)}; give a number")
         if self.value != self.value:
             raise ParameterError(f"the {self.side} bound by {self.method} is not a number")
-        if self.exact != (self.confidence == 1.0):
+        if exact != (self.confidence == 1.0):
             raise ParameterError(f"an exact bound has confidence 1, an estimated one less; got {self.confidence}")
         if self.estimate is None:
             object.__setattr__(self, "estimate", self.value)

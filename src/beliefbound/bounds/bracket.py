@@ -16,9 +16,18 @@ from beliefbound.bounds.dirichlet.sampler import bracket_sampled
 from beliefbound.bounds.finite.search import bracket_finite
 from beliefbound.bounds.log import Log, TracePoint, relative
 from beliefbound.bounds.warmup import warm_up
+from beliefbound.errors import ParameterError
 from beliefbound.planning.task import Task, finite_task
 from beliefbound.policy import Policy
-from beliefbound.validation import FloatArray, as_rng, check_count, check_gap, check_positive, check_probability
+from beliefbound.validation import (
+    FloatArray,
+    as_rng,
+    check_gap,
+    check_positive,
+    check_probability,
+    check_threads,
+    shown,
+)
 
 DEFAULT_GAP, DEFAULT_SECONDS = 0.01, 60.0
 
@@ -138,10 +147,13 @@ def bracket(
     """
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
-    rng, threads = as_rng(rng), None if threads is None else check_count(threads, "threads")
+    rng, threads = as_rng(rng), check_threads(threads)
     limit = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
     if target_gap is None:
         target_gap = DEFAULT_GAP if time_limit is None else 0.0
+    for name, function in (("watch", watch), ("stop", stop)):
+        if function is not None and not callable(function):
+            raise ParameterError(f"{name} is {shown(function)}; give a function, or leave it out")
     target_gap = check_gap(target_gap, "target_gap")
     compiling = warm_up(task)
     log = Log(time.perf_counter(), limit, target_gap, confidence, watch, stop)

@@ -8,8 +8,9 @@
 * optional `weights.csv`, `test_weights.csv`: `idoutcome, weight`. Without them models weigh the same.
 * optional `states.csv`: `idstate, name`; optional `actions.csv`: `idaction, name`.
 
-Columns are found by name, in any order; others are ignored. Ids are whole numbers from 0; those of states or actions may
-be names instead (`io.names`). Every error names file and line. What the rows mean (duplicates, absorbing states) is decided in `beliefs.folder` and `beliefs.rows`.
+Columns are found by name, in any order; others are ignored. Ids are whole numbers from 0; those of states or actions
+may be names instead (`io.names`). Every error names file and line. What the rows mean (duplicates, absorbing states) is
+decided in `beliefs.folder` and `beliefs.rows`.
 """
 
 import os

@@ -59,8 +59,8 @@ class Names:
                 if (values >= most).any():
                     i = int(np.argmax(values >= most))
                     raise FileError(
-                        f"{file}, line {frame['line'][i]}: {name} is {values[i]}, but the names of {self._kind}s end at "
-                        f"{most - 1}; name every {self._kind}"
+                        f"{file}, line {frame['line'][i]}: {name} is {values[i]}, but the names of {self._kind}s end "
+                        f"at {most - 1}; name every {self._kind}"
                     )
             return found
         cells = zip(frame["line"], *(frame[name] for name in columns), strict=True)

@@ -18,6 +18,7 @@ from beliefbound.validation import (
     TOLERANCE,
     BoolArray,
     FloatArray,
+    as_bools,
     as_floats,
     check_distributions,
     check_finite,
@@ -115,7 +116,7 @@ def _check_available(
 ) -> BoolArray:
     if available is None:
         return np.ones(shape[1:], dtype=np.bool_)
-    offered = np.array(available, dtype=np.bool_)
+    offered = as_bools(available, "available", error)
     if offered.shape != shape[1:]:
         raise error(f"available has shape {offered.shape}; expected [state, action] = {shape[1:]}")
     none = ~offered.any(axis=1)

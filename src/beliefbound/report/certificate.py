@@ -203,9 +203,8 @@ def _bounds_json(result: Certificate) -> str:
         ],
         "trace": [[point.seconds, point.lower.value, point.upper.value] for point in found.trace],
     }
-    for key, names in (("states", belief.states), ("actions", belief.actions)):
-        if names is not None:
-            content[key] = names
+    named = {"states": belief.states, "actions": belief.actions}
+    content |= {key: names for key, names in named.items() if names is not None}
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
 

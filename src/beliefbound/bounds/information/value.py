@@ -41,8 +41,9 @@ from beliefbound.evaluation import evaluate
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, as_rng, check_count, check_probability
+from beliefbound.validation import FloatArray, as_rng, check_count, check_kind, check_probability
 
+MOST_TRIES = 10_000
 _MODELS_OWN, _FEW_OWN = 64, 8  # models whose own optimal policies join the pool: finite beliefs, others
 
 
@@ -111,6 +112,9 @@ def value_of_information(
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
     source = None if rng is None else as_rng(rng)
+    if lower is not None:
+        check_kind(lower, Bound, "lower", ParameterError, fix="give a Bound, such as bracket(...).lower")
+    n_models = check_count(n_models, "n_models", least=2)
     given = belief.finite
     finite = belief.sample(n_models, _required(source)) if given is None else given
     pool = policy_pool(finite, discount=task.discount, horizon=task.horizon, initial=task.start)
@@ -124,6 +128,8 @@ def value_of_information(
     advantage = values - values[now]  # [policy, m]
     if tries is not None:
         tries = check_count(tries, "tries")
+        if tries > MOST_TRIES:
+            raise ParameterError(f"tries is {tries}; give at most {MOST_TRIES}, or None for a pair that becomes known")
     if given is not None:
         evpi = _exact_e_max(task, given, value, lower)
         if tries is None:
