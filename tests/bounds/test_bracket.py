@@ -187,6 +187,15 @@ def test_the_picture_and_the_summary_say_what_is_proven():
         assert ("holds with probability" in line) == (not bound.exact)
 
 
+def test_a_bracket_that_closes_at_once_has_a_picture():
+    matplotlib.use("Agg")
+    found = bracket(FiniteBelief([[[[1.0]]]], [[[1.0]]]), discount=0.5, rng=0)
+    assert len(found.trace) == 1
+    lower, upper = found.plot().lines[0], found.plot().lines[2]
+    assert (lower.get_marker(), upper.get_marker()) == ("o", "o")
+    assert lower.get_ydata().tolist() == [2.0]
+
+
 def test_bad_knobs_are_named():
     belief = FiniteBelief([[[[1.0]]]], [[[1.0]]])
     rng = np.random.default_rng(0)

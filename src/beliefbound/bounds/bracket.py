@@ -98,7 +98,8 @@ class Bracket:
         upper = [point.upper.value for point in self.trace]
         ax.fill_between(seconds, lower, upper, step="post", alpha=0.15, color="tab:blue", linewidth=0)
         for values, side, colour in ((lower, "lower", "tab:blue"), (upper, "upper", "tab:red")):
-            ax.step(seconds, values, where="post", color=colour, label=side)
+            alone = "o" if len(seconds) == 1 else None  # closed at once: a line of one point would not be seen
+            ax.step(seconds, values, where="post", color=colour, label=side, marker=alone)
             sampled = [i for i, point in enumerate(self.trace) if not getattr(point, side).exact]
             ax.plot([seconds[i] for i in sampled], [values[i] for i in sampled], ".", color=colour)
         ax.set_xscale("log")

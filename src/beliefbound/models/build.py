@@ -19,6 +19,7 @@ from beliefbound.validation import (
     BoolArray,
     FloatArray,
     as_bools,
+    as_flag,
     as_floats,
     check_distributions,
     check_finite,
@@ -88,6 +89,7 @@ def build(
     r = np.where(offered, r, 0.0) if not offered.all() else r
     check_finite(r[0] if skip else r, "rewards", axes[:-1], error)
 
+    normalize = as_flag(normalize, "normalize")
     fix = "rescale the row or pass normalize=True" if not normalize else "it cannot be normalised"
     if sp.issparse(transitions):
         matrix = _check_sparse(matrix, shape, empty, axes, error, normalize, fix)

@@ -284,7 +284,7 @@ def _page(name: str, result: Certificate, picture: Path) -> Page:
             Section("What is proven and what is estimated", summary, [table]),
             Section(
                 "Two policies to use",
-                [*result.policy_words(), f"It is the {result.plan.note}."],
+                [*result.policy_words(), f"The memoryless policy is the {result.plan.note}."],
                 _policy_tables(result),
             ),
             *([Section("What was assumed in reading the folder", folder.notes)] if folder.notes else []),
