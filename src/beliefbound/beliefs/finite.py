@@ -134,7 +134,7 @@ class FiniteBelief(Frozen):
             check_distributions(w, "weights", ("model",), BeliefError, fix="divide the weights by their sum")
         range_ = signal.range or models.reward_range
         if reward_range is not None and signal.range is None:
-            range_ = check_range(reward_range)
+            range_ = check_range(reward_range, apart=False)
         self._set(
             models=models,
             weights=frozen(w),

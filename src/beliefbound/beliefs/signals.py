@@ -348,11 +348,11 @@ def nearest(paid: FloatArray, amount: FloatArray, reward: float) -> float:
     return float(amount[i]) if abs(paid[i] - reward) <= _ABSOLUTE + _RELATIVE * abs(reward) else np.nan
 
 
-def check_range(reward_range: Any) -> tuple[float, float]:
-    """Two finite numbers, the first below the second."""
+def check_range(reward_range: Any, *, apart: bool = True) -> tuple[float, float]:
+    """Two finite numbers, the first below the second; where they need not be `apart`, not above it."""
     ends = as_floats(reward_range, "reward_range", BeliefError)
-    if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < ends[1]:
-        raise BeliefError(f"reward_range is {shown(reward_range)}; give two numbers; low must be below high")
+    if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] > ends[1] or (apart and ends[0] == ends[1]):
+        raise BeliefError(f"the reward range is {shown(reward_range)}; low must be below high, both finite")
     return float(ends[0]), float(ends[1])
 
 
