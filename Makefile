@@ -24,10 +24,12 @@ test: lint
 bench: $(STAMP)
 	MPLBACKEND=Agg $(BIN)/python -m benchmarks
 
-# Rough treatment for as long as you like: make soak KILLS=500
+# Rough treatment for as long as you like: make soak KILLS=500 CALLS=1000000
 KILLS ?= 50
+CALLS ?= 100000
 soak: $(STAMP)
 	$(BIN)/python -m soak.kills --kills $(KILLS)
+	MPLBACKEND=Agg $(BIN)/python -m soak.fuzz --calls $(CALLS)
 
 paper: $(STAMP)
 	$(BIN)/beliefbound paper --out paper-out

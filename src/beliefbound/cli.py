@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -178,17 +178,19 @@ def bound(
     seed: Annotated[int, typer.Option(min=0)] = 1,
     threads: TimedThreads = None,
 ) -> None:
-    """Bracket the Bayes-optimal value of a set of models, and find a policy for all of them.
+    """Bracket the Bayes-optimal value of a set of models, and find policies for all of them.
 
-    Writes `bounds.json`, `policy.csv`, `policy.json`, `bracket.png` and a `report.html`.
+    Writes `bounds.json`; the policy that the certificate is about, `policy.npz` (it learns as it acts) or `policy.json`
+    (a table), for `load_policy`; the best memoryless policy, with a gap of its own, as `memoryless.csv` and
+    `memoryless.json`; `bracket.png` and a `report.html`.
+    Ctrl-C ends the search and writes what was found; a second one leaves at once.
 
     Example: `beliefbound bound models/ --gap 0.01 --time 30`
     """
     with _loading():
-        from beliefbound.progress import closing_display
         from beliefbound.report.certificate import best_rows, certify_folder
 
-    with closing_display() as watch:
+    with _closing() as (watch, say):
         found = certify_folder(
             models,
             out or Path(f"{models.resolve().name}-bounds"),
@@ -200,14 +202,20 @@ def bound(
             seed=seed,
             threads=threads,
             watch=watch,
+            say=say,
         )
     for note in found.folder.notes:
         print(f"note: {note}", file=sys.stderr)
+    if found.bracket.compile_seconds >= 2.0:
+        print(f"note: compiling took {found.bracket.compile_seconds:.0f} s, not counted as search", file=sys.stderr)
     _print_table("Bounds on the Bayes-optimal value", *best_rows(found.bracket.bounds))
     print(found.bracket.summary())
-    for name, value in found.checks.items():
-        print(f"  the exported memoryless policy earns {value:.6g} on the {name}")
+    for words in found.policy_words():
+        print(words)
     print(f"report: {found.report}")
+    if found.interrupted:
+        print("interrupted: the bracket is as wide as the search had left it", file=sys.stderr)
+        raise typer.Exit(130)
 
 
 @app.command()
@@ -298,6 +306,23 @@ def _loading() -> Iterator[None]:
     if sys.stderr.isatty():
         print("loading …", end="\r", file=sys.stderr, flush=True)
     yield
+
+
+@contextmanager
+def _closing() -> Iterator[tuple[Any, Any]]:
+    """A line that shows the bracket as it closes: what to tell it of new bounds, and of the wish to stop."""
+    from beliefbound.progress import closing_display
+
+    def say() -> None:
+        print("stopping; what was found is written. Ctrl-C again leaves at once, without it.", file=sys.stderr)
+
+    try:
+        with closing_display() as watch:
+            yield watch, say
+    except KeyboardInterrupt:
+        print("stopped; nothing was written.", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(130)
 
 
 @contextmanager

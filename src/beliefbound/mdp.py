@@ -8,7 +8,17 @@ import scipy.sparse as sp
 
 from beliefbound.errors import ModelError
 from beliefbound.models import ModelSet, build
-from beliefbound.validation import BoolArray, FloatArray, Frozen, IntArray, as_floats, check_initial, check_names
+from beliefbound.validation import (
+    BoolArray,
+    FloatArray,
+    Frozen,
+    IntArray,
+    as_floats,
+    check_ids,
+    check_initial,
+    check_names,
+    check_sequence,
+)
 
 
 class MDP(Frozen):
@@ -63,11 +73,13 @@ class MDP(Frozen):
             r = np.broadcast_to(r[:, None], (r.shape[0], transitions.shape[2]))
         if r.ndim == 3:
             r = r[None]
+        fix = "give one name each, in a list"
+        named = None if actions is None else check_sequence(actions, "action names", ModelError, fix=fix)
         models = build(
             transitions,
             r,
             n_models=1,
-            n_actions=None if actions is None else len(actions),
+            n_actions=None if named is None else len(named),
             available=available,
             normalize=normalize,
             axes=("state", "action", "next state"),
@@ -76,7 +88,7 @@ class MDP(Frozen):
             models=models,
             initial=check_initial(initial, models.n_states, ModelError),
             states=check_names(states, models.n_states, "state", ModelError),
-            actions=check_names(actions, models.n_actions, "action", ModelError),
+            actions=check_names(named, models.n_actions, "action", ModelError),
         )
 
     def __repr__(self) -> str:
@@ -132,8 +144,8 @@ class MDP(Frozen):
 
     def relabel(self, order: IntArray) -> "MDP":
         """The same MDP with state `order[i]` renamed `i`; sparse if this one is."""
-        order = np.asarray(order, dtype=np.int64)
-        if not np.array_equal(np.sort(order), np.arange(self.n_states)):
+        order = check_ids(order, self.n_states, "order", ModelError)
+        if order.ndim != 1 or not np.array_equal(np.sort(order), np.arange(self.n_states)):
             raise ModelError(f"order must list each of the {self.n_states} states once")
         if self.is_sparse:
             rows = (order[:, None] * self.n_actions + np.arange(self.n_actions)).ravel()

@@ -21,7 +21,7 @@ import numpy as np
 
 from beliefbound.errors import ParameterError
 from beliefbound.planning.lemmas import lemma2_models, truncation_stages, value_scale
-from beliefbound.validation import check_count, check_positive, check_probability
+from beliefbound.validation import check_count, check_discount, check_positive, check_probability
 
 __all__ = [
     "cost_estimate",
@@ -54,7 +54,10 @@ def uniform_models(
     10006
     """
     ratio = value_scale(discount, r_max) / check_positive(epsilon, "epsilon")
-    return max(1, math.ceil(ratio**2 * _complexity(n_states, n_actions, horizon, delta) / 2))
+    models = min(ratio, 1e150) ** 2 * _complexity(n_states, n_actions, horizon, delta) / 2
+    if not models < 1e100:
+        raise ParameterError(f"epsilon is {epsilon:g}, which asks for {models:.1g} models; give a larger one")
+    return max(1, math.ceil(models))
 
 
 def theorem1_regret(distance: float, *, discount: float, r_max: float) -> float:
@@ -67,7 +70,7 @@ def theorem1_regret(distance: float, *, discount: float, r_max: float) -> float:
     """
     if not isinstance(distance, int | float | np.number) or not 0.0 <= distance <= 2.0:
         raise ParameterError(f"distance is {distance}; the L1 distance between beliefs lies between 0 and 2")
-    return value_scale(discount, r_max) / (1.0 - discount) * distance
+    return value_scale(discount, r_max) / (1.0 - check_discount(discount, None)) * float(distance)
 
 
 def cost_estimate(
@@ -81,17 +84,20 @@ def cost_estimate(
     >>> f"{cost_estimate(0.1, n_states=5, n_actions=2, discount=0.95, r_max=1.0, n_models=16):.3g}"
     '1.42e+05'
     """
-    scale = value_scale(discount, r_max)
+    scale, epsilon = value_scale(discount, r_max), check_positive(epsilon, "epsilon")
     states, actions = check_count(n_states, "n_states"), check_count(n_actions, "n_actions")
     if n_models is not None:
         models = check_count(n_models, "n_models")
         stages = truncation_stages(epsilon, discount=discount, r_max=r_max)
         return float((models * states**2 * (actions + 1) + (1 + models) * states * actions) * stages)
     stages = truncation_stages(epsilon / 2, discount=discount, r_max=r_max)
-    return (6.0 * scale / epsilon) ** 3 * states**2 * actions * stages
+    ratio = 6.0 * scale / epsilon
+    if ratio > 1e100:
+        raise ParameterError(f"epsilon is {epsilon:g}, which asks for {ratio:.1g}³ models; give a larger one")
+    return float(ratio**3 * states**2 * actions * stages)
 
 
 def _complexity(n_states: int, n_actions: int, horizon: int, delta: float) -> float:
     policies: float = check_count(n_states, "n_states") * check_count(horizon, "horizon")
     policies *= math.log(check_count(n_actions, "n_actions"))
-    return policies + math.log(2.0 / check_probability(delta, "delta"))
+    return policies + math.log(2.0) - math.log(check_probability(delta, "delta"))

@@ -16,6 +16,7 @@ BoolArray = npt.NDArray[np.bool_]
 Rng = np.random.Generator | int | None  # a source of randomness, a seed, or fresh randomness
 
 TOLERANCE = 1e-9
+MOST_THREADS = 1024
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -64,12 +65,55 @@ def as_rng(rng: Rng) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+def check_kind(
+    value: Any, kind: type | tuple[type, ...], name: str, error: type[BeliefboundError], *, fix: str
+) -> None:
+    """A value is of a kind; else the error says what it is instead, and what to give."""
+    if not isinstance(value, kind):
+        raise error(f"{name} is {shown(value)}; {fix}")
+
+
+def shown(value: Any) -> str:
+    """A value as an error message shows it: briefly, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = ""
+    return text if text and len(text) <= 60 and "\n" not in text else f"of type {type(value).__name__}"
+
+
+def check_sequence(values: Any, name: str, error: type[BeliefboundError], *, fix: str) -> list[Any]:
+    """Several things, one after the other, as a list; text counts as one thing."""
+    try:
+        if isinstance(values, str | bytes):
+            raise TypeError
+        return list(values)
+    except TypeError:
+        raise error(f"{name} is {shown(values)}; {fix}") from None
+
+
 def as_floats(value: Any, name: str, error: type[BeliefboundError]) -> FloatArray:
     """`value` as a C-contiguous float64 array, not copied when it already is one."""
     try:
         return np.ascontiguousarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as cause:
+    except (TypeError, ValueError, OverflowError) as cause:
         raise error(f"{name} is not a rectangular array of numbers: {cause}") from None
+
+
+def as_array(value: Any, name: str, error: type[BeliefboundError]) -> npt.NDArray[Any]:
+    """`value` as an array of whatever it holds."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise error(f"{name} is not a rectangular array: {cause}") from None
+
+
+def as_bools(value: Any, name: str, error: type[BeliefboundError]) -> BoolArray:
+    """`value` as an array of booleans; numbers count as true where they are not zero."""
+    given = as_array(value, name, error)
+    if given.dtype.kind not in "biuf" or (given.dtype.kind == "f" and np.isnan(given).any()):
+        raise error(f"{name} has {given.dtype} entries; give booleans")
+    return given.astype(np.bool_)
 
 
 def place(name: str, axes: Sequence[str], index: Sequence[int]) -> str:
@@ -119,8 +163,8 @@ def check_distributions(
 def _number(value: Any, name: str, where: str) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} is {value!r}; give a number {where}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{name} is {shown(value)}; give a number {where}") from None
 
 
 def check_discount(discount: float, horizon: int | None) -> float:
@@ -144,6 +188,23 @@ def check_count(value: Any, name: str, *, least: int = 1) -> int:
     if number < least:
         raise ParameterError(f"{name} is {number}; it must be at least {least}")
     return number
+
+
+def check_threads(threads: Any) -> int | None:
+    """A number of threads that a machine can have; `None`: as many as it has cores."""
+    if threads is None:
+        return None
+    number = check_count(threads, "threads")
+    if number > MOST_THREADS:
+        raise ParameterError(f"threads is {number}; give at most {MOST_THREADS}")
+    return number
+
+
+def as_flag(value: Any, name: str) -> bool:
+    """True or false."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} is {shown(value)}; give True or False")
+    return bool(value)
 
 
 def check_seed(seed: Any) -> int:
@@ -180,8 +241,8 @@ def check_probability(value: Any, name: str) -> float:
 
 def check_ids(values: Any, limit: int, name: str, error: type[BeliefboundError]) -> IntArray:
     """Whole numbers in `[0, limit)`, as int64; names the first one that is not."""
-    raw = np.asarray(values)
-    if raw.dtype.kind == "f" and np.array_equal(raw, np.floor(raw)):
+    raw = as_array(values, name, error)
+    if raw.dtype.kind == "f" and np.isfinite(raw).all() and np.array_equal(raw, np.floor(raw)):
         raw = raw.astype(np.int64)
     if raw.dtype.kind not in "iu":
         raise error(f"{name} must be whole numbers, got {raw.dtype} values")
@@ -197,7 +258,7 @@ def check_initial(initial: Any, n_states: int, error: type[BeliefboundError]) ->
     """A start distribution `[s]`, from a distribution or from the id of one start state."""
     if initial is None:
         return None
-    if np.ndim(initial) == 0:
+    if as_array(initial, "initial", error).ndim == 0:
         state = int(check_ids(initial, n_states, "initial state", error))
         start = np.zeros(n_states)
         start[state] = 1.0
@@ -215,7 +276,8 @@ def check_names(
     """One distinct name per id."""
     if names is None:
         return None
-    result = tuple(str(name) for name in names)
+    listed = check_sequence(names, f"{kind} names", error, fix="give one name each, in a list")
+    result = tuple(str(name) for name in listed)
     if len(result) != count:
         raise error(f"{len(result)} {kind} names for {count} {kind}s; give one name each")
     if len(set(result)) != count:

@@ -337,3 +337,55 @@ def test_a_signal_without_columns_in_the_format_is_refused(tmp_path):
     belief = FiniteBelief([[[[1.0]]]] * 2, None, reward_signal=signal, initial=0)
     with pytest.raises(ParameterError, match="training has a finite reward signal"):
         write_models(tmp_path / "m", belief, discount=0.9)
+
+
+NAMED = {
+    "training": HEADER + "cold,<wait>,cold,0,0.5,1\ncold,<wait>,hot,0,0.5,1\nhot,<wait>,hot,0,1,2\n"
+    "cold,<wait>,hot,1,1,1\nhot,<wait>,cold,1,1,2\n",
+    "initial": "idstate,probability\ncold,1\n",
+}
+
+
+def test_names_in_id_columns_mean_the_same_as_numbers_and_are_carried_on(tmp_path):
+    plain, named = read_models(make(tmp_path / "plain")), read_models(make(tmp_path / "named", **NAMED))
+    same(named.training, plain.training)
+    assert plain.training.states is None
+    assert (named.training.states, named.training.actions) == (("cold", "hot"), ("<wait>",))
+    after = named.training.update(0, 0, None, 1)
+    for thing in (named.average, after, after.sample(3, 0), after.mean(), FiniteBelief.from_mdps([named.average])):
+        assert (thing.states, thing.actions) == (("cold", "hot"), ("<wait>",))
+    again = read_models(write_models(tmp_path / "again", named.training, discount=0.9))
+    same(again.training, named.training)
+    assert (again.training.states, again.training.actions) == (("cold", "hot"), ("<wait>",))
+
+
+def test_tables_of_names_number_them(tmp_path):
+    listed = make(tmp_path / "a", states="name,idstate\nhot,1\ncold,0\n", actions="idaction,name\n0,wait\n")
+    assert read_models(listed).training.states == ("cold", "hot")
+    turned = read_models(make(tmp_path / "b", **NAMED, states="idstate,name\n0,hot\n1,cold\n2,never\n"))
+    assert turned.training.states == ("hot", "cold", "never")
+    assert turned.initial.tolist() == [0.0, 1.0, 0.0]
+    assert any("state 2 has no rows" in note for note in turned.notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"states": "idstate,name\n0,cold\n2,hot\n"}, "states.csv: idstate must be each of 0 to 1 once"),
+        ({"states": "idstate,name\n0,cold\n1,cold\n"}, "states.csv, line 3: the name 'cold' is given more than once"),
+        ({"states": "idstate,name\n0,cold\n1,\n"}, "states.csv, line 3: name is empty"),
+        (
+            {"states": "idstate,name\n0,cold\n"},
+            "training.csv, line 4: idstatefrom is 1, but the names of states end at 0",
+        ),
+        (
+            {**NAMED, "states": "idstate,name\n0,cold\n1,warm\n"},
+            "training.csv, line 3: idstateto is 'hot', which is not",
+        ),
+        ({**NAMED, "initial": "idstate,probability\n,1\n"}, "initial.csv, line 2: idstate is empty"),
+        ({"training": GOOD["training.csv"].replace("1,0,1,0,1,2", "one,0,1,0,1,2")}, "line 4: idstatefrom is 'one'"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(tmp_path, changes, message):
+    with pytest.raises(FileError, match=message):
+        read_models(make(tmp_path / "x", **changes))

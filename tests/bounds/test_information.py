@@ -161,3 +161,23 @@ def test_measuring_a_pair_measures_all_that_share_its_row(tries):
     exact = 0.7525 - 0.55 if tries is None else 2 / 3 - 0.55
     assert found.gain[:, :2] == pytest.approx(np.full((2, 2), exact), abs=0.02)
     assert found.gain[:, 2] == pytest.approx([0.0, 0.0], abs=0.002)
+
+
+def test_measuring_and_choosing_from_the_pool_never_beats_the_best_plan_after_measuring():
+    """`value + gain` against every memoryless plan there is, enumerated for each group of models that agree."""
+    rng, below = np.random.default_rng(8), 0
+    for _ in range(20):
+        P, r, w, p0 = oracles.random_models(rng, 3, 2, 2, equal_rewards=True)
+        P[2, 0] = P[0, 0]  # measuring state 0 does not tell the first from the third
+        belief = FiniteBelief(P, r, w, initial=p0)
+        found = value_of_information(belief, discount=0.9, horizon=3)
+        assert found.n_policies >= 2
+        for s, groups in ((0, ([0, 2], [1])), (1, ([0], [1], [2]))):
+            best = sum(
+                w[group].sum()
+                * oracles.best_memoryless_value(P[group], r[group], w[group] / w[group].sum(), p0, 0.9, 3)[0]
+                for group in groups
+            )
+            assert (found.value + found.gain[s] <= best + ROUNDING).all()
+            below += bool((found.value + found.gain[s] < best - 1e-6).any())
+    assert below > 0  # the pool does not have every plan, and is not said to

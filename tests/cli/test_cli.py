@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beliefbound import DirichletBelief, KnownRewards, StationaryPolicy, evaluate, write_models
+from beliefbound import DirichletBelief, KnownRewards, evaluate, write_models
+from beliefbound.bounds.policy_files import load_policy
 from support.command_line import beliefbound
 
 SPEC = 'agents = ["oracle", "random"]\nenvironments = ["chain"]\nruns = 20\nsteps = 30\ntitle = "<b>bold</b> & co"\n'
@@ -69,17 +70,29 @@ def test_bound_takes_a_model_folder_to_a_bracket_a_policy_and_a_report(tmp_path)
     done = beliefbound("bound", "models", "--gap", "0.02", "--time", "30", "--out", "found", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "QMDP" in done.stdout
-    assert "on the test models" in done.stdout
+    assert "On the test models the memoryless policy earns" in done.stdout
     found = json.loads((tmp_path / "found" / "bounds.json").read_text())
     assert found["lower"] <= found["upper"]
     assert found["relative_gap"] <= 0.02
     assert {"MMBI", "QMDP", "E max"} <= {bound["method"] for bound in found["bounds"]}
-    policy = pl.read_csv(tmp_path / "found" / "policy.csv")
-    exported = json.loads((tmp_path / "found" / "policy.json").read_text())
-    assert policy["idaction"].to_list() == exported["actions"]
-    value = models.weights @ evaluate(StationaryPolicy(exported["actions"]), models, discount=0.9)[:, 0]
-    assert value == pytest.approx(exported["value"])
-    assert value <= found["upper"]
+    certified = load_policy(tmp_path / "found" / found["policy"]["file"])
+    assert certified.n_states == 3
+    assert f"within {found['policy']['gap']:.6g} of Bayes-optimal" in done.stdout
+    table = pl.read_csv(tmp_path / "found" / "memoryless.csv")
+    exported = load_policy(tmp_path / "found" / "memoryless.json")
+    assert table["idaction"].to_list() == exported.actions.tolist()
+    value = models.weights @ evaluate(exported, models, discount=0.9)[:, 0]
+    assert value == pytest.approx(found["memoryless"]["value"])
+    assert found["memoryless"]["gap"] == pytest.approx(found["upper"] - value)
+    stated = (
+        f"earns exactly {value:.6g} on the training models, within {found['memoryless']['gap']:.6g} of Bayes-optimal"
+    )
+    for text in (
+        done.stdout,
+        (tmp_path / "found" / "memoryless.json").read_text(),
+        (tmp_path / "found" / "report.html").read_text(),
+    ):
+        assert stated in text
     assert "<svg" not in (tmp_path / "found" / "report.html").read_text()  # figures are embedded as data
     table = beliefbound("compare", "models", "--horizon", "7", "--out", "table.csv", cwd=tmp_path)
     assert table.returncode == 0, table.stderr
@@ -89,7 +102,7 @@ def test_bound_takes_a_model_folder_to_a_bracket_a_policy_and_a_report(tmp_path)
     assert rows["training"].to_list() == sorted(rows["training"].to_list())
     timed = beliefbound("bound", "models", "--horizon", "5", "--out", "timed", cwd=tmp_path)
     assert timed.returncode == 0, timed.stderr
-    assert pl.read_csv(tmp_path / "timed" / "policy.csv").columns == ["stage", "idstate", "idaction"]
+    assert pl.read_csv(tmp_path / "timed" / "memoryless.csv").columns == ["stage", "idstate", "idaction"]
     for arguments, message in (
         (["bound", "nowhere"], "error: "),
         (["bound", "models", "--reward-signal", "often"], "reward_signal is 'often'"),

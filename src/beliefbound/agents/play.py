@@ -25,7 +25,16 @@ from beliefbound.kernels.planning.simd import copied
 from beliefbound.kernels.random import uniform
 from beliefbound.limits import RUN_BYTES
 from beliefbound.policy import Policy
-from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_seed
+from beliefbound.validation import (
+    FloatArray,
+    IntArray,
+    as_flag,
+    check_count,
+    check_discount,
+    check_kind,
+    check_seed,
+    shown,
+)
 
 Accounting = Literal["standard", "paper"]
 MAX_STEPS = 10**9
@@ -75,15 +84,21 @@ def play(
     >>> play(make_agent("oracle", environment), environment, seed=1, runs=range(2), steps=1000).total.tolist()
     [400.0, 400.0]
     """
+    check_kind(environment, Environment, "environment", ParameterError, fix="give one such as make_env('chain')")
+    if not all(callable(getattr(agent, name, None)) for name in ("reset", "act", "observe")):
+        raise ParameterError(f"agent is {shown(agent)}; give one such as make_agent('exploit', environment)")
     seed, steps, cell = check_seed(seed), check_count(steps, "steps"), check_count(cell, "cell", least=0)
     if steps > MAX_STEPS:
         raise ParameterError(f"steps is {steps}; it may be at most {MAX_STEPS}")
     numbers = _run_numbers(runs)
-    if accounting not in ("standard", "paper"):
-        raise ParameterError(f"accounting is {accounting!r}; give 'standard' or 'paper'")
-    every = steps + 1 if curve_every is None else check_count(curve_every, "curve_every")
+    if not isinstance(accounting, str) or accounting not in ("standard", "paper"):
+        raise ParameterError(f"accounting is {shown(accounting)}; give 'standard' or 'paper'")
+    every = steps + 1 if curve_every is None else min(steps + 1, check_count(curve_every, "curve_every"))
     weight = check_discount(environment.discount if discount is None else discount, steps)
+    visits = as_flag(visits, "visits")
     n = len(numbers)
+    if cell >= 2**63:
+        raise ParameterError(f"cell is {cell}; it must be below 2**63")
     _check_memory(n, steps // every, environment.n_states if visits else 0)
     results = (
         np.zeros(n),
@@ -106,10 +121,10 @@ def play(
 
 def _run_numbers(runs: Any) -> range:
     if isinstance(runs, range):
-        if runs.step != 1 or runs.start < 0 or runs.stop >= 2**63:
+        if runs.step != 1 or runs.start < 0 or max(runs.start, runs.stop) >= 2**63:
             raise ParameterError(f"runs is {runs!r}; give consecutive run numbers such as range(0, 100)")
         return runs
-    return range(check_count(runs, "runs"))
+    return range(min(check_count(runs, "runs"), 2**62))
 
 
 def _check_memory(runs: int, points: int, states: int) -> None:

@@ -5,7 +5,6 @@ of arrays and three compiled functions on it (`kernels.play`). `CompiledAgent` p
 stepping it by hand calls the functions that `play` compiles into its loop.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -19,7 +18,7 @@ from beliefbound.envs.environment import Environment
 from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.play import agent_stream
-from beliefbound.validation import BoolArray, check_ids, check_seed
+from beliefbound.validation import BoolArray, check_discount, check_ids, check_seed
 
 Stream = npt.NDArray[np.uint64]
 
@@ -97,7 +96,8 @@ def setting_of(
         )
     if environment.reward_range is None:
         raise ParameterError("agents scale rewards to [0, 1]; pass DiscreteEnv(env, reward_range=(low, high))")
-    if not (math.isfinite(chosen) and 0.0 <= chosen < 1.0):
+    chosen = check_discount(chosen, 1)
+    if chosen == 1.0:
         raise ParameterError(f"discount is {chosen}; agents plan without a horizon and need 0 <= discount < 1")
     low, high = environment.reward_range
     if belief is not None:

@@ -15,6 +15,7 @@ import scipy.stats as stats
 
 from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.beliefs.observed import check_lengths, check_log, prior_notes
 from beliefbound.beliefs.rewards import BetaRewards, RewardBelief
 from beliefbound.beliefs.signals import SilentStates
 from beliefbound.beliefs.ties import Ties, check_positive, tie
@@ -25,12 +26,15 @@ from beliefbound.kernels.random import stream_from
 from beliefbound.limits import check_size
 from beliefbound.mdp import MDP
 from beliefbound.models import Dense, ModelSet
+from beliefbound.policy.protocol import check_id
 from beliefbound.validation import (
     BoolArray,
     FloatArray,
     Frozen,
     IntArray,
     Rng,
+    as_array,
+    as_bools,
     as_floats,
     as_rng,
     check_count,
@@ -39,6 +43,7 @@ from beliefbound.validation import (
     check_initial,
     check_probability,
     frozen,
+    shown,
 )
 
 Batch = tuple[IntArray, IntArray, FloatArray, IntArray]
@@ -66,7 +71,7 @@ class DirichletBelief(Frozen):
     3
     """
 
-    __slots__ = ("available", "concentration", "initial", "rewards", "terminal", "ties")
+    __slots__ = ("available", "concentration", "initial", "observed", "rewards", "terminal", "ties")
     _called = "a belief"
 
     concentration: FloatArray  # [s,a,t]; where parameters are shared, [row,outcome]
@@ -75,6 +80,7 @@ class DirichletBelief(Frozen):
     available: BoolArray
     terminal: BoolArray  # [s]
     ties: Ties | None
+    observed: IntArray  # [s,a], transitions since the belief was made that taught something about the pair
 
     def __init__(
         self,
@@ -96,7 +102,7 @@ class DirichletBelief(Frozen):
             raise BeliefError(f"concentration has shape {given.shape}; expected one number or {shape}")
         alpha = np.array(np.broadcast_to(given, shape))
         if support is not None:
-            possible = np.asarray(support, dtype=np.bool_)
+            possible = as_bools(support, "support", BeliefError)
             if possible.shape == (n_states, n_states):
                 possible = possible[:, None, :]
             try:
@@ -139,7 +145,7 @@ class DirichletBelief(Frozen):
         >>> belief.update(0, 0, None, 0).mean().transitions[1, 0].round(3).tolist()
         [0.333, 0.667]
         """
-        shape = np.shape(row)
+        shape = as_array(row, "row", BeliefError).shape
         if len(shape) != 2:
             raise BeliefError(f"row has shape {shape}; expected [state, action]")
         check_size((shape[0], shape[1], shape[0]), "a belief about transitions", BeliefError, fix=_FIX)
@@ -159,6 +165,10 @@ class DirichletBelief(Frozen):
         initial: Any,
     ) -> None:
         n_states, n_actions = available.shape
+        if rewards is not None and not all(
+            hasattr(rewards, name) for name in ("expand", "update", "sample", "columns")
+        ):
+            raise BeliefError(f"rewards is {shown(rewards)}; give a reward belief, such as KnownRewards(...)")
         self._set(
             concentration=alpha,
             ties=ties,
@@ -166,13 +176,15 @@ class DirichletBelief(Frozen):
             terminal=frozen(terminal),
             available=frozen(available),
             initial=check_initial(initial, n_states, BeliefError),
+            observed=frozen(np.zeros(available.shape, dtype=np.int64)),
         )
 
-    def _with(self, alpha: FloatArray, rewards: RewardBelief) -> "DirichletBelief":
+    def _with(self, alpha: FloatArray, rewards: RewardBelief, observed: IntArray) -> "DirichletBelief":
         belief = DirichletBelief.__new__(DirichletBelief)
         belief._set(
             concentration=frozen(alpha),
             rewards=rewards,
+            observed=frozen(observed),
             **{name: getattr(self, name) for name in ("ties", "terminal", "available", "initial")},
         )
         return belief
@@ -232,8 +244,7 @@ class DirichletBelief(Frozen):
 
     def predictive(self, state: int, action: int) -> FloatArray:
         """Chances `[t]` of the next state."""
-        s = int(check_ids(state, self.n_states, "state", ObservationError))
-        a = int(check_ids(action, self.n_actions, "action", ObservationError))
+        s, a = check_id(state, self.n_states, "state"), check_id(action, self.n_actions, "action")
         if self.ties is None:
             alpha = self.concentration[s, a] * self.available[s, a]
             return np.asarray(alpha / self.concentration[s, a].sum(), dtype=np.float64)
@@ -249,7 +260,25 @@ class DirichletBelief(Frozen):
         states, actions, rewards, arrivals = self._batch(state, action, reward, next_state)
         alpha = self.concentration + self._counts(states, actions, arrivals)
         open_ = ~self.terminal[states]
-        return self._with(alpha, self.rewards.update(states[open_], actions[open_], rewards[open_]))
+        rewarded = self.rewards.update(states[open_], actions[open_], rewards[open_])
+        return self._with(alpha, rewarded, self.observed + self._seen(states, actions))
+
+    def _seen(self, states: IntArray, actions: IntArray) -> IntArray:
+        """How many transitions teach something about each pair, `[s,a]`."""
+        if self.ties is None:
+            seen = np.zeros(self.available.shape, dtype=np.int64)
+            np.add.at(seen, (states, actions), 1)
+            return seen
+        rows = np.bincount(self.ties.row[states, actions], minlength=len(self.concentration))
+        return rows[self.ties.row].astype(np.int64)
+
+    def notes(self) -> tuple[str, ...]:
+        """What its value rests on where nothing was observed, in words.
+
+        >>> DirichletBelief(2, 1).update(0, 0, 1.0, 1).notes()[0]
+        '1 of 2 pairs of state and action were never observed: there the value rests on what was believed before'
+        """
+        return prior_notes(self.observed, self.available & ~self.terminal[:, None])
 
     def _counts(self, states: IntArray, actions: IntArray, arrivals: IntArray) -> FloatArray:
         counts = np.zeros_like(self.concentration)
@@ -263,19 +292,13 @@ class DirichletBelief(Frozen):
         return self.ties.row[states, actions], self.ties.outcome[states, actions, arrivals]
 
     def _batch(self, state: Any, action: Any, reward: Any, next_state: Any) -> Batch:
-        states = np.atleast_1d(check_ids(state, self.n_states, "state", ObservationError))
-        actions = np.atleast_1d(check_ids(action, self.n_actions, "action", ObservationError))
-        arrivals = np.atleast_1d(check_ids(next_state, self.n_states, "next_state", ObservationError))
+        states, actions, arrivals = check_log(state, action, next_state, self.n_states, self.n_actions)
         rewards = np.zeros(len(states))
         if reward is not None:
             rewards = np.atleast_1d(as_floats(reward, "reward", ObservationError))
         elif self.rewards.learns:
             raise ObservationError("no reward was given, but the belief learns from rewards; pass the reward seen")
-        if not len(states) == len(actions) == len(rewards) == len(arrivals):
-            raise ObservationError(
-                f"states, actions, rewards and next states have lengths {len(states)}, {len(actions)}, "
-                f"{len(rewards)}, {len(arrivals)}; they must be equal"
-            )
+        check_lengths(states, actions, rewards, arrivals)
         cells = self._cells(states, actions, arrivals)
         impossible = (cells[-1] < 0) | (self.concentration[cells] == 0.0) | ~self.available[states, actions]
         if impossible.any():
@@ -345,7 +368,7 @@ def _terminal(terminal: Any, n_states: int) -> BoolArray:
     ends = np.zeros(n_states, dtype=np.bool_)
     if terminal is None:
         return ends
-    given = np.asarray(terminal)
+    given = as_array(terminal, "terminal", BeliefError)
     if given.dtype == np.bool_ and given.shape != (n_states,):
         raise BeliefError(f"terminal has shape {given.shape}; expected ({n_states},), or ids of states")
     if given.size:
@@ -357,7 +380,7 @@ def _available(available: Any, n_states: int, n_actions: int) -> BoolArray:
     """Booleans `[s,a]`, an action in every state."""
     if available is None:
         return np.ones((n_states, n_actions), dtype=np.bool_)
-    offered = np.array(available, dtype=np.bool_)
+    offered = as_bools(available, "available", BeliefError)
     if offered.shape != (n_states, n_actions):
         raise BeliefError(f"available has shape {offered.shape}; expected {(n_states, n_actions)}")
     if not offered.any(axis=1).all():

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from beliefbound.beliefs.signals import RewardSignal, Signal, named_signal
+from beliefbound.beliefs.observed import check_lengths, check_log
+from beliefbound.beliefs.signals import RewardSignal, Signal, check_range, named_signal
 from beliefbound.errors import BeliefError, ObservationError
+from beliefbound.limits import check_size
 from beliefbound.mdp import MDP
 from beliefbound.models import Csr, Dense, ModelSet, build
+from beliefbound.policy.protocol import check_id
 from beliefbound.validation import (
     BoolArray,
     FloatArray,
@@ -25,8 +28,10 @@ from beliefbound.validation import (
     check_count,
     check_distributions,
     check_finite,
-    check_ids,
     check_initial,
+    check_kind,
+    check_names,
+    check_sequence,
     frozen,
 )
 
@@ -45,6 +50,7 @@ class FiniteBelief(Frozen):
       reward_range: `(low, high)`, the two values of a Bernoulli reward; default `(0, 1)`.
       initial: start distribution `[state]`, or one start state; optional.
       available: booleans `[state, action]`; default: every action everywhere.
+      states, actions: names; optional.
       normalize: rescale rows that do not sum to one instead of refusing them.
 
     Arrays are not copied when they already are float64, never modified, and read-only from here on.
@@ -57,7 +63,7 @@ class FiniteBelief(Frozen):
     [0.0, 1.0]
     """
 
-    __slots__ = ("initial", "models", "reward_range", "signal", "weights")
+    __slots__ = ("actions", "initial", "models", "reward_range", "signal", "states", "weights")
     _called = "a belief"
 
     models: ModelSet  # without their weights
@@ -65,6 +71,8 @@ class FiniteBelief(Frozen):
     signal: Signal  # what a step shows of the reward
     reward_range: tuple[float, float]
     initial: FloatArray | None
+    states: tuple[str, ...] | None
+    actions: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -76,9 +84,11 @@ class FiniteBelief(Frozen):
         reward_range: tuple[float, float] | None = None,
         initial: Any = None,
         available: Any = None,
+        states: Sequence[str] | None = None,
+        actions: Sequence[str] | None = None,
         normalize: bool = False,
     ) -> None:
-        if isinstance(transitions, Sequence) and transitions and all(sp.issparse(x) for x in transitions):
+        if isinstance(transitions, list | tuple) and transitions and all(sp.issparse(x) for x in transitions):
             n_models = len(transitions)
             stacked: Any = sp.vstack([sp.csr_array(x) for x in transitions], format="csr")
         elif sp.issparse(transitions):
@@ -101,7 +111,7 @@ class FiniteBelief(Frozen):
         )
         start = check_initial(initial, models.n_states, BeliefError)
         arrival = as_floats(rewards, "rewards", BeliefError) if np.ndim(rewards) == 4 else None
-        self._fill(models, weights, reward_signal, reward_range, start, arrival)
+        self._fill(models, weights, reward_signal, reward_range, start, arrival, states, actions)
 
     def _fill(
         self,
@@ -111,6 +121,8 @@ class FiniteBelief(Frozen):
         reward_range: tuple[float, float] | None,
         initial: FloatArray | None,
         arrival: FloatArray | None,
+        states: Sequence[str] | None,
+        actions: Sequence[str] | None,
     ) -> None:
         if not isinstance(signal, Signal):
             signal = named_signal(signal, models, arrival, reward_range)
@@ -123,8 +135,16 @@ class FiniteBelief(Frozen):
             check_distributions(w, "weights", ("model",), BeliefError, fix="divide the weights by their sum")
         range_ = signal.range or models.reward_range
         if reward_range is not None and signal.range is None:
-            range_ = (float(reward_range[0]), float(reward_range[1]))
-        self._set(models=models, weights=frozen(w), signal=signal, reward_range=range_, initial=initial)
+            range_ = check_range(reward_range, apart=False)
+        self._set(
+            models=models,
+            weights=frozen(w),
+            signal=signal,
+            reward_range=range_,
+            initial=initial,
+            states=check_names(states, models.n_states, "state", BeliefError),
+            actions=check_names(actions, models.n_actions, "action", BeliefError),
+        )
 
     @classmethod
     def of(
@@ -135,10 +155,12 @@ class FiniteBelief(Frozen):
         reward_signal: RewardSignal | Signal = "known",
         reward_range: tuple[float, float] | None = None,
         initial: FloatArray | None = None,
+        states: Sequence[str] | None = None,
+        actions: Sequence[str] | None = None,
     ) -> "FiniteBelief":
         """A belief over an already validated `ModelSet`."""
         belief = cls.__new__(cls)
-        belief._fill(models, weights, reward_signal, reward_range, initial, None)
+        belief._fill(models, weights, reward_signal, reward_range, initial, None, states, actions)
         return belief
 
     @classmethod
@@ -151,9 +173,11 @@ class FiniteBelief(Frozen):
         >>> FiniteBelief.from_mdps([mdp, mdp]).n_models
         2
         """
+        mdps = check_sequence(mdps, "mdps", BeliefError, fix="give a list of MDPs")
         if not mdps:
             raise BeliefError("no MDPs were given; a belief needs at least one")
         for i, mdp in enumerate(mdps):
+            check_kind(mdp, MDP, f"mdps[{i}]", BeliefError, fix="give a list of MDPs")
             if (mdp.n_states, mdp.n_actions) != (mdps[0].n_states, mdps[0].n_actions):
                 raise BeliefError(f"model {i} is {mdp} but model 0 is {mdps[0]}; all must share states and actions")
             if not np.array_equal(mdp.available, mdps[0].available):
@@ -165,6 +189,8 @@ class FiniteBelief(Frozen):
             reward_signal=reward_signal,
             initial=mdps[0].initial if initial is None else initial,
             available=mdps[0].available,
+            states=mdps[0].states,
+            actions=mdps[0].actions,
         )
 
     def __repr__(self) -> str:
@@ -217,7 +243,13 @@ class FiniteBelief(Frozen):
 
     def _with(self, models: ModelSet, weights: Any, signal: Signal) -> "FiniteBelief":
         return FiniteBelief.of(
-            models, weights, reward_signal=signal, reward_range=self.reward_range, initial=self.initial
+            models,
+            weights,
+            reward_signal=signal,
+            reward_range=self.reward_range,
+            initial=self.initial,
+            states=self.states,
+            actions=self.actions,
         )
 
     def mean(self) -> MDP:
@@ -228,6 +260,8 @@ class FiniteBelief(Frozen):
             kept.matrix if isinstance(kept, Csr) else kept.array[0],
             mean.rewards[0],
             initial=self.initial,
+            states=self.states,
+            actions=self.actions,
             available=mean.available,
             normalize=True,
         )
@@ -236,6 +270,7 @@ class FiniteBelief(Frozen):
         """`n` models drawn with the belief's probabilities, equally weighted; `rng`: a generator, a seed, or `None` for
         fresh randomness."""
         count = check_count(n, "number of sampled models")
+        check_size((count, self.n_states, self.n_actions), "a sample of models", BeliefError, fix="draw fewer models")
         chosen = as_rng(rng).choice(self.n_models, size=count, p=self.weights)
         return self._with(self.models.select(chosen), None, self.signal.select(chosen))
 
@@ -246,8 +281,8 @@ class FiniteBelief(Frozen):
         [0.5, 0.5]
         """
         arrivals, chances = self.models.transitions.entries(
-            int(check_ids(state, self.n_states, "state", ObservationError)),
-            int(check_ids(action, self.n_actions, "action", ObservationError)),
+            check_id(state, self.n_states, "state"),
+            check_id(action, self.n_actions, "action"),
         )
         row = np.zeros(self.n_states)
         row[arrivals] = self.weights @ chances
@@ -266,21 +301,15 @@ class FiniteBelief(Frozen):
 
         `reward` may be `None` when the signal is `known` or `unobserved`.
         """
-        states = np.atleast_1d(check_ids(state, self.n_states, "state", ObservationError))
-        actions = np.atleast_1d(check_ids(action, self.n_actions, "action", ObservationError))
-        arrivals = np.atleast_1d(check_ids(next_state, self.n_states, "next_state", ObservationError))
         needs_reward = self.signal.teaches
+        states, actions, arrivals = check_log(state, action, next_state, self.n_states, self.n_actions)
         rewards = np.zeros(len(states))
         if needs_reward:
             if reward is None:
                 raise ObservationError("no reward was given, but the belief learns from rewards; pass the reward seen")
             rewards = np.atleast_1d(as_floats(reward, "reward", ObservationError))
             check_finite(rewards, "reward", ("observation",), ObservationError)
-        if not len(states) == len(actions) == len(arrivals) == len(rewards):
-            raise ObservationError(
-                f"states, actions, rewards and next states have lengths {len(states)}, {len(actions)}, "
-                f"{len(rewards)}, {len(arrivals)}; they must be equal"
-            )
+        check_lengths(states, actions, rewards, arrivals)
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.weights)
             for i, (s, a, r, t) in enumerate(zip(states, actions, rewards, arrivals, strict=True)):

@@ -5,7 +5,8 @@
 * A state without any row in a model is absorbing there, with reward 0 under every action; `notes` say so.
 * A state with rows for some actions but not for all is an error: the format has no unavailable actions.
 * Probabilities must sum to one within 1e-6; sums off by more than 1e-9 are rescaled, and `notes` say so.
-* States, actions and models are numbered from 0 without gaps over all files of the folder.
+* States, actions and models are numbered from 0 without gaps over all files of the folder. States and actions may have
+  names (`io.names`), which beliefs and models carry on.
 
 What an agent learns from rewards (`reward_signal`) decides which upper bounds are true. It is taken from the
 argument, else from the row `reward_signal` in `parameters.csv`, else read off the files, for training and test models
@@ -33,7 +34,16 @@ from beliefbound.errors import FileError, ParameterError
 from beliefbound.io.model_folder import PARAMETERS, FolderRows, read_folder, write_folder
 from beliefbound.mdp import MDP
 from beliefbound.models import Csr, ModelSet
-from beliefbound.validation import TOLERANCE, FloatArray, IntArray, check_discount, check_initial, frozen
+from beliefbound.validation import (
+    TOLERANCE,
+    FloatArray,
+    IntArray,
+    check_discount,
+    check_initial,
+    check_kind,
+    frozen,
+    shown,
+)
 
 _TOLD: tuple[RewardSignal, ...] = ("known", "deterministic", "bernoulli")  # signals that may depend on the arrival
 
@@ -79,6 +89,9 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
     ...     read_models(folder).training
     FiniteBelief(2 models, 1 states, 1 actions, rewards deterministic)
     """
+    if reward_signal is not None and not (isinstance(reward_signal, str) and reward_signal in get_args(RewardSignal)):
+        options = ", ".join(get_args(RewardSignal))
+        raise ParameterError(f"reward_signal is {shown(reward_signal)}; choose one of {options}")
     raw = read_folder(path)
     folder = Path(path)
     unknown = sorted(set(raw.parameters) - set(PARAMETERS))
@@ -104,14 +117,21 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
         weights = None if pairs is None else _distribution(pairs, part.n_models, folder / weights_file, "model")
         rewards = part.arrival if on_arrival and not all(each.fixed for each in beliefs) else part.rewards
         return FiniteBelief(
-            part.transitions, rewards, weights, reward_signal=signal, reward_range=range_, initial=initial
+            part.transitions,
+            rewards,
+            weights,
+            reward_signal=signal,
+            reward_range=range_,
+            initial=initial,
+            states=raw.states,
+            actions=raw.actions,
         )
 
     true = None
     if "true.csv" in parts:
         part = parts["true.csv"]
         kept = part.transitions[0]
-        true = MDP(kept, part.rewards[0], initial=initial)
+        true = MDP(kept, part.rewards[0], initial=initial, states=raw.states, actions=raw.actions)
     if raw.test is None and raw.test_weights is not None:
         notes.append("test_weights.csv is not used: there is no test.csv")
     training = belief("training.csv", raw.weights, "weights.csv")
@@ -152,6 +172,11 @@ def write_models(
     ['initial.csv', 'parameters.csv', 'training.csv']
     """
     discount = check_discount(discount, 1)
+    check_kind(training, FiniteBelief, "training", ParameterError, fix="give a FiniteBelief")
+    if test is not None:
+        check_kind(test, FiniteBelief, "test", ParameterError, fix="give a FiniteBelief, or leave it out")
+    if true is not None:
+        check_kind(true, MDP, "true", ParameterError, fix="give an MDP, or leave it out")
     start = training.initial if initial is None else check_initial(initial, training.n_states, ParameterError)
     if start is None:
         raise ParameterError("a model folder needs a start distribution; pass initial=...")
@@ -193,6 +218,9 @@ def write_models(
     for name, belief in (("weights.csv", training), ("test_weights.csv", test)):
         if belief is not None and (belief.weights != 1.0 / belief.n_models).any():
             tables[name] = {"idoutcome": np.arange(belief.n_models), "weight": belief.weights}
+    for kind, names in (("state", training.states), ("action", training.actions)):
+        if names is not None:
+            tables[f"{kind}s.csv"] = {f"id{kind}": np.arange(len(names)), "name": list(names)}
     return write_folder(path, tables, overwrite=overwrite)
 
 
@@ -264,11 +292,13 @@ def _reward_range(raw: FolderRows, folder: Path) -> tuple[float, float] | None:
 
 
 def _sizes(raw: FolderRows, folder: Path) -> tuple[int, int]:
-    """Number of states and of actions over all files, every id in use."""
+    """Number of states and of actions over all files, every id in use or named."""
     files = [rows for rows in (raw.training, raw.test, raw.true) if rows is not None]
     states = np.concatenate([raw.initial[0], *(x for rows in files for x in (rows.source, rows.target))])
-    n_states = count_ids(states, folder, "state ids", "state")
-    return n_states, count_ids(np.concatenate([rows.action for rows in files]), folder, "idaction", "action")
+    actions = np.concatenate([rows.action for rows in files])
+    named = [np.arange(len(names or ())) for names in (raw.states, raw.actions)]
+    n_states = count_ids(np.concatenate([states, named[0]]), folder, "state ids", "state")
+    return n_states, count_ids(np.concatenate([actions, named[1]]), folder, "idaction", "action")
 
 
 def _distribution(pairs: tuple[IntArray, FloatArray], size: int, file: Path, kind: str) -> FloatArray:

@@ -145,7 +145,13 @@ def average_model(part: Part, training: FiniteBelief) -> MDP:
     paid = np.divide(paid, total, out=np.zeros_like(paid), where=total > 0.0)
     chance = np.bincount(place, weights=training.weights[part.pair // (n_states * n_actions)] * part.probability)
     rewards = np.bincount(keys // n_states, weights=chance * paid, minlength=n_states * n_actions)
-    return MDP(mean.transitions, rewards.reshape(n_states, n_actions), initial=training.initial)
+    return MDP(
+        mean.transitions,
+        rewards.reshape(n_states, n_actions),
+        initial=training.initial,
+        states=training.states,
+        actions=training.actions,
+    )
 
 
 def count_ids(ids: IntArray, file: Path, column: str, kind: str) -> int:

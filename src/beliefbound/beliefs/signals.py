@@ -32,6 +32,7 @@ from beliefbound.validation import (
     check_distributions,
     check_finite,
     frozen,
+    shown,
 )
 
 RewardSignal = Literal["known", "deterministic", "bernoulli", "unobserved", "continuous"]
@@ -347,12 +348,20 @@ def nearest(paid: FloatArray, amount: FloatArray, reward: float) -> float:
     return float(amount[i]) if abs(paid[i] - reward) <= _ABSOLUTE + _RELATIVE * abs(reward) else np.nan
 
 
+def check_range(reward_range: Any, *, apart: bool = True) -> tuple[float, float]:
+    """Two finite numbers, the first below the second; where they need not be `apart`, not above it."""
+    ends = as_floats(reward_range, "reward_range", BeliefError)
+    if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] > ends[1] or (apart and ends[0] == ends[1]):
+        raise BeliefError(f"the reward range is {shown(reward_range)}; low must be below high, both finite")
+    return float(ends[0]), float(ends[1])
+
+
 def named_signal(
     name: str, models: ModelSet, on_arrival: FloatArray | None, reward_range: tuple[float, float] | None
 ) -> Signal:
     """A standard signal for models of expected rewards `models.rewards`, or of rewards `on_arrival[m,s,a,t]`."""
-    if name not in get_args(RewardSignal):
-        raise BeliefError(f"reward_signal is {name!r}; choose one of {', '.join(get_args(RewardSignal))}")
+    if not isinstance(name, str) or name not in get_args(RewardSignal):
+        raise BeliefError(f"reward_signal is {shown(name)}; choose one of {', '.join(get_args(RewardSignal))}")
     paid = models.rewards if on_arrival is None else frozen(on_arrival)
     if name == "unobserved":
         return Unobserved()
@@ -363,9 +372,7 @@ def named_signal(
     possible = np.ones(paid.shape, dtype=np.bool_) if on_arrival is None else models.dense() > 0.0
     if name == "known":
         return _known(paid, possible, arrival=on_arrival is not None)
-    range_ = (0.0, 1.0) if reward_range is None else (float(reward_range[0]), float(reward_range[1]))
-    if not range_[0] < range_[1]:
-        raise BeliefError(f"reward_range is {range_}; the first value must be below the second")
+    range_ = (0.0, 1.0) if reward_range is None else check_range(reward_range)
     possible &= models.available[(..., None)[: paid.ndim - 2]]
     low, high = float(paid[possible].min()), float(paid[possible].max())
     if low < range_[0] or high > range_[1]:

@@ -38,7 +38,7 @@ def tie(row: Any, arrive: Any, concentration: Any, fixed: BoolArray | None) -> t
     check_finite(alpha, "concentration", ("row", "outcome"), BeliefError)
     check_positive(alpha, ("row", "outcome"))
     rows = check_ids(row, len(alpha), "row", BeliefError)
-    leads = np.array(arrive)
+    leads = np.array(as_floats(arrive, "arrive", BeliefError))
     if rows.ndim != 2 or leads.shape != (*rows.shape, alpha.shape[1]):
         raise BeliefError(
             f"row has shape {rows.shape} and arrive {leads.shape}; expected [state, action] and "

@@ -21,7 +21,7 @@ from beliefbound.evaluation import evaluate
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_probability, frozen
+from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_probability, frozen, shown
 
 
 def lower_bound(
@@ -57,7 +57,7 @@ def lower_bound(
     sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
     samples = evaluate(policy, sample, discount=discount, horizon=horizon) @ task.start
     width = _value_width(task.lasting(task.stages_of(policy)))
-    interval = interval or ("t" if width is None else "bernstein")
+    interval = ("t" if width is None else "bernstein") if interval is None else interval
     gap = margin(samples, confidence=confidence, width=width, interval=interval)
     mean = float(samples.mean())
     method = f"value of the policy on fresh models, {describe(interval)} interval"
@@ -93,8 +93,8 @@ def upper_bound(
     >>> upper_bound(belief, discount=0.5, method="emax")
     Bound(upper 3, exact, E max)
     """
-    if method not in ("qmdp", "emax"):
-        raise ParameterError(f"method is {method!r}; choose 'qmdp' or 'emax'")
+    if not isinstance(method, str) or method not in ("qmdp", "emax"):
+        raise ParameterError(f"method is {shown(method)}; choose 'qmdp' or 'emax'")
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     start, discount, name = task.start, task.discount, "QMDP" if method == "qmdp" else "E max"
     finite = finite_task(task)
@@ -103,7 +103,7 @@ def upper_bound(
     sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
     solved = optimal_values(sample, discount=discount, horizon=horizon)
     width = _value_width(task)
-    interval = interval or ("t" if width is None else "bernstein")
+    interval = ("t" if width is None else "bernstein") if interval is None else interval
     full = f"{name} on sampled models, {describe(interval)} interval"
     if method == "emax":
         samples = solved.values @ start
@@ -219,4 +219,7 @@ def _value_width(task: Task) -> float | None:
 
 def describe(interval: Interval) -> str:
     """How an interval is named in a bound's method."""
-    return {"bernstein": "empirical Bernstein", "hoeffding": "Hoeffding", "t": "Student t (asymptotic)"}[interval]
+    names = {"bernstein": "empirical Bernstein", "hoeffding": "Hoeffding", "t": "Student t (asymptotic)"}
+    if not isinstance(interval, str) or interval not in names:
+        raise ParameterError(f"interval is {shown(interval)}; choose one of {', '.join(names)}")
+    return names[interval]

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import msgspec
+import numpy as np
 
 from beliefbound.errors import ParameterError
 from beliefbound.policy import Policy
 from beliefbound.results import Entries, Result, array_of
-from beliefbound.validation import FloatArray
+from beliefbound.validation import FloatArray, as_flag, shown
 
 Side = Literal["lower", "upper"]
 BAYES = "Bayes-optimal value"
@@ -50,6 +51,12 @@ class _Proven(Result):
     n_samples: int
 
     def _check(self, what: str) -> None:
+        as_flag(self.exact, "exact")
+        for name in ("value", "confidence", "estimate"):
+            given = getattr(self, name)
+            number = isinstance(given, int | float | np.floating | np.integer)
+            if not number and not (given is None and name == "estimate"):
+                raise ParameterError(f"the {name} of the {what} is {shown(given)}; give a number")
         if self.value != self.value:
             raise ParameterError(f"the {what} by {self.method} is not a number")
         if self.exact != (self.confidence == 1.0) or not 0.0 <= self.confidence <= 1.0:
@@ -131,8 +138,8 @@ class Bound(_Proven):
     _kind, _entries = "bound", BoundEntries
 
     def __post_init__(self) -> None:
-        if self.side not in ("lower", "upper"):
-            raise ParameterError(f"side is {self.side!r}; a bound is 'lower' or 'upper'")
+        if not isinstance(self.side, str) or self.side not in ("lower", "upper"):
+            raise ParameterError(f"side is {shown(self.side)}; a bound is 'lower' or 'upper'")
         self._check(f"{self.side} bound")
 
     def __repr__(self) -> str:

@@ -9,18 +9,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from beliefbound.beliefs import Belief
+from beliefbound.beliefs import Belief, DirichletBelief
 from beliefbound.bounds.bound import Bound, BoundEntries, Regret, RegretEntries
 from beliefbound.bounds.dirichlet.sampler import bracket_sampled
 from beliefbound.bounds.finite.search import bracket_finite
 from beliefbound.bounds.log import Log, TracePoint, relative
 from beliefbound.bounds.policy_files import load_policy
+from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ParameterError
 from beliefbound.planning.task import Task, finite_task
 from beliefbound.policy import Policy
 from beliefbound.progress import closing_display
 from beliefbound.results import Entries, Result, axis
-from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_gap, check_positive, check_probability
+from beliefbound.validation import (
+    FloatArray,
+    Rng,
+    as_rng,
+    check_gap,
+    check_positive,
+    check_probability,
+    check_threads,
+    shown,
+)
 
 DEFAULT_GAP, DEFAULT_SECONDS = 0.01, 60.0
 
@@ -44,6 +54,8 @@ class BracketEntries(Entries):
     relative_gap: float
     bounds: list[BoundEntries]
     trace: list[TracePointEntries]
+    notes: list[str]
+    compile_seconds: float
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,8 @@ class Bracket(Result):
       confidence: probability with which everything here holds; 1 when all of it is exact.
       trace: `(seconds, lower, upper)` as the bracket closed.
       bounds: every bound computed on the way.
+      notes: what a reader should know besides, such as how much of the value rests on the prior; mostly empty.
+      compile_seconds: time spent on compiling before the clock of the trace started.
 
     `save` keeps the policy of `lower`, in a file beside its own, and no other bound's.
     """
@@ -69,6 +83,8 @@ class Bracket(Result):
     confidence: float
     trace: tuple[TracePoint, ...] = field(repr=False)
     bounds: tuple[Bound, ...] = field(repr=False)
+    notes: tuple[str, ...] = ()
+    compile_seconds: float = field(default=0.0, compare=False)
 
     _kind, _entries = "bracket", BracketEntries
 
@@ -93,6 +109,7 @@ class Bracket(Result):
         lines += [f"  {bound.side} {bound.value:.6g}  {_how(bound)}: {bound.method}" for bound in ends]
         how = "proven" if self.regret.exact else f"holds with probability {self.regret.confidence:.4g}"
         lines.append(f"  the policy is within {self.regret.value:.6g} of Bayes-optimal, {how}")
+        lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,6 +132,8 @@ class Bracket(Result):
                 {"seconds": float(seconds), "lower": place[id(lower)], "upper": place[id(upper)]}
                 for seconds, lower, upper in self.trace
             ],
+            "notes": list(self.notes),
+            "compile_seconds": float(self.compile_seconds),
         }
 
     def _rows(self) -> list[tuple[str, str]]:
@@ -144,7 +163,8 @@ class Bracket(Result):
                 raise ParameterError("its trace names bounds that it does not have")
         trace = [TracePoint(point.seconds, bounds[point.lower], bounds[point.upper]) for point in entries.trace]
         regret = Regret._from_entries(entries.regret, None)
-        return cls(lower, upper, policy, regret, entries.confidence, tuple(trace), tuple(bounds))
+        notes, seconds = tuple(entries.notes), entries.compile_seconds
+        return cls(lower, upper, policy, regret, entries.confidence, tuple(trace), tuple(bounds), notes, seconds)
 
     def plot(self, ax: Any = None) -> Any:
         """Both sides closing over time, on a matplotlib axis; returns the axis."""
@@ -193,6 +213,7 @@ def bracket(
     threads: int | None = None,
     progress: bool = False,
     watch: Callable[[TracePoint], object] | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Bracket:
     """Bounds on the Bayes-optimal value of a belief, closing until the target or the limit is reached.
 
@@ -203,36 +224,41 @@ def bracket(
       confidence: with which all bounds hold together. Exact bounds hold with certainty.
       target_gap: stop when `upper − lower` is at most this share of the larger of `|upper|` and `|lower|`. Default:
         0.01, unless there is a time limit; then 0.
-      time_limit: seconds, roughly; compilation included. Default: 60.
+      time_limit: seconds, roughly; compiling, where that is needed, comes before and is not counted. Default: 60.
       rng: source of all randomness: a generator, a seed, or `None` for fresh randomness, from the system. What is
         computed depends on it, and on the time taken.
       threads: default: the cores this process may use. Changes no bound of a given size of graph and sample.
       progress: show the bracket as it closes, on standard error.
       watch: called with every new point of the trace, as it happens.
+      stop: asked between pieces of work: once it says true, what was found so far is returned, as if time were up.
 
     >>> from beliefbound import FiniteBelief
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
     >>> bracket(belief, discount=0.5, rng=0)
     Bracket([3, 3], 0% wide, proven)
     """
-    clock = time.perf_counter()
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
-    source, threads = as_rng(rng), None if threads is None else check_count(threads, "threads")
+    source, threads = as_rng(rng), check_threads(threads)
     limit = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
     if target_gap is None:
         target_gap = DEFAULT_GAP if time_limit is None else 0.0
+    for name, function in (("watch", watch), ("stop", stop)):
+        if function is not None and not callable(function):
+            raise ParameterError(f"{name} is {shown(function)}; give a function, or leave it out")
+    target_gap = check_gap(target_gap, "target_gap")
+    compiling = warm_up(task)
     with closing_display(show=progress, watch=watch) as seen:
-        log = Log(clock, limit, check_gap(target_gap, "target_gap"), confidence, seen)
+        log = Log(time.perf_counter(), limit, target_gap, confidence, seen, stop)
         finite = finite_task(task)
         if finite is not None:
             bracket_finite(finite, source, threads, log)
         else:
             bracket_sampled(task, source, threads, log)
-    return _result(log)
+    return _result(log, notes=belief.notes() if isinstance(belief, DirichletBelief) else (), compile_seconds=compiling)
 
 
-def _result(log: Log) -> Bracket:
+def _result(log: Log, *, notes: tuple[str, ...], compile_seconds: float) -> Bracket:
     assert log.lower is not None
     assert log.upper is not None
     assert log.lower.policy is not None
@@ -254,4 +280,6 @@ def _result(log: Log) -> Bracket:
         confidence,
         tuple(log.trace),
         tuple(log.bounds),
+        notes,
+        compile_seconds,
     )

@@ -16,7 +16,7 @@ from beliefbound.errors import BeliefError
 from beliefbound.kernels.draws import dirichlet_models
 from beliefbound.kernels.posterior import Posterior
 from beliefbound.kernels.random import stream_from
-from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_probability
+from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_probability, shown
 
 
 class Distance(NamedTuple):
@@ -45,6 +45,9 @@ def belief_distance(
     1.0
     """
     check_probability(confidence, "confidence")
+    for name, belief in (("first", first), ("second", second)):
+        if not all(hasattr(belief, part) for part in ("finite", "compiled", "sample")):
+            raise BeliefError(f"{name} is {shown(belief)}; give a belief")
     if first.finite is not None and second.finite is not None:
         return _finite(first.finite, second.finite)
     if first.finite is not None or second.finite is not None:

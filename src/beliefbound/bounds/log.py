@@ -26,8 +26,9 @@ class Log:
         target: float,
         confidence: float,
         watch: Callable[[TracePoint], object] | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> None:
-        self.watch = watch
+        self.watch, self.stop = watch, stop
         self.clock, self.limit, self.target, self.confidence = clock, limit, target, confidence
         self.lower: Bound | None = None
         self.upper: Bound | None = None
@@ -42,7 +43,12 @@ class Log:
 
     @property
     def left(self) -> float:
-        return self.limit - self.seconds
+        """Seconds until the end; none once somebody asked to stop."""
+        return 0.0 if self.stopped else self.limit - self.seconds
+
+    @property
+    def stopped(self) -> bool:
+        return self.stop is not None and self.stop()
 
     @property
     def done(self) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 from beliefbound.convert.assemble import absorbing, assemble, sparse_rows
 from beliefbound.errors import ModelError
 from beliefbound.mdp import MDP
-from beliefbound.validation import BoolArray, FloatArray, IntArray, as_floats, check_ids
+from beliefbound.validation import BoolArray, FloatArray, IntArray, as_floats, check_ids, check_sequence
 
 MAX_PAIRS = 50_000_000  # of a state and an action
 
@@ -132,11 +132,12 @@ def _flatten(table: Any) -> tuple[IntArray, IntArray, FloatArray, IntArray, Floa
     outcomes: list[tuple[int, int, float, int, float, bool]] = []
     for s, by_action in _items(table):
         for a, row in _items(by_action):
-            for k, outcome in enumerate(row):
+            listed = check_sequence(row, f"P[{s}][{a}]", ModelError, fix="give a list of outcomes")
+            for k, outcome in enumerate(listed):
                 try:
                     chance, target, reward, ended = outcome
                     outcomes.append((s, a, float(chance), int(target), float(reward), bool(ended)))
-                except (TypeError, ValueError):
+                except (TypeError, ValueError, OverflowError):
                     raise ModelError(
                         f"P[{s}][{a}][{k}] is {outcome!r}; expected (probability, next_state, reward, terminated)"
                     ) from None

@@ -9,7 +9,7 @@ from threading import Event
 from typing import Any, TypeVar
 
 from beliefbound.executors.executor import B, R
-from beliefbound.validation import check_count
+from beliefbound.validation import check_threads
 
 S = TypeVar("S")
 _AHEAD = 2  # blocks in flight for each worker, so that none waits while a result is looked at
@@ -25,7 +25,7 @@ class ThreadExecutor:
     """Runs blocks on so many threads; default: the cores this process may use."""
 
     def __init__(self, threads: int | None = None) -> None:
-        self.threads = available_threads() if threads is None else check_count(threads, "threads")
+        self.threads = check_threads(threads) or available_threads()
 
     def map(
         self, function: Callable[[B], R], blocks: Iterable[B], *, stop: Event | None = None

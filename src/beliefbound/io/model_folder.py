@@ -6,9 +6,11 @@
 * `parameters.csv`: `parameter, value` with a row `discount`; optional rows `reward_signal`, `reward_low`,
   `reward_high`.
 * optional `weights.csv`, `test_weights.csv`: `idoutcome, weight`. Without them models weigh the same.
+* optional `states.csv`: `idstate, name`; optional `actions.csv`: `idaction, name`.
 
-Columns are found by name, in any order; others are ignored. Ids are whole numbers from 0. Every error names file and
-line. What the rows mean (duplicates, absorbing states) is decided in `beliefs.folder` and `beliefs.rows`.
+Columns are found by name, in any order; others are ignored. Ids are whole numbers from 0; those of states or actions
+may be names instead (`io.names`). Every error names file and line. What the rows mean (duplicates, absorbing states) is
+decided in `beliefs.folder` and `beliefs.rows`.
 """
 
 import os
@@ -22,6 +24,8 @@ import numpy as np
 import polars as pl
 
 from beliefbound.errors import FileError
+from beliefbound.io.csv_table import check_not_negative, ids, numbers, read_table
+from beliefbound.io.names import Names, read_names
 from beliefbound.validation import FloatArray, IntArray
 
 FILES = (
@@ -32,6 +36,8 @@ FILES = (
     "parameters.csv",
     "weights.csv",
     "test_weights.csv",
+    "states.csv",
+    "actions.csv",
 )
 PARAMETERS = ("discount", "reward_signal", "reward_low", "reward_high")
 
@@ -52,7 +58,8 @@ class ModelRows:
 
 @dataclass(frozen=True, eq=False)
 class FolderRows:
-    """A whole folder. Weights and start probabilities are `(ids, values)` pairs; parameters are text."""
+    """A whole folder. Weights and start probabilities are `(ids, values)` pairs; parameters are text; `states` and
+    `actions` are names, in the order of ids."""
 
     training: ModelRows
     test: ModelRows | None
@@ -61,6 +68,8 @@ class FolderRows:
     parameters: Mapping[str, str]
     weights: tuple[IntArray, FloatArray] | None
     test_weights: tuple[IntArray, FloatArray] | None
+    states: tuple[str, ...] | None
+    actions: tuple[str, ...] | None
 
 
 def read_folder(path: str | Path) -> FolderRows:
@@ -73,14 +82,18 @@ def read_folder(path: str | Path) -> FolderRows:
     for name in ("training.csv", "initial.csv", "parameters.csv"):
         if not (folder / name).is_file():
             raise FileError(f"{folder} has no {name}; a model folder needs training.csv, initial.csv, parameters.csv")
+    states = Names(read_names(folder / "states.csv", "idstate"), "state")
+    actions = Names(read_names(folder / "actions.csv", "idaction"), "action")
     return FolderRows(
-        training=_transitions(folder / "training.csv"),
-        test=_transitions(folder / "test.csv") if (folder / "test.csv").exists() else None,
-        true=_transitions(folder / "true.csv", one=True) if (folder / "true.csv").exists() else None,
-        initial=_pairs(folder / "initial.csv", "idstate", "probability"),
+        training=_transitions(folder / "training.csv", states, actions),
+        test=_transitions(folder / "test.csv", states, actions) if (folder / "test.csv").exists() else None,
+        true=_transitions(folder / "true.csv", states, actions, one=True) if (folder / "true.csv").exists() else None,
+        initial=_pairs(folder / "initial.csv", "idstate", "probability", states),
         parameters=_parameters(folder / "parameters.csv"),
         weights=_optional_weights(folder / "weights.csv"),
         test_weights=_optional_weights(folder / "test_weights.csv"),
+        states=states.names,
+        actions=actions.names,
     )
 
 
@@ -115,35 +128,35 @@ def write_folder(path: str | Path, tables: Mapping[str, Mapping[str, object]], *
     return folder
 
 
-def _transitions(file: Path, *, one: bool = False) -> ModelRows:
+def _transitions(file: Path, states: Names, actions: Names, *, one: bool = False) -> ModelRows:
     names = ["idstatefrom", "idaction", "idstateto", "probability", "reward"]
-    frame = _table(file, names if one else [*names, "idoutcome"])
-    source, line = _column(frame, "idstatefrom", file)
-    model = np.zeros(len(source), dtype=np.int64) if one else _ids(frame, "idoutcome", file)
-    probability, _ = _column(frame, "probability", file)
-    _not_negative(probability, line, "probability", file)
+    frame = read_table(file, names if one else [*names, "idoutcome"])
+    probability, line = numbers(frame, "probability", file)
+    check_not_negative(probability, line, "probability", file)
+    source, target = states.ids(frame, ("idstatefrom", "idstateto"), file)
+    (action,) = actions.ids(frame, ("idaction",), file)
     return ModelRows(
         file=file.name,
-        model=model,
-        source=_ids(frame, "idstatefrom", file),
-        action=_ids(frame, "idaction", file),
-        target=_ids(frame, "idstateto", file),
+        model=np.zeros(len(source), dtype=np.int64) if one else ids(frame, "idoutcome", file),
+        source=source,
+        action=action,
+        target=target,
         probability=probability,
-        reward=_column(frame, "reward", file)[0],
+        reward=numbers(frame, "reward", file)[0],
         line=line,
     )
 
 
-def _pairs(file: Path, key: str, value: str) -> tuple[IntArray, FloatArray]:
-    frame = _table(file, [key, value])
-    ids = _ids(frame, key, file)
-    numbers, line = _column(frame, value, file)
-    _not_negative(numbers, line, value, file)
-    _, index, counts = np.unique(ids, return_index=True, return_counts=True)
+def _pairs(file: Path, key: str, value: str, names: Names | None = None) -> tuple[IntArray, FloatArray]:
+    frame = read_table(file, [key, value])
+    found = ids(frame, key, file) if names is None else names.ids(frame, (key,), file)[0]
+    values, line = numbers(frame, value, file)
+    check_not_negative(values, line, value, file)
+    _, index, counts = np.unique(found, return_index=True, return_counts=True)
     if (counts > 1).any():
         twice = int(index[int(np.argmax(counts > 1))])
-        raise FileError(f"{file}: {key} {ids[twice]} is given more than once; give each id one row")
-    return ids, numbers
+        raise FileError(f"{file}: {key} {frame[key][twice]} is given more than once; give each id one row")
+    return found, values
 
 
 def _optional_weights(file: Path) -> tuple[IntArray, FloatArray] | None:
@@ -151,7 +164,7 @@ def _optional_weights(file: Path) -> tuple[IntArray, FloatArray] | None:
 
 
 def _parameters(file: Path) -> dict[str, str]:
-    frame = _table(file, ["parameter", "value"])
+    frame = read_table(file, ["parameter", "value"])
     found: dict[str, str] = {}
     for name, value, line in zip(frame["parameter"], frame["value"], frame["line"], strict=True):
         if name in found:
@@ -160,58 +173,3 @@ def _parameters(file: Path) -> dict[str, str]:
             raise FileError(f"{file}, line {line}: a parameter needs a name and a value")
         found[name] = value
     return found
-
-
-def _table(file: Path, columns: list[str]) -> pl.DataFrame:
-    """The named columns as text, stripped, with `line`; blank lines are dropped."""
-    if not file.is_file():
-        raise FileError(f"{file} is not a file")
-    try:
-        frame = pl.read_csv(file, infer_schema=False)
-    except pl.exceptions.NoDataError:
-        raise FileError(f"{file} is empty; expected the columns {', '.join(columns)}") from None
-    except (pl.exceptions.ComputeError, OSError) as cause:
-        reason = str(cause).splitlines()[0]
-        raise FileError(f"{file} is not a table of comma-separated values: {reason}") from None
-    headers = [name.strip() for name in frame.columns]
-    for name in columns:
-        if headers.count(name) != 1:
-            how = "no column" if name not in headers else "more than one column"
-            raise FileError(f"{file} has {how} {name!r}; its header is {', '.join(headers)!r}")
-    frame = frame.rename(dict(zip(frame.columns, headers, strict=True))) if headers != frame.columns else frame
-    frame = frame.select(pl.col(name).str.strip_chars() for name in columns).with_columns(
-        line=pl.int_range(2, pl.len() + 2)
-    )
-    frame = frame.filter(~pl.all_horizontal(pl.col(name).is_null() for name in columns))
-    if frame.is_empty():
-        raise FileError(f"{file} has a header but no rows")
-    return frame
-
-
-def _column(frame: pl.DataFrame, name: str, file: Path) -> tuple[FloatArray, IntArray]:
-    """A column of finite numbers, and the line of each."""
-    numbers = frame[name].cast(pl.Float64, strict=False)
-    lines = frame["line"].to_numpy().astype(np.int64)
-    values = numbers.fill_null(float("nan")).to_numpy().astype(np.float64)
-    bad = ~np.isfinite(values)
-    if bad.any():
-        i = int(np.argmax(bad))
-        text = frame[name][i]
-        shown = "empty" if text is None or text == "" else f"{text!r}"
-        raise FileError(f"{file}, line {lines[i]}: {name} is {shown}; expected a finite number")
-    return values, lines
-
-
-def _ids(frame: pl.DataFrame, name: str, file: Path) -> IntArray:
-    values, lines = _column(frame, name, file)
-    bad = (values < 0) | (values != np.floor(values)) | (values > 2**31)
-    if bad.any():
-        i = int(np.argmax(bad))
-        raise FileError(f"{file}, line {lines[i]}: {name} is {frame[name][i]}; ids are whole numbers from 0")
-    return values.astype(np.int64)
-
-
-def _not_negative(values: FloatArray, lines: IntArray, name: str, file: Path) -> None:
-    if (values < 0.0).any():
-        i = int(np.argmax(values < 0.0))
-        raise FileError(f"{file}, line {lines[i]}: {name} is {values[i]:g}; it cannot be negative")

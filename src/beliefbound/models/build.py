@@ -18,6 +18,8 @@ from beliefbound.validation import (
     TOLERANCE,
     BoolArray,
     FloatArray,
+    as_bools,
+    as_flag,
     as_floats,
     check_distributions,
     check_finite,
@@ -87,6 +89,7 @@ def build(
     r = np.where(offered, r, 0.0) if not offered.all() else r
     check_finite(r[0] if skip else r, "rewards", axes[:-1], error)
 
+    normalize = as_flag(normalize, "normalize")
     fix = "rescale the row or pass normalize=True" if not normalize else "it cannot be normalised"
     if sp.issparse(transitions):
         matrix = _check_sparse(matrix, shape, empty, axes, error, normalize, fix)
@@ -115,7 +118,7 @@ def _check_available(
 ) -> BoolArray:
     if available is None:
         return np.ones(shape[1:], dtype=np.bool_)
-    offered = np.array(available, dtype=np.bool_)
+    offered = as_bools(available, "available", error)
     if offered.shape != shape[1:]:
         raise error(f"available has shape {offered.shape}; expected [state, action] = {shape[1:]}")
     none = ~offered.any(axis=1)

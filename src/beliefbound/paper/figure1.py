@@ -80,7 +80,7 @@ def figure1(
     epsilon: float = 1e-3,
     seed: int = 1,
     certify_every: int | None = None,
-    time_limit: float = 1.0,
+    time_limit: float = 5.0,
     progress: bool | Callable[[int, int], object] = False,
 ) -> Figure1:
     """Compute Figure 1, and with `out` write it there as PNG, SVG and CSV (`.save(folder)` does so later).

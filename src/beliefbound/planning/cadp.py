@@ -32,7 +32,7 @@ from beliefbound.planning.starts import chosen_models, expected_policy
 from beliefbound.planning.swaps import best_by_swaps
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, IntArray
+from beliefbound.validation import FloatArray, IntArray, as_flag
 
 _MAX_SWEEPS = 10_000  # of one ascent; a handful is usual
 
@@ -76,6 +76,7 @@ def cadp(
     >>> mmbi(belief, discount=1.0, horizon=2).value()
     2.0
     """
+    restarts = as_flag(restarts, "restarts")
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     return cadp_plan(task, start=start, restarts=restarts)
 

@@ -19,7 +19,7 @@ from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, TablePolicy
-from beliefbound.validation import FloatArray
+from beliefbound.validation import FloatArray, as_flag, check_kind, check_sequence
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,13 @@ def compare_memoryless(
     >>> [(row.method, row.training) for row in compare_memoryless(belief, discount=0.5, horizons=[2])]
     [('MVP', 1.5), ('MMBI', 1.5), ('CADP', 1.5), ('oracle', 1.5)]
     """
+    for name, belief in (("training", training), ("test", test)):
+        if belief is not None or name == "training":
+            check_kind(belief, FiniteBelief, name, ParameterError, fix="give a FiniteBelief")
+    if expected is not None:
+        check_kind(expected, MDP, "expected", ParameterError, fix="give an MDP, such as training.mean()")
+    horizons = check_sequence(horizons, "horizons", ParameterError, fix="give a list of numbers of decisions")
+    restarts = as_flag(restarts, "restarts")
     if test is not None and test.rewards.shape[1:] != training.rewards.shape[1:]:
         raise ParameterError(
             f"training has (states, actions) = {training.rewards.shape[1:]}, test has {test.rewards.shape[1:]}"

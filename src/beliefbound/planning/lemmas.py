@@ -14,9 +14,13 @@ def truncation_stages(epsilon: float, *, discount: float, r_max: float) -> int:
     """
     scale = value_scale(discount, r_max)
     epsilon = check_positive(epsilon, "epsilon")
+    discount = check_discount(discount, None)
     if discount == 0.0:
         return 1
-    return max(1, math.ceil(math.log(epsilon / scale) / math.log(discount) - 1e-12))
+    stages = (math.log(epsilon) - math.log(scale)) / math.log(discount)
+    if stages > 2**53:
+        raise ParameterError(f"epsilon is {epsilon:g}, which asks for {stages:.1g} decisions; give a larger one")
+    return max(1, math.ceil(stages - 1e-12))
 
 
 def lemma2_models(epsilon: float, *, discount: float, r_max: float) -> int:

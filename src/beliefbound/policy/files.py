@@ -12,6 +12,7 @@
     probabilities   the chance of each action, [state][action] or [stage][state][action]
     state_names     optional: one name per state
     action_names    optional: one name per action
+    note            optional: what whoever reads the file should know, in words
 
 *Policies that learn* are one NumPy `.npz` archive of plain arrays. Its entry `header` holds, as UTF-8 bytes, a JSON
 object with the same `format` and `version` and a `kind` of its own; the module of each kind documents the others
@@ -43,6 +44,7 @@ def write_table(
     horizon: int | None,
     state_names: Sequence[str] | None,
     action_names: Sequence[str] | None,
+    note: str | None = None,
 ) -> None:
     """Write a table policy, whose choices are `actions` or `probabilities`."""
     chosen = actions if probabilities is None else probabilities
@@ -63,13 +65,15 @@ def write_table(
     for key, names, count in (("state", state_names, n_states), ("action", action_names, n_actions)):
         if names is not None:
             content[f"{key}_names"] = check_names(names, count or 0, key, PolicyError)
+    if note is not None:
+        content["note"] = str(note)
     write_text(path, msgspec.json.encode(content).decode() + "\n")
 
 
 def check_table(content: Mapping[str, Any], kinds: Sequence[str]) -> dict[str, Any]:
     """The choices of a table policy's file, as the keyword argument of its class."""
     allowed = {"format", "version", "kind", "n_states", "n_actions", "horizon"}
-    allowed |= {"actions", "probabilities", "state_names", "action_names"}
+    allowed |= {"actions", "probabilities", "state_names", "action_names", "note"}
     unknown = sorted(set(content) - allowed)
     if unknown:
         raise PolicyError(f"there is an unknown entry {unknown[0]!r}; known are {', '.join(sorted(allowed))}")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from beliefbound.errors import FileError, PolicyError
 from beliefbound.kernels.play import agent_stream
 from beliefbound.kernels.random import categorical
+from beliefbound.limits import check_size
 from beliefbound.policy.files import check_sizes, check_table, read_json, write_table
 from beliefbound.policy.protocol import check_id, check_left, check_transition
 from beliefbound.validation import (
@@ -21,6 +22,7 @@ from beliefbound.validation import (
     Frozen,
     IntArray,
     as_floats,
+    check_count,
     check_distributions,
     check_ids,
     check_seed,
@@ -92,10 +94,14 @@ class _Policy(Frozen):
         return self._probabilities
 
     @property
-    def n_states(self) -> int:
+    def _kept(self) -> npt.NDArray[Any]:
         kept = self._actions if self._actions is not None else self._probabilities
         assert kept is not None
-        return int(kept.shape[len(self._axes) - 1])
+        return kept
+
+    @property
+    def n_states(self) -> int:
+        return int(self._kept.shape[len(self._axes) - 1])
 
     @property
     def n_actions(self) -> int | None:
@@ -141,8 +147,10 @@ class _Policy(Frozen):
         *,
         state_names: Sequence[str] | None = None,
         action_names: Sequence[str] | None = None,
+        note: str | None = None,
     ) -> None:
-        """Write the policy as JSON, in the form that `policy.files` documents; names are for whoever reads the file."""
+        """Write the policy as JSON, in the form that `policy.files` documents; names and the note are for whoever reads
+        the file."""
         write_table(
             Path(path),
             self._kind,
@@ -151,6 +159,7 @@ class _Policy(Frozen):
             horizon=self.horizon,
             state_names=state_names,
             action_names=action_names,
+            note=note,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -158,11 +167,13 @@ class _Policy(Frozen):
 
     def chances(self, n_actions: int) -> FloatArray:
         """Chances `[..., a]` of any policy, deterministic or not, for a model with `n_actions` actions."""
+        n_actions = check_count(n_actions, "n_actions")
         if self._probabilities is not None:
             if self._probabilities.shape[-1] != n_actions:
                 raise PolicyError(f"the policy has {self._probabilities.shape[-1]} actions, the model has {n_actions}")
             return self._probabilities
         actions = check_ids(self.actions, n_actions, "policy action", PolicyError)
+        check_size((*actions.shape, n_actions), "a table of chances", PolicyError, fix="give fewer actions")
         chances = np.zeros((*actions.shape, n_actions))
         np.put_along_axis(chances, actions[..., None], 1.0, axis=-1)
         return chances
@@ -178,9 +189,7 @@ class _Policy(Frozen):
         return bool(np.array_equal(mine, theirs))  # type: ignore[arg-type]
 
     def __hash__(self) -> int:
-        kept = self._actions if self._actions is not None else self._probabilities
-        assert kept is not None
-        return hash((type(self).__name__, kept.shape, kept.tobytes()))
+        return hash((type(self).__name__, self._kept.shape, self._kept.tobytes()))
 
 
 def _made(kind: type[_Policy], actions: IntArray | None, probabilities: FloatArray | None) -> _Policy:
@@ -215,6 +224,8 @@ class StationaryPolicy(_Policy):
 
     def repeat(self, horizon: int) -> "MemorylessPolicy":
         """The same choices written out for `horizon` stages."""
+        horizon = check_count(horizon, "horizon")
+        check_size((horizon, *self._kept.shape), "a policy with stages", PolicyError, fix="give fewer stages")
         if self.is_deterministic:
             return MemorylessPolicy(np.broadcast_to(self.actions, (horizon, self.n_states)))
         shape = (horizon, *self.probabilities.shape)
@@ -246,9 +257,7 @@ class MemorylessPolicy(_Policy):
     @property
     def horizon(self) -> int:
         """Number of decisions."""
-        kept = self._actions if self._actions is not None else self._probabilities
-        assert kept is not None
-        return int(kept.shape[0])
+        return int(self._kept.shape[0])
 
     def first_step(self) -> StationaryPolicy:
         """The first stage's choices as a stationary policy: a different policy, with a value of its own."""
@@ -258,7 +267,8 @@ class MemorylessPolicy(_Policy):
 
     def drop(self, stages: int) -> Self:
         """What remains of the policy after its first `stages` decisions."""
-        if not 0 <= stages < self.horizon:
+        stages = check_count(stages, "stages", least=0)
+        if not stages < self.horizon:
             raise PolicyError(f"cannot drop {stages} of {self.horizon} stages; at least one must remain")
         if self.is_deterministic:
             return type(self)(self.actions[stages:])

@@ -1,8 +1,13 @@
-"""`beliefbound bound`: a model folder in; a bracket, every bound behind it, a policy and a page to look at, out."""
+"""`beliefbound bound`: a model folder in; a bracket, every bound behind it, two policies and a page to look at, out.
+
+*The certified policy* attains the lower bound, and the certificate is about it; it mostly learns as it acts.
+*The memoryless policy* is a table to read and to use anywhere, with a value and a gap of its own: the upper bound minus
+its exact value.
+"""
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +17,51 @@ import polars as pl
 
 from beliefbound.beliefs.folder import ModelFolder, read_models
 from beliefbound.beliefs.signals import RewardSignal
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.basic import policy_regret
+from beliefbound.bounds.bound import Bound, Regret
 from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.bounds.log import TracePoint
 from beliefbound.evaluation import evaluate
-from beliefbound.io.atomic import write_aside, write_text
+from beliefbound.experiments.interrupt import first_interrupt
+from beliefbound.io.atomic import check_writable, write_aside, write_text
 from beliefbound.planning.cadp import cadp
 from beliefbound.planning.plan import Plan
-from beliefbound.policy import MemorylessPolicy
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
+
+_SHOWN = 40  # states whose actions the page lists
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What was found: the bracket, the best memoryless plan, and its value on the folder's other models."""
+    """What was found, and where it was written.
+
+    Attributes:
+      folder: what was read.
+      bracket: the bracket; `bracket.policy` is the certified policy, in the file `policy`.
+      plan: the memoryless policy, in the files `memoryless.json` and `memoryless.csv`.
+      plan_gap: how far `plan` can be from Bayes-optimal.
+      checks: value of `plan` on the folder's other models.
+      interrupted: whether somebody ended the search before its time.
+    """
 
     folder: ModelFolder
     bracket: Bracket
     plan: Plan
+    plan_gap: Regret
     checks: dict[str, float]
+    interrupted: bool
+    policy: Path
     report: Path
+
+    def policy_words(self) -> list[str]:
+        """What is true of each of the two policies, and where it is."""
+        certified = f"The certified policy ({_kind(self.bracket)}) is in {self.policy.name}: it is within "
+        certified += f"{self.bracket.regret.value:.6g} of Bayes-optimal, {_holds(self.bracket.regret.confidence)}."
+        words = [certified, _memoryless_words(self.plan, self.plan_gap)]
+        words += [f"On the {name} the memoryless policy earns {value:.6g}." for name, value in self.checks.items()]
+        return words
 
 
 def certify_folder(
@@ -47,28 +76,42 @@ def certify_folder(
     seed: int = 1,
     threads: int | None = None,
     watch: Callable[[TracePoint], object] | None = None,
+    say: Callable[[], object] = lambda: None,
 ) -> Certificate:
     """Bracket the Bayes-optimal value of a model folder's training belief and write what was found into `out`.
 
-    Writes `bounds.json` (`lower`, `upper`, `confidence`, every bound with its method), `policy.csv` and `policy.json`
-    (the best memoryless policy, stage by stage), `bracket.{png,svg}` and `report.html`. `watch` is told each time the
-    bracket closes.
+    Writes `bounds.json` (`lower`, `upper`, `confidence`, every bound with its method, and what each policy is worth),
+    the certified policy as `policy.npz` (one that learns) or `policy.json` (a table), both for `load_policy`; the best
+    memoryless policy as `memoryless.json` and `memoryless.csv`, stage by stage; `bracket.{png,svg}` and `report.html`.
+
+    `watch` is told each time the bracket closes. Ctrl-C ends the search, not the command: `say` is called, and all that
+    was found so far is written and marked as interrupted; a second one leaves at once and writes nothing. Nothing is
+    written before the search is over, and whether `out` can be written to is seen before it begins.
     """
-    folder = read_models(models, reward_signal=reward_signal)
-    found = bracket(
-        folder.training,
-        initial=folder.initial,
-        discount=folder.discount,
-        horizon=horizon,
-        confidence=confidence,
-        target_gap=target_gap,
-        time_limit=time_limit,
-        rng=np.random.default_rng(seed),
-        threads=threads,
-        watch=watch,
-    )
-    plan = cadp(folder.training, discount=folder.discount, horizon=horizon, initial=folder.initial)
+    folder, target = read_models(models, reward_signal=reward_signal), Path(out)
+    check_writable(target)
+    with first_interrupt(say) as asked:
+        found = bracket(
+            folder.training,
+            initial=folder.initial,
+            discount=folder.discount,
+            horizon=horizon,
+            confidence=confidence,
+            target_gap=target_gap,
+            time_limit=time_limit,
+            rng=np.random.default_rng(seed),
+            threads=threads,
+            watch=watch,
+            stop=asked.is_set,
+        )
+        plan = cadp(folder.training, discount=folder.discount, horizon=horizon, initial=folder.initial)
+        interrupted = asked.is_set()
     stages = None if isinstance(plan.policy, MemorylessPolicy) else horizon
+    gap = policy_regret(
+        plan.policy, folder.training, found.upper, discount=folder.discount, horizon=stages, initial=folder.initial
+    )
+    if not gap.exact:
+        gap = replace(gap, confidence=found.confidence)  # the best of several sampled bounds: they hold together
     checks: dict[str, float] = {}
     if folder.test is not None:
         values = evaluate(plan.policy, folder.test, discount=folder.discount, horizon=stages)
@@ -76,14 +119,28 @@ def certify_folder(
     if folder.true is not None:
         values = evaluate(plan.policy, folder.true, discount=folder.discount, horizon=stages)
         checks["true model"] = float(values @ folder.initial)
-    target = Path(out)
-    write_text(target / "bounds.json", _bounds_json(found))
-    _write_policy(plan, target)
+    table = isinstance(found.policy, MemorylessPolicy | StationaryPolicy)
+    result = Certificate(
+        folder,
+        found,
+        plan,
+        gap,
+        checks,
+        interrupted,
+        target / ("policy.json" if table else "policy.npz"),
+        target / "report.html",
+    )
+    _write(result, Path(models).resolve().name, target)
+    return result
+
+
+def _write(result: Certificate, name: str, target: Path) -> None:
+    _write_policies(result, target)
     with figure() as (drawn, axes):
-        found.plot(axes)
+        result.bracket.plot(axes)
         picture = save(drawn, target / "bracket")[1]
-    page = _page(Path(models), folder, found, plan, checks, picture)
-    return Certificate(folder, found, plan, checks, write_page(page, target / "report.html"))
+    write_text(target / "bounds.json", _bounds_json(result))
+    write_page(_page(name, result, picture), result.report)
 
 
 def best_rows(bounds: tuple[Bound, ...]) -> tuple[list[str], list[list[str]]]:
@@ -110,13 +167,29 @@ def best_rows(bounds: tuple[Bound, ...]) -> tuple[list[str], list[list[str]]]:
     return ["how", "side", "bound", "estimate", "holds"], rows
 
 
-def _bounds_json(found: Bracket) -> str:
-    content = {
+def _bounds_json(result: Certificate) -> str:
+    found, belief = result.bracket, result.folder.training
+    content: dict[str, Any] = {
         "lower": found.lower.value,
         "upper": found.upper.value,
         "width": found.width,
         "relative_gap": found.relative_gap,
         "confidence": found.confidence,
+        "interrupted": result.interrupted,
+        "policy": {
+            "file": result.policy.name,
+            "kind": _kind(found),
+            "value_at_least": found.lower.value,
+            "gap": found.regret.value,
+            "confidence": found.regret.confidence,
+        },
+        "memoryless": {
+            "files": ["memoryless.json", "memoryless.csv"],
+            "value": result.plan.value(result.folder.initial),
+            "gap": result.plan_gap.value,
+            "confidence": result.plan_gap.confidence,
+            "guarantee": result.plan.guarantee,
+        },
         "bounds": [
             {
                 "side": bound.side,
@@ -130,28 +203,54 @@ def _bounds_json(found: Bracket) -> str:
         ],
         "trace": [[point.seconds, point.lower.value, point.upper.value] for point in found.trace],
     }
+    named = {"states": belief.states, "actions": belief.actions}
+    content |= {key: names for key, names in named.items() if names is not None}
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
 
-def _write_policy(plan: Plan, target: Path) -> None:
-    actions = np.atleast_2d(plan.policy.actions)
+def _write_policies(result: Certificate, target: Path) -> None:
+    """The certified policy and the memoryless one, each with what is true of it."""
+    belief, certified = result.folder.training, result.bracket.policy
+    names: dict[str, Any] = {"state_names": belief.states, "action_names": belief.actions}
+    if isinstance(certified, MemorylessPolicy | StationaryPolicy):
+        certified.save(result.policy, note=result.policy_words()[0], **names)
+    else:
+        certified.save(result.policy)
+    for other in {target / "policy.json", target / "policy.npz"} - {result.policy}:
+        other.unlink(missing_ok=True)  # an earlier one of the other kind would pass for this one
+    policy = result.plan.policy
+    policy.save(target / "memoryless.json", note=_memoryless_words(result.plan, result.plan_gap), **names)
+    actions = np.atleast_2d(policy.actions)
     stages, states = np.indices(actions.shape)
-    table = pl.DataFrame({"stage": stages.ravel(), "idstate": states.ravel(), "idaction": actions.ravel()})
-    if not isinstance(plan.policy, MemorylessPolicy):
-        table = table.drop("stage")
-    write_aside(target / "policy.csv", table.write_csv)
-    content: dict[str, Any] = {
-        "kind": "memoryless" if isinstance(plan.policy, MemorylessPolicy) else "stationary",
-        "actions": plan.policy.actions.tolist(),
-        "value": plan.value(),
-        "guarantee": plan.guarantee,
-    }
-    write_text(target / "policy.json", msgspec.json.encode(content).decode() + "\n")
+    columns: dict[str, Any] = {"stage": stages.ravel()} if isinstance(policy, MemorylessPolicy) else {}
+    columns["idstate"] = states.ravel()
+    if belief.states is not None:
+        columns["state"] = [belief.states[s] for s in states.ravel()]
+    columns["idaction"] = actions.ravel()
+    if belief.actions is not None:
+        columns["action"] = [belief.actions[a] for a in actions.ravel()]
+    write_aside(target / "memoryless.csv", pl.DataFrame(columns).write_csv)
 
 
-def _page(
-    models: Path, folder: ModelFolder, found: Bracket, plan: Plan, checks: dict[str, float], picture: Path
-) -> Page:
+def _kind(found: Bracket) -> str:
+    if isinstance(found.policy, StationaryPolicy):
+        return "a table: one action per state"
+    return "a table: one action per stage and state" if isinstance(found.policy, MemorylessPolicy) else "learns"
+
+
+def _holds(confidence: float) -> str:
+    return "proven" if confidence == 1.0 else f"with {100 * confidence:.4g}% confidence"
+
+
+def _memoryless_words(plan: Plan, gap: Bound) -> str:
+    return (
+        f"The memoryless policy earns exactly {plan.value():.6g} on the training models, within {gap.value:.6g} of "
+        f"Bayes-optimal, {_holds(gap.confidence)}; it is in memoryless.json and memoryless.csv."
+    )
+
+
+def _page(name: str, result: Certificate, picture: Path) -> Page:
+    folder, found = result.folder, result.bracket
     belief = folder.training
     header, rows = best_rows(found.bounds)
     ends = {f"{found.lower.value:.6g}", f"{found.upper.value:.6g}"}
@@ -162,15 +261,13 @@ def _page(
         "interval that holds with the probability given.",
         frozenset(i for i, row in enumerate(rows) if row[2] in ends),
     )
-    policy_text = [f"The best memoryless policy found earns {plan.value():.6g} on the training models: {plan.note}."]
-    policy_text += [f"On the {name} it earns {value:.6g}." for name, value in checks.items()]
-    policy_text.append("It is in policy.csv and policy.json.")
+    early = " The search was interrupted: more time would have brought a narrower one." if result.interrupted else ""
+    summary = [line.strip() for line in found.summary().splitlines()[1:]]
     return Page(
-        title=f"What {models.name} is worth",
+        title=f"What {name} is worth",
         lead=(
             f"Acting Bayes-optimally is worth between {found.lower.value:.6g} and {found.upper.value:.6g}: "
-            f"a bracket {100 * found.relative_gap:.2g}% wide, "
-            + ("proven." if found.confidence == 1.0 else f"at {100 * found.confidence:.4g}% confidence.")
+            f"a bracket {100 * found.relative_gap:.2g}% wide, {_holds(found.confidence)}.{early}"
         ),
         facts=[
             ("models", str(belief.n_models)),
@@ -184,8 +281,24 @@ def _page(
                 "The bracket closing",
                 pictures=[Picture(picture, "Lower and upper bound over time; dots are sampled bounds.")],
             ),
-            Section("What is proven and what is estimated", found.summary().splitlines()[1:], [table]),
-            Section("A policy to use", policy_text),
+            Section("What is proven and what is estimated", summary, [table]),
+            Section(
+                "Two policies to use",
+                [*result.policy_words(), f"The memoryless policy is the {result.plan.note}."],
+                _policy_tables(result),
+            ),
             *([Section("What was assumed in reading the folder", folder.notes)] if folder.notes else []),
         ],
     )
+
+
+def _policy_tables(result: Certificate) -> list[Table]:
+    """What the memoryless policy does in each state, where one action each is all there is to say."""
+    policy, belief = result.plan.policy, result.folder.training
+    if not isinstance(policy, StationaryPolicy):
+        return []
+    states = belief.states or tuple(map(str, range(belief.n_states)))
+    actions = belief.actions or tuple(map(str, range(belief.n_actions)))
+    rows = [[state, actions[a]] for state, a in zip(states, policy.actions, strict=True)]
+    more = f" The first {_SHOWN} of {len(rows)} states; all are in memoryless.csv." if len(rows) > _SHOWN else ""
+    return [Table(["state", "action"], rows[:_SHOWN], "What the memoryless policy does." + more)]

@@ -7,7 +7,7 @@ import scipy.special as special
 import scipy.stats as stats
 
 from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray, per_pair
-from beliefbound.beliefs.signals import Bernoulli
+from beliefbound.beliefs.signals import Bernoulli, check_range
 from beliefbound.errors import BeliefError, ObservationError
 from beliefbound.kernels.draws import beta_models
 from beliefbound.validation import FloatArray, Frozen, IntArray, as_floats, check_probability, frozen
@@ -33,8 +33,7 @@ class BetaRewards(Frozen):
     _called = "a reward belief"
 
     def __init__(self, alpha: Any = 1.0, beta: Any = 1.0, *, low: float = 0.0, high: float = 1.0) -> None:
-        if not (low < high and np.isfinite([low, high]).all()):
-            raise BeliefError(f"the reward range is ({low}, {high}); low must be below high, both finite")
+        low, high = check_range((low, high))
         self._set(
             alpha=as_floats(alpha, "BetaRewards alpha", BeliefError),
             beta=as_floats(beta, "BetaRewards beta", BeliefError),

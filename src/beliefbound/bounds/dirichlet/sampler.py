@@ -125,7 +125,7 @@ class Sampler:
             self.simulate(count)
             each = (time.perf_counter() - began) / count
             more = (until - time.perf_counter()) / each
-            if more < self.threads:
+            if more < self.threads or log.stopped:
                 break
             count = max(self.threads, int(min(4 * count, 0.7 * more)) // self.threads * self.threads)
         x = np.array(self.values)
@@ -152,7 +152,7 @@ class Sampler:
             began = time.perf_counter()
             self.relax(n, self.threads)
             each = time.perf_counter() - began
-            if len(self.sets[n]) >= 2 and until - time.perf_counter() < 0.8 * each:
+            if len(self.sets[n]) >= 2 and (log.stopped or until - time.perf_counter() < 0.8 * each):
                 break
         log.add(self.upper_of(n, alpha))
 

@@ -17,10 +17,10 @@ from beliefbound.errors import ParameterError
 from beliefbound.evaluation import check_fits
 from beliefbound.kernels.graph.lookahead import look_ahead
 from beliefbound.kernels.graph.nodes import Problem
-from beliefbound.limits import MOST_WORK
+from beliefbound.limits import MOST_STAGES, MOST_WORK
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray, check_count
+from beliefbound.validation import FloatArray, check_count, check_sequence
 
 
 def lookahead_upper(
@@ -65,6 +65,7 @@ def lookahead_lower(
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     if policies is None:
         policies = [policy for _, policy in named_pool(task)]
+    policies = check_sequence(policies, "policies", ParameterError, fix="give a list of policies")
     if len(policies) == 0:
         raise ParameterError("policies is empty; give at least one policy, or leave it out for the default pool")
     for policy in policies:
@@ -74,7 +75,7 @@ def lookahead_lower(
 
 
 def _value(task: FiniteTask, depth: int, side: Side, policies: Sequence[TablePolicy]) -> float:
-    depth = check_count(depth, "depth", least=0)
+    depth = min(check_count(depth, "depth", least=0), MOST_STAGES)
     problem = problem_of(task, stages=depth, policies=policies)
     _check_leaves(problem, depth)
     weights = np.zeros((depth + 1, task.models.n_models))

@@ -46,7 +46,16 @@ from beliefbound.kernels.random import GOLDEN
 from beliefbound.limits import GRAPH_BYTES
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray, IntArray, Rng, as_rng, check_count, check_probability
+from beliefbound.validation import (
+    FloatArray,
+    IntArray,
+    Rng,
+    as_flag,
+    as_rng,
+    check_count,
+    check_probability,
+    check_threads,
+)
 
 Address = npt.NDArray[np.uint64]
 BLOCK = 64  # scenarios between two restorations of the graph: what they share they build once, whoever runs them
@@ -293,7 +302,8 @@ def relaxation(
     0.0
     """
     alpha = 1.0 - check_probability(confidence, "confidence")
-    source, threads = as_rng(rng), None if threads is None else check_count(threads, "threads")
+    source, threads = as_rng(rng), check_threads(threads)
+    pairs = as_flag(pairs, "pairs")
     certifier = Certifier(
         belief,
         discount=discount,

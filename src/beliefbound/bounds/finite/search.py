@@ -40,6 +40,7 @@ _CHUNK = 4000  # beliefs between looks at the clock: some 20 ms
 _SAMPLING = 0.45  # share of the time kept for scenarios: growth narrows both sides at once, sampling only in the end
 _MERGE_FROM = 2000  # beliefs in the graph of histories before vectors, cells and merged beliefs are worth their cost
 _MERGED = 0.5  # share of what is left then that they get
+_LOOK = 3.0  # seconds of sampling after which somebody who asked to stop is heard
 _LEAST_ROUND = 0.1  # share of the time below which another round of growing and sampling is not begun
 
 
@@ -179,6 +180,7 @@ def sample_until(
         # Betting intervals fall like 1/n while they are wide and like 1/√n in the end.
         if not late and own_gap + noise * (1.0 + 0.5 * affordable / len(costs.below)) ** -0.75 > goal:
             return True  # the pilot was too hopeful
+        affordable = min(affordable, _LOOK / each[relax])
         batch = max(BLOCK, min(len(costs.above if relax else costs.below), int(affordable) // BLOCK * BLOCK))
 
 

@@ -22,6 +22,7 @@ class InformationEntries(Entries):
     high: list[list[float]]
     confidence: float
     value: float
+    n_policies: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +31,13 @@ class Information(Result):
 
     Attributes:
       evpi: at most so much is perfect information worth.
-      gain: `[s,a]`, expected rise of the best plan's value after measuring the pair.
-      low, high: `[s,a]`, interval for `gain`; equal to it where it is exact. Betting intervals for finite beliefs,
-        Student t (asymptotic) for Dirichlet beliefs.
-      confidence: with which all intervals hold together; 1 when exact.
-      value: of the best plan now.
+      gain: `[s,a]`, expected rise of the best plan's value after measuring the pair, plans being those of a pool of
+        `n_policies`: a plan outside the pool may rise by more.
+      low, high: `[s,a]`, interval for that rise; equal to it where nothing was sampled. Betting intervals for finite
+        beliefs, Student t (asymptotic) for Dirichlet beliefs.
+      confidence: with which all intervals hold together; 1 where nothing was sampled.
+      value: of the best plan of the pool now. `value + gain` is a lower bound on planning after the measurement.
+      n_policies: how many policies are in the pool.
     """
 
     evpi: Regret
@@ -43,11 +46,12 @@ class Information(Result):
     high: FloatArray = field(repr=False)
     confidence: float
     value: float
+    n_policies: int
 
     _kind, _entries = "information", InformationEntries
 
     def best(self) -> tuple[int, int]:
-        """The pair whose measurement is worth most (ties: lowest)."""
+        """The pair whose measurement raises the best plan of the pool most (ties: lowest)."""
         s, a = np.unravel_index(int(self.gain.argmax()), self.gain.shape)
         return int(s), int(a)
 
@@ -67,11 +71,12 @@ class Information(Result):
             "high": self.high.tolist(),
             "confidence": float(self.confidence),
             "value": float(self.value),
+            "n_policies": int(self.n_policies),
         }
 
     def _rows(self) -> list[tuple[str, str]]:
         rows = [
-            ("value of the best plan now", f"{self.value:.6g}"),
+            (f"value of the best of {self.n_policies} plans now", f"{self.value:.6g}"),
             ("perfect information", f"at most {self.evpi.value:.6g}, {self.evpi.method}"),
         ]
         for k in np.argsort(-self.gain, axis=None, kind="stable")[:_SHOWN]:
@@ -88,7 +93,7 @@ class Information(Result):
         gain = array_of(entries.gain, (None, None), "gain")
         low, high = (array_of(getattr(entries, name), gain.shape, name) for name in ("low", "high"))
         evpi = Regret._from_entries(entries.evpi, None)
-        return cls(evpi, gain, low, high, entries.confidence, entries.value)
+        return cls(evpi, gain, low, high, entries.confidence, entries.value, entries.n_policies)
 
     def plot(self, ax: Any = None) -> Any:
         """`gain` as a map of states and actions, on a matplotlib axis; returns the axis."""

@@ -4,15 +4,20 @@
 add more to a plan worth `lower`.
 
 *One pair.* For a pool `Γ` of policies (MMBI, CADP, the expected MDP's, the models' own) let `V(b) = max_{π∈Γ} Σ_m b_m
-V^π_m`, the value of the best plan at belief `b`, and `π0` its plan now. Observing something about `(s,a)` turns `b`
-into `b'`, with `E b' = b`, so the expected rise is
+V^π_m`, the value of the best plan *of the pool* at belief `b`, and `π0` its plan now. Observing something about `(s,a)`
+turns `b` into `b'`, with `E b' = b`, so the expected rise is
 
     E[V(b')] − V(b) = E[ max_{π∈Γ} Σ_m b'_m (V^π_m − V^{π0}_m) ] ≥ 0,
 
 the right side being the estimator: the part of `V(b')` that `π0` earns anyway has known mean and is taken out. If the
-pair becomes *known* the expectation is a finite sum over groups of models that agree on it: exact. If it is *tried k
-times* it is a mean over draws of a model and of `k` outcomes, the same models and uniforms for every pair, with a
-betting interval on the known range.
+pair becomes *known* the expectation is a finite sum over groups of models that agree on it, with no sampling error. If
+it is *tried k times* it is a mean over draws of a model and of `k` outcomes, the same models and uniforms for every
+pair, with a betting interval on the known range.
+
+What is proven: whoever measures the pair and then takes the best plan of the pool earns `V(b)` and the rise on average,
+a lower bound on what planning after the measurement is worth. What is not: that no plan outside the pool would rise by
+more. A pair of rise 0 may be worth measuring for somebody with a plan that the pool does not have; only `evpi` bounds
+that. Intervals are for the rise within the pool.
 
 The rise is that of a plan made once, after measuring; what an agent would learn anyway while acting is not counted.
 For a belief that is not finite, perfect information is valued on fresh models, with an interval for the belief itself,
@@ -30,12 +35,14 @@ from beliefbound.bounds.information.measuring import dirichlet_gains
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.statistics.intervals import margin
+from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import FiniteTask, Task
 from beliefbound.policy import StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_probability
+from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_kind, check_probability
 
+MOST_TRIES = 10_000
 _MODELS_OWN, _FEW_OWN = 64, 8  # models whose own optimal policies join the pool: finite beliefs, others
 
 
@@ -52,11 +59,12 @@ def value_of_information(
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Information:
-    """How much each (state, action) is worth measuring before planning.
+    """How much each (state, action) is worth measuring before choosing one of a pool of plans.
 
     Args:
       tries: how many more times the pair is tried; `None`: until it is known.
-      lower: a lower bound to set `E max` against, such as `bracket(...).lower`; default: the best plan's value.
+      lower: a lower bound to set `E max` against, such as `bracket(...).lower`; default: the value of the best
+        plan of the pool.
       confidence: of all intervals for pairs together, and of `evpi` for a belief that is not finite; there a `lower`
         with an error of its own adds that error to half of this one.
       draws: simulated measurements per pair; default: 2000 for `tries` on a finite belief, 200 for a Dirichlet belief.
@@ -75,6 +83,9 @@ def value_of_information(
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
     source, given = as_rng(rng), belief.finite
+    if lower is not None:
+        check_kind(lower, Bound, "lower", ParameterError, fix="give a Bound, such as bracket(...).lower")
+    n_models = check_count(n_models, "n_models", least=2)
     finite = belief.sample(n_models, source) if given is None else given
     pool = [policy for _, policy in named_pool(FiniteTask(finite, task.start, task.discount, task.horizon))]
     likely = np.argsort(-finite.weights, kind="stable")[: _FEW_OWN if given is None else _MODELS_OWN]
@@ -87,17 +98,19 @@ def value_of_information(
     advantage = values - values[now]  # [policy, m]
     if tries is not None:
         tries = check_count(tries, "tries")
+        if tries > MOST_TRIES:
+            raise ParameterError(f"tries is {tries}; give at most {MOST_TRIES}, or None for a pair that becomes known")
     if given is not None:
         evpi = _exact_e_max(task, given, value, lower)
         if tries is None:
             gain = _known(given, advantage)
-            return Information(evpi, gain, gain, gain, 1.0, value)
+            return Information(evpi, gain, gain, gain, 1.0, value, len(pool))
         draws = check_count(2000 if draws is None else draws, "draws")
         return _tried(given, advantage, tries, draws, confidence, source, evpi, value)
     evpi = _fresh_e_max(task, pool[now], lower, confidence, 4 * n_models, source)
     draws = check_count(200 if draws is None else draws, "draws", least=2)
     gains = dirichlet_gains(task, pool, now, tries=tries, draws=draws, confidence=confidence, rng=source)
-    return Information(evpi, *gains, confidence, value)
+    return Information(evpi, *gains, confidence, value, len(pool))
 
 
 def _exact_e_max(task: Task, belief: FiniteBelief, value: float, lower: Bound | None) -> Regret:
@@ -165,7 +178,7 @@ def _fresh_e_max(
 
 
 def _known(belief: FiniteBelief, advantage: FloatArray) -> FloatArray:
-    """Exact: models that agree on the pair stay together."""
+    """A sum over groups: models that agree on the pair stay together."""
     gain = np.zeros(belief.available.shape)
     for s, a in np.argwhere(belief.available):
         seen = _law(belief, s, a)
@@ -215,4 +228,4 @@ def _tried(
         gain[s, a] = x.mean()
         low[s, a] = mean_at_least(x, low=0.0, high=ceiling, alpha=alpha)
         high[s, a] = mean_at_most(x, low=0.0, high=ceiling, alpha=alpha)
-    return Information(evpi, gain, low, high, confidence, value)
+    return Information(evpi, gain, low, high, confidence, value, len(advantage))

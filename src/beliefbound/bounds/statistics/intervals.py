@@ -8,12 +8,12 @@
 """
 
 import math
-from typing import Literal
+from typing import Literal, get_args
 
 import scipy.stats as stats
 
 from beliefbound.errors import ParameterError
-from beliefbound.validation import FloatArray, check_probability
+from beliefbound.validation import FloatArray, check_probability, shown
 
 Interval = Literal["bernstein", "hoeffding", "t"]
 
@@ -28,6 +28,8 @@ def margin(samples: FloatArray, *, confidence: float, width: float | None = None
     >>> round(margin(x, confidence=0.95, width=1.0, interval="hoeffding"), 4)
     0.0387
     """
+    if not isinstance(interval, str) or interval not in get_args(Interval):
+        raise ParameterError(f"interval is {shown(interval)}; choose 'bernstein', 'hoeffding' or 't'")
     delta = 1.0 - check_probability(confidence, "confidence")
     n = len(samples)
     if n < 2:
@@ -38,8 +40,6 @@ def margin(samples: FloatArray, *, confidence: float, width: float | None = None
         raise ParameterError(f"the {interval} interval needs samples of known range; pass interval='t'")
     if interval == "hoeffding":
         return width * math.sqrt(math.log(1.0 / delta) / (2 * n))
-    if interval == "bernstein":
-        log_term = math.log(2.0 / delta)
-        variance = float(samples.var(ddof=1))
-        return math.sqrt(2.0 * variance * log_term / n) + 7.0 * width * log_term / (3.0 * (n - 1))
-    raise ParameterError(f"interval is {interval!r}; choose 'bernstein', 'hoeffding' or 't'")
+    log_term = math.log(2.0 / delta)
+    variance = float(samples.var(ddof=1))
+    return math.sqrt(2.0 * variance * log_term / n) + 7.0 * width * log_term / (3.0 * (n - 1))

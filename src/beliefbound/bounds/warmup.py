@@ -1,0 +1,62 @@
+"""Compile before the clock starts: the first bracket of a fresh installation is as good as any later one.
+
+Kernels are compiled when they are first called, which takes seconds once per installation and a moment per process.
+`warm_up` calls them, through the doors that `bracket` uses, on a problem of a few models, so that a time limit is spent
+on the problem it was given for. Which kernels there are depends on how models are stored and on whether there is a
+horizon; each kind is warmed up once per process.
+"""
+
+import time
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from beliefbound.beliefs import DirichletBelief, FiniteBelief
+from beliefbound.bounds.dirichlet.sampler import Sampler, bracket_sampled
+from beliefbound.bounds.finite.relaxation import relaxation
+from beliefbound.bounds.finite.search import bracket_finite
+from beliefbound.bounds.log import Log
+from beliefbound.planning.task import FiniteTask, Task, finite_task
+
+_DISCOUNT, _HORIZON = 0.5, 3
+
+
+def warm_up(task: Task) -> float:
+    """Compile what a bracket of this kind of task needs; the seconds it took, about 0 when there was nothing to do."""
+    began = time.perf_counter()
+    finite = finite_task(task)
+    horizon = None if task.horizon is None else _HORIZON
+    if finite is None:
+        _sampled(horizon, task.belief.compiled() is not None)
+    else:
+        _finite(horizon, finite.models.is_sparse)
+    return time.perf_counter() - began
+
+
+@cache
+def _finite(horizon: int | None, sparse: bool) -> None:
+    rng = np.random.default_rng(0)
+    transitions: Any = rng.dirichlet(np.ones(3), size=(4, 3, 3))
+    if sparse:
+        transitions = [sp.csr_array(model.reshape(9, 3)) for model in transitions]
+    belief = FiniteBelief(transitions, rng.random((4, 3, 3)), reward_signal="bernoulli")
+    bracket_finite(FiniteTask.of(belief, discount=_DISCOUNT, horizon=horizon), rng, None, _log(600.0, 1e-3))
+    relaxation(belief, discount=_DISCOUNT, horizon=horizon, nodes=100, scenarios=64, rng=rng)
+
+
+@cache
+def _sampled(horizon: int | None, counted: bool) -> None:
+    rng = np.random.default_rng(0)
+    task = Task.of(DirichletBelief(2, 2, initial=0), discount=_DISCOUNT, horizon=horizon)
+    bracket_sampled(task, rng, None, _log(0.0, 0.0))  # no time: the bounds that come first, and no more
+    if counted:
+        sampler = Sampler(task, rng, None, 1.0)
+        log = _log(1.0, 0.0)
+        sampler.lower(0.0, 0.05, log)
+        sampler.upper(sampler.effort.particles, 0.0, 0.05, log)
+
+
+def _log(limit: float, target: float) -> Log:
+    return Log(time.perf_counter(), limit, target, 0.95)

@@ -1,0 +1,52 @@
+"""Wrong calls and damaged files: refused in words, or they work. `make soak` does the same for as long as you like."""
+
+import inspect
+
+import pytest
+
+import beliefbound
+from beliefbound.errors import ParameterError
+from soak.calls import calls
+from soak.fuzz import outcome, supervise
+
+# Results of functions, which check nothing, and errors.
+NOT_CALLED = {"BeliefboundError", "BestMemoryless", "Bracket", "ModelFolder", "Plan"}
+
+
+def test_two_thousand_wrong_calls_end_in_words():
+    """In a process of its own: a crash or a hang of over 20 seconds would be a failure among others."""
+    counts, failures = supervise(7, 2000, say=lambda text: None)
+    assert failures == []
+    assert sum(counts.values()) == 2000
+    assert counts["refused"] > 1000
+    assert counts["worked"] > 100
+
+
+def test_every_public_callable_is_called():
+    called = {getattr(make().function, "__name__", "") for make in calls().values()}
+    public = {name for name in beliefbound.__all__ if callable(getattr(beliefbound, name))}
+    assert public - called == NOT_CALLED
+
+
+@pytest.mark.parametrize("name", sorted(calls()))
+def test_the_calls_that_are_spoilt_are_good(name):
+    function, arguments = calls()[name]()
+    if name in ("load_policy", "read_models"):
+        return  # of files that are there only after others
+    inspect.signature(function).bind(**arguments)
+    assert outcome(lambda: function(**arguments)) == ("worked", "")
+
+
+def raising(error):
+    def call():
+        raise error
+
+    return call
+
+
+def test_what_counts_as_a_failure():
+    assert outcome(raising(ParameterError("n is 3; give 4"))) == ("refused", "")
+    assert outcome(raising(TypeError("f() missing 1 required positional argument: 'x'")))[0] == "refused"
+    for error in (TypeError("unsupported operand"), KeyError("x"), MemoryError(), RecursionError()):
+        assert outcome(raising(error))[0] == "raised"
+    assert outcome(lambda: float("nan")) == ("silent", "not a number in the result")
