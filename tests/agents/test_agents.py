@@ -203,7 +203,8 @@ def test_random_chooses_available_actions_equally_often():
 
 @pytest.mark.parametrize("name", [*agents(), "mcbrl:n=3,schedule=posterior", "mcbrl:n=9,warm=no,schedule=doubling"])
 def test_every_agent_keeps_the_protocol(name):
-    check_agent(lambda environment: make_agent(name, environment))
+    bandits = [make_env("bandit:3,seed=1"), make_env("bandit:means=0/1")]
+    check_agent(lambda environment: make_agent(name, environment), on=bandits if name == "gittins" else ())
 
 
 class Plain:

@@ -10,7 +10,7 @@ from beliefbound.agents import agents, make_agent, play, run_episode
 from beliefbound.envs import environment_from_mdp, gymnasium_env, make_env
 from beliefbound.errors import ObservationError, ParameterError
 
-NAMES = [*agents(), "mcbrl:n=5,schedule=posterior"]
+NAMES = [*(name for name in agents() if name != "gittins"), "mcbrl:n=5,schedule=posterior"]  # gittins: one state only
 
 
 def cycle():
