@@ -10,7 +10,8 @@ from beliefbound.agents import agents, make_agent, play, run_episode
 from beliefbound.envs import environment_from_mdp, gymnasium_env, make_env
 from beliefbound.errors import ObservationError, ParameterError
 
-NAMES = [*(name for name in agents() if name != "gittins"), "mcbrl:n=5,schedule=posterior"]  # gittins: one state only
+ELSEWHERE = ("gittins", "policy")  # for one state only; for a file
+NAMES = [*(name for name in agents() if name not in ELSEWHERE), "mcbrl:n=5,schedule=posterior"]
 
 
 def cycle():

@@ -25,7 +25,7 @@ from beliefbound.kernels.planning.gittins import index_bounds
 from beliefbound.kernels.random import load, save, uniform
 from beliefbound.validation import FloatArray, IntArray
 
-KEPT = 256  # indices of fewer successes and failures than this are kept: half a megabyte
+KEPT = 1024  # indices of fewer successes and failures than this are kept: eight megabytes, as far as they are used
 
 
 class State(NamedTuple):
@@ -34,7 +34,7 @@ class State(NamedTuple):
     stream: np.ndarray  # uint64 [4]
     counts: IntArray  # [a,2]: successes and failures seen
     indices: FloatArray  # [1,a]
-    kept: FloatArray  # [successes,failures]: indices met so far, else −1; the same in every run
+    kept: FloatArray  # [successes,failures]: indices met so far, else 0; the same in every run
     layer: FloatArray  # [N+1] scratch
     lists: ActionLists
     successes: float
@@ -59,7 +59,7 @@ def index_again(state, a):
     """The index of an arm at its present counts."""
     won, lost = state.counts[a, 0], state.counts[a, 1]
     keep = won < state.kept.shape[0] and lost < state.kept.shape[1]
-    if keep and state.kept[won, lost] >= 0.0:
+    if keep and state.kept[won, lost] > 0.0:
         state.indices[0, a] = state.kept[won, lost]
         return
     lower, upper = index_bounds(
@@ -91,7 +91,7 @@ def observe(state, s, a, r, t):
     parameters=(
         Number("successes", 1.0, 0.0, 1e6, "first parameter of the Beta prior on scaled rewards", above=True),
         Number("failures", 1.0, 0.0, 1e6, "second parameter of the Beta prior", above=True),
-        Number("tolerance", 1e-7, 1e-12, 1.0, "between the bounds on an index"),
+        Number("tolerance", 1e-6, 1e-12, 1.0, "between the bounds on an index"),
         Number("depth", 4000, 1, 100_000, "most plays looked ahead for an index", whole=True),
         DISCOUNT,
     ),
@@ -108,7 +108,7 @@ def gittins(
         stream=np.zeros(4, np.uint64),
         counts=np.zeros((setting.n_actions, 2), np.int64),
         indices=np.zeros((1, setting.n_actions)),
-        kept=np.full((KEPT, KEPT), -1.0),
+        kept=np.zeros((KEPT, KEPT)),
         layer=np.zeros(depth + 1),
         lists=action_lists(setting.available),
         successes=float(successes),

@@ -6,7 +6,7 @@ as retiring at once. With values times `1 − γ`, `p = a/(a + b)`, and `W` the 
 `W(a,b) = max(λ, C(a,b))`, `C(a,b) = (1 − γ) p + γ (p W(a+1,b) + (1 − p) W(a,b+1))`, index: `C(a,b) = λ`.
 
 After N plays the true W lies between `max(λ, p)` and `E max(λ, θ)`, `θ ~ Beta`: retiring for good or never, and being
-told θ. Backward induction from either gives a C from below or above, bisection on λ an index from below or above:
+told θ. Backward induction from either gives a C from below or above, the zero of `C − λ` an index from below or above:
 `lower ≤ index ≤ upper` whatever N is, and N is doubled until they are close. One induction costs N²/2 updates.
 """
 
@@ -87,19 +87,41 @@ def continuation(layer, depth, level, a, b, discount):
 
 
 @njit(**EXACT)
-def bisect(layer, depth, a, b, discount, low, high, precision, above):
-    """`(low, high)` around the index of truncation at `depth`, closer than `precision`."""
+def advantage(layer, depth, level, a, b, discount, above):
+    """`C − λ` of truncation at `depth`, from above or below: convex and falling in λ, 0 at the index."""
+    if above:
+        told(layer, depth, level, a, b)
+    else:
+        for k in range(depth + 1):
+            layer[k] = max(level, (a + k) / (a + b + depth))
+    return continuation(layer, depth, level, a, b, discount) - level
+
+
+@njit(**EXACT)
+def bracket(layer, depth, a, b, discount, low, high, precision, above):
+    """`(low, high)` around the index of truncation at `depth`, at most `precision` apart, from a wider pair.
+
+    The zero of a chord lies above that of a convex function: it is the next `high`. Just below it may be the next
+    `low`, which ends the search; else it is the next `high`, and the middle of what is left is tried as well.
+    """
+    at_low = advantage(layer, depth, low, a, b, discount, above)
+    at_high = (1.0 - discount) * (a / (a + b) - high)  # below the true one, so the first chord's zero may be too low
     while high - low > precision:
-        level = 0.5 * (low + high)
-        if above:
-            told(layer, depth, level, a, b)
-        else:
-            for k in range(depth + 1):
-                layer[k] = max(level, (a + k) / (a + b + depth))
-        if continuation(layer, depth, level, a, b, discount) >= level:
-            low = level
-        else:
-            high = level
+        for attempt in range(3):
+            if attempt == 0:
+                level = low + (high - low) * at_low / (at_low - at_high) if at_low > 0.0 else low
+                level = min(level + 0.25 * precision, high - 0.25 * precision)
+            elif attempt == 1:
+                level = high - 0.75 * precision
+            else:
+                level = 0.5 * (low + high)
+            if not low < level < high:
+                continue
+            found = advantage(layer, depth, level, a, b, discount, above)
+            if found >= 0.0:
+                low, at_low = level, found
+            else:
+                high, at_high = level, found
     return low, high
 
 
@@ -110,8 +132,8 @@ def index_bounds(a, b, discount, tolerance, layer):
     depth = min(FIRST_DEPTH, layer.size - 1)
     precision = 0.25 * tolerance
     while upper - lower > tolerance:
-        lower = bisect(layer, depth, a, b, discount, lower, upper, precision, False)[0]
-        upper = bisect(layer, depth, a, b, discount, lower, upper, precision, True)[1]
+        lower = bracket(layer, depth, a, b, discount, lower, upper, precision, False)[0]
+        upper = bracket(layer, depth, a, b, discount, lower, upper, precision, True)[1]
         if depth == layer.size - 1:
             break
         depth = min(2 * depth, layer.size - 1)
