@@ -30,7 +30,7 @@ LEAST, LARGEST = range(2)  # the entries of `change`
 class OptimisticModel(NamedTuple):
     """A model, its values, and scratch."""
 
-    p: np.ndarray  # [s,a,t]; rows sum to 1 or less
+    p: np.ndarray  # [s,a,t]: distributions, perhaps with some mass left out (MEAN), or rows of zeros
     r: np.ndarray  # [s,a], bonuses included
     width: np.ndarray  # [s,a]: radius of the ball, or weight of the shift; unused for MEAN
     v: np.ndarray  # [s] values
@@ -80,36 +80,56 @@ def sort_states(v, order):
 
 
 @njit(**EXACT_INLINE)
+def mean_of(p, s, a, v):
+    """`p[s,a]·v`, in eight sums of their own: a processor keeps them going together, and every machine rounds alike."""
+    n = v.size
+    whole = n - n % 8
+    x0 = x1 = x2 = x3 = x4 = x5 = x6 = x7 = 0.0
+    for t in range(0, whole, 8):
+        x0 += p[s, a, t] * v[t]
+        x1 += p[s, a, t + 1] * v[t + 1]
+        x2 += p[s, a, t + 2] * v[t + 2]
+        x3 += p[s, a, t + 3] * v[t + 3]
+        x4 += p[s, a, t + 4] * v[t + 4]
+        x5 += p[s, a, t + 5] * v[t + 5]
+        x6 += p[s, a, t + 6] * v[t + 6]
+        x7 += p[s, a, t + 7] * v[t + 7]
+    total = ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + (x6 + x7))
+    for t in range(whole, n):
+        total += p[s, a, t] * v[t]
+    return total
+
+
+@njit(**EXACT_INLINE)
+def is_empty(p, s, a):
+    """Whether the row is all zeros."""
+    for t in range(p.shape[2]):
+        if p[s, a, t] > 0.0:
+            return False
+    return True
+
+
+@njit(**EXACT_INLINE)
 def best_in_ball(p, s, a, v, order, radius):
     """`max q·v` over distributions `q` with `‖q − p[s,a]‖₁ ≤ radius`; `order` has the states by rising value.
 
-    Half the radius goes to the best state, as far as it can take it, and is taken from the worst upwards.
+    Half the radius goes to the best state, as far as it can take it, and is taken from the worst upwards. A row of
+    zeros has nothing that could be taken: with a radius of 2 it leads to the best state.
     """
     last = order.size - 1
     best = order[last]
     given = min(0.5 * radius, 1.0 - p[s, a, best])
-    value, mass = given * v[best], given
-    for t in range(v.size):
-        value += p[s, a, t] * v[t]
-        mass += p[s, a, t]
-    excess = mass - 1.0
-    i = 0
-    while excess > 0.0 and i < last:
+    value = mean_of(p, s, a, v) + given * v[best]
+    i, left = 0, given
+    if is_empty(p, s, a):
+        left = 0.0
+    while left > 0.0 and i < last:
         t = order[i]
-        taken = min(p[s, a, t], excess)
+        taken = min(p[s, a, t], left)
         value -= taken * v[t]
-        excess -= taken
+        left -= taken
         i += 1
     return value
-
-
-@njit(**EXACT_INLINE)
-def mean_of(p, s, a, v):
-    """`p[s,a]·v`."""
-    total = 0.0
-    for t in range(v.size):
-        total += p[s, a, t] * v[t]
-    return total
 
 
 @njit(**EXACT_INLINE)
