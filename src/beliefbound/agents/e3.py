@@ -53,18 +53,18 @@ def reset(state, stream):
     state.left[0] = 0
 
 
-@njit(**EXACT)
-def least_tried(state, s):
+@njit(**EXACT_INLINE)
+def least_tried(lists, visits, s):
     """The offered action with the fewest visits, ties to the lowest."""
-    best = state.lists.offered[s, 0]
-    for i in range(1, state.lists.counts[s]):
-        a = state.lists.offered[s, i]
-        if state.counts.visits[s, a] < state.counts.visits[s, best]:
+    best = lists.offered[s, 0]
+    for i in range(1, lists.counts[s]):
+        a = lists.offered[s, i]
+        if visits[s, a] < visits[s, best]:
             best = a
     return best
 
 
-@njit(**EXACT)
+@njit(inline="always", **EXACT)
 def restrict(state):
     """The empirical model of the known states, for both purposes."""
     unknown(state.explore, 0.0)
@@ -107,7 +107,7 @@ def act(state, s):
     """Wander, or follow a plan."""
     if not state.known[s]:
         state.left[0] = 0
-        return least_tried(state, s)
+        return least_tried(state.lists, state.counts.visits, s)
     if state.left[0] == 0:
         decide(state, s)
     state.left[0] -= 1
@@ -118,7 +118,7 @@ def act(state, s):
 def observe(state, s, a, r, t):
     """Count, and see whether the state has become known."""
     if count(state.counts, s, a, r, t) >= state.needed and not state.known[s]:
-        state.known[s] = state.counts.visits[s, least_tried(state, s)] >= state.needed
+        state.known[s] = state.counts.visits[s, least_tried(state.lists, state.counts.visits, s)] >= state.needed
 
 
 @agent(

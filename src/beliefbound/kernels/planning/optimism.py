@@ -103,10 +103,10 @@ def mean_of(p, s, a, v):
 @njit(**EXACT_INLINE)
 def is_empty(p, s, a):
     """Whether the row is all zeros."""
-    for t in range(p.shape[2]):
-        if p[s, a, t] > 0.0:
-            return False
-    return True
+    t = 0
+    while t < p.shape[2] and p[s, a, t] == 0.0:
+        t += 1
+    return t == p.shape[2]
 
 
 @njit(**EXACT_INLINE)
