@@ -98,7 +98,16 @@ def two_arm_values(horizon, discount, choose=None):
 
 @pytest.mark.parametrize(
     ("horizon", "value"),
-    [(1, 0.5), (2, 1.0833333), (3, 1.6666667), (4, 2.2777778), (5, 2.8888889), (10, 6.02178571), (20, 12.43126491)],
+    [
+        (1, 0.5),
+        (2, 1.0833333),
+        (3, 1.6666667),
+        (4, 2.2777778),
+        (5, 2.8888889),
+        (10, 6.02178571),
+        (20, 12.43126491),
+        (50, 31.99671188),
+    ],
 )
 def test_the_oracle_of_two_arms_is_the_known_one(horizon, value):
     assert two_arm_values(horizon, 1.0) == pytest.approx(value, abs=5e-8)
