@@ -34,6 +34,10 @@ NAMES = [
     "maze",
     "riverswim",
     "riverswim:12",
+    "riverswim:form=strehl",
+    "six-arms",
+    "bandit:4,seed=2",
+    "bandit:means=0.3/0.7",
     "optimistic",
     "garnet:50,4,5,seed=3",
     "inventory",
@@ -188,6 +192,41 @@ def test_maze_without_slip_is_the_best_round_trip(discount):
         bin(held).count("1") * discount**moves / (1 - discount ** (moves + 1)) for held, moves in maze_steps().items()
     )
     assert value == pytest.approx(best, rel=1e-8)
+
+
+def test_riverswim_and_six_arms_have_the_published_optima():
+    """Long-run average, 5000 undiscounted steps from the start, and discounted value at γ = .95."""
+    for name, gain, total, value in (
+        ("riverswim", 0.428622434, [2137.752872], [4.669300161]),
+        ("riverswim:form=strehl", 668.807339, [3335007.56, 3337980.04], [7214.76155, 8839.45255]),
+        ("six-arms", 6000.0, [29_400_000.0], [19159.663866]),
+    ):
+        env = make_env(name)
+        starts = np.flatnonzero(env.start)
+        assert env.start[starts].tolist() == [1 / len(starts)] * len(starts)
+        q = q_values(env.mdp, 0.95)
+        np.testing.assert_allclose(q.max(axis=1)[starts], value, rtol=1e-8)
+        np.testing.assert_allclose(horizon_values(env.mdp, 5000)[starts], total, rtol=1e-8)
+        last = horizon_values(env.mdp, 3000) - horizon_values(env.mdp, 2999)
+        np.testing.assert_allclose(last[starts], gain, rtol=1e-6)
+    river = make_env("riverswim:form=strehl")
+    assert river.outcomes.reward[5, 1].tolist() == [0.0, 10_000.0, 0.0]  # carried right, stays, carried left
+
+
+def test_bandits_pay_one_with_the_chances_of_their_arms():
+    env = make_env("bandit:means=0.3/0.7")
+    assert env.mdp.rewards.tolist() == [[0.3, 0.7]]
+    assert env.reward_range == (0.0, 1.0)
+    assert env.prior is None
+    drawn = make_env("bandit:5,seed=3")
+    assert drawn.n_actions == 5
+    np.testing.assert_array_equal(drawn.mdp.rewards, make_env("bandit:arms=5,seed=3").mdp.rewards)
+    assert (drawn.mdp.rewards != make_env("bandit:5").mdp.rewards).all()
+    assert drawn.prior().mean().rewards.tolist() == [[0.5] * 5]
+    many = np.concatenate([make_env(f"bandit:500,seed={k}").mdp.rewards[0] for k in range(8)])
+    assert stats.kstest(many, "uniform").pvalue > 1e-3
+    luck = [step(env.outcomes, 0, a, 0.5) for a in (0, 1)]  # the same uniform is the same luck
+    assert luck == [(0.0, 0), (1.0, 0)]
 
 
 def test_riverswim_swims_right_when_patient_and_left_when_not():
@@ -418,7 +457,7 @@ def test_every_listed_form_can_be_made():
     [
         ("gird:5", "no environment 'gird'; did you mean 'grid'"),
         ("Chain", "did you mean 'chain'"),
-        ("zzz", "Known: prior-chain, "),
+        ("zzz", "Known: bandit, prior-chain, "),
         ("", "no environment ''"),
         ("grid:", "nothing follows the colon"),
         ("grid:1", "size is 1; give a whole number from 2 to"),
@@ -438,6 +477,14 @@ def test_every_listed_form_can_be_made():
         ("garnet:50,4,5,seed=-1", "seed is -1"),
         ("inventory:900", "outcomes is more than"),
         ("riverswim:1", "length is 1"),
+        ("riverswim:2,form=strehl", "length is 2; the form strehl starts in state 1 or 2"),
+        ("riverswim:form=osbnd", "did you mean 'osband'"),
+        ("bandit:0", "arms is 0; give a whole number from 1"),
+        ("bandit:means=0.3/x", "give probabilities with slashes between"),
+        ("bandit:means=0.3/1.5", "give probabilities with slashes between"),
+        ("bandit:means=nan", "give probabilities with slashes between"),
+        ("bandit:3,means=0.3/0.7", "arms has no effect with means=0.3/0.7; drop it or take means=drawn"),
+        ("bandit:means=0.3/0.7,seed=2", "seed has no effect with means=0.3/0.7"),
         ("../../etc", "no environment"),
         (5, "give a name"),
     ],

@@ -1,6 +1,26 @@
 """Agents that learn by acting: by name, by hand, or in thousands of runs. One file each; importing it registers it."""
 
-from beliefbound.agents import exploit, mcbrl, oracle, policies, qlearning, random, thompson  # noqa: F401
+from beliefbound.agents import (  # noqa: F401
+    beb,
+    bolt,
+    delayed_q,
+    e3,
+    exploit,
+    gittins,
+    ieql,
+    interval_estimation,
+    mbie,
+    mbie_eb,
+    mcbrl,
+    oracle,
+    policies,
+    qlearning,
+    random,
+    rmax,
+    thompson,
+    ucrl2,
+    vbrb,
+)
 from beliefbound.agents.check import check_agent
 from beliefbound.agents.episode import Episode, run_episode
 from beliefbound.agents.play import play

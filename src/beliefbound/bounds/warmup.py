@@ -15,12 +15,16 @@ import scipy.sparse as sp
 
 from beliefbound.beliefs import DirichletBelief, FiniteBelief
 from beliefbound.bounds.dirichlet.sampler import Sampler, bracket_sampled
+from beliefbound.bounds.finite.merged import bracket_merged
+from beliefbound.bounds.finite.pairs import with_pairs
+from beliefbound.bounds.finite.problem import named_pool, problem_of
 from beliefbound.bounds.finite.relaxation import relaxation
 from beliefbound.bounds.finite.search import bracket_finite
 from beliefbound.bounds.log import Log
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 
 _DISCOUNT, _HORIZON = 0.5, 3
+_MERGED = 0.05  # seconds of search among distinct beliefs, once its kernels are there
 
 
 def warm_up(task: Task) -> float:
@@ -42,7 +46,12 @@ def _finite(horizon: int | None, sparse: bool) -> None:
     if sparse:
         transitions = [sp.csr_array(model.reshape(9, 3)) for model in transitions]
     belief = FiniteBelief(transitions, rng.random((4, 3, 3)), reward_signal="bernoulli")
-    bracket_finite(FiniteTask.of(belief, discount=_DISCOUNT, horizon=horizon), rng, None, _log(600.0, 1e-3))
+    task = FiniteTask.of(belief, discount=_DISCOUNT, horizon=horizon)
+    bracket_finite(task, rng, None, _log(600.0, 1e-3))
+    if horizon is None:
+        policies = [policy for _, policy in named_pool(task)]
+        problem = with_pairs(problem_of(task, stages=1, policies=policies), task.weights, task.start)
+        bracket_merged(task, problem, policies, np.zeros(4, dtype=np.uint64), _log(600.0, 0.0), _MERGED)
     relaxation(belief, discount=_DISCOUNT, horizon=horizon, nodes=100, scenarios=64, rng=rng)
 
 

@@ -1,6 +1,17 @@
 """Environments to learn in: by name, from a model folder, from gymnasium, from any MDP. Importing a file registers."""
 
-from beliefbound.envs import benchmark, folder, garnet, gridworlds, gymnasium_ids, loops, operations, swims  # noqa: F401
+from beliefbound.envs import (  # noqa: F401
+    bandits,
+    benchmark,
+    folder,
+    garnet,
+    gridworlds,
+    gymnasium_ids,
+    loops,
+    operations,
+    six_arms,
+    swims,
+)
 from beliefbound.envs.adapter import DiscreteEnv, gymnasium_env
 from beliefbound.envs.benchmark import benchmark_prior
 from beliefbound.envs.environment import Environment, environment_from_mdp, from_outcomes

@@ -242,7 +242,7 @@ def _holds(confidence: float) -> str:
     return "proven" if confidence == 1.0 else f"with {100 * confidence:.4g}% confidence"
 
 
-def _memoryless_words(plan: Plan, gap: Bound) -> str:
+def _memoryless_words(plan: Plan, gap: Regret) -> str:
     return (
         f"The memoryless policy earns exactly {plan.value():.6g} on the training models, within {gap.value:.6g} of "
         f"Bayes-optimal, {_holds(gap.confidence)}; it is in memoryless.json and memoryless.csv."

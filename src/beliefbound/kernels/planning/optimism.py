@@ -1,0 +1,190 @@
+"""Value iteration on one model with optimism: the solver that the optimistic agents share.
+
+A sweep is `V'(s) = max_a min(cap, r(s,a) + γ O(s,a))`, ties to the lowest action, where `r` holds whatever bonus the
+agent adds and the *outlook* `O` is, by `kind`, with a row `p = p(·|s,a)` and a number `w = width[s,a]`,
+
+* `MEAN`: `p·V`;
+* `BALL`: `max q·V` over distributions with `‖q − p‖₁ ≤ w`;
+* `SHIFT`: `(1 − w) p·V + w max V(t)` over the states t with `p(t) > 0`.
+
+A row of zeros leads nowhere: with `r = cap` a pair is worth the cap, which is how agents write "unknown".
+
+`solve` repeats the sweep until the largest change of V is at most the tolerance; the values then are within
+`tolerance · γ / (1 − γ)` of the fixed point. Where `relative`, V is shifted to minimum 0 after every sweep and the
+span of the changes counts instead: average rewards (γ = 1), whose gain lies between the least and the largest change.
+
+A sweep costs `S²A` multiply-adds. Nothing is allocated.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
+
+MEAN, BALL, SHIFT = range(3)
+LEAST, LARGEST = range(2)  # the entries of `change`
+
+
+class OptimisticModel(NamedTuple):
+    """A model, its values, and scratch."""
+
+    p: np.ndarray  # [s,a,t]: distributions, perhaps with some mass left out (MEAN), or rows of zeros
+    r: np.ndarray  # [s,a], bonuses included
+    width: np.ndarray  # [s,a]: radius of the ball, or weight of the shift; unused for MEAN
+    v: np.ndarray  # [s] values
+    next_v: np.ndarray  # [s] scratch
+    order: np.ndarray  # int64 [s]: states by value, worst first (BALL only)
+    change: np.ndarray  # [2]: least and largest change of the last sweep
+    actions: np.ndarray  # int64 [s], chosen by the last sweep
+    available: np.ndarray  # bool [s,a]
+    discount: float
+    cap: float
+    kind: int
+    relative: bool
+
+
+def optimistic_model(
+    available: np.ndarray, *, kind: int, discount: float, cap: float = np.inf, relative: bool = False
+) -> OptimisticModel:
+    """Room for one model of the size of `available[s,a]`; all zero."""
+    S, A = available.shape
+    return OptimisticModel(
+        p=np.zeros((S, A, S)),
+        r=np.zeros((S, A)),
+        width=np.zeros((S, A)),
+        v=np.zeros(S),
+        next_v=np.zeros(S),
+        order=np.arange(S),
+        change=np.zeros(2),
+        actions=np.zeros(S, np.int64),
+        available=np.array(available),
+        discount=float(discount),
+        cap=float(cap),
+        kind=kind,
+        relative=relative,
+    )
+
+
+@njit(**EXACT)
+def sort_states(v, order):
+    """`order` becomes the states by rising value. By insertion: between sweeps the order hardly changes."""
+    for i in range(1, order.size):
+        state = order[i]
+        j = i
+        while j > 0 and v[order[j - 1]] > v[state]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = state
+
+
+@njit(**EXACT_INLINE)
+def mean_of(p, s, a, v):
+    """`p[s,a]·v`, in eight sums of their own: a processor keeps them going together, and every machine rounds alike."""
+    n = v.size
+    whole = n - n % 8
+    x0 = x1 = x2 = x3 = x4 = x5 = x6 = x7 = 0.0
+    for t in range(0, whole, 8):
+        x0 += p[s, a, t] * v[t]
+        x1 += p[s, a, t + 1] * v[t + 1]
+        x2 += p[s, a, t + 2] * v[t + 2]
+        x3 += p[s, a, t + 3] * v[t + 3]
+        x4 += p[s, a, t + 4] * v[t + 4]
+        x5 += p[s, a, t + 5] * v[t + 5]
+        x6 += p[s, a, t + 6] * v[t + 6]
+        x7 += p[s, a, t + 7] * v[t + 7]
+    total = ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + (x6 + x7))
+    for t in range(whole, n):
+        total += p[s, a, t] * v[t]
+    return total
+
+
+@njit(**EXACT_INLINE)
+def is_empty(p, s, a):
+    """Whether the row is all zeros."""
+    t = 0
+    while t < p.shape[2] and p[s, a, t] == 0.0:
+        t += 1
+    return t == p.shape[2]
+
+
+@njit(**EXACT_INLINE)
+def best_in_ball(p, s, a, v, order, radius):
+    """`max q·v` over distributions `q` with `‖q − p[s,a]‖₁ ≤ radius`; `order` has the states by rising value.
+
+    Half the radius goes to the best state, as far as it can take it, and is taken from the worst upwards. A row of
+    zeros has nothing that could be taken: with a radius of 2 it leads to the best state.
+    """
+    last = order.size - 1
+    best = order[last]
+    given = min(0.5 * radius, 1.0 - p[s, a, best])
+    value = mean_of(p, s, a, v) + given * v[best]
+    i, left = 0, given
+    if is_empty(p, s, a):
+        left = 0.0
+    while left > 0.0 and i < last:
+        t = order[i]
+        taken = min(p[s, a, t], left)
+        value -= taken * v[t]
+        left -= taken
+        i += 1
+    return value
+
+
+@njit(**EXACT_INLINE)
+def best_possible(p, s, a, v):
+    """The largest `v[t]` with `p[s,a,t] > 0`; 0 for a row of zeros."""
+    best = -np.inf
+    for t in range(v.size):
+        if p[s, a, t] > 0.0:
+            best = max(best, v[t])
+    return best if best > -np.inf else 0.0
+
+
+@njit(**EXACT)
+def sweep(model):
+    """One sweep: `v`, `actions` and `change`."""
+    p, r, width, v, next_v, order = model.p, model.r, model.width, model.v, model.next_v, model.order
+    available, kind = model.available, model.kind
+    n_states, n_actions = r.shape
+    if kind == BALL:
+        sort_states(v, order)
+    least, largest = np.inf, -np.inf
+    for s in range(n_states):
+        chosen, best = -1, -np.inf
+        for a in range(n_actions):
+            if available[s, a]:
+                if kind == BALL:
+                    outlook = best_in_ball(p, s, a, v, order, width[s, a])
+                else:
+                    outlook = mean_of(p, s, a, v)
+                    if kind == SHIFT:
+                        outlook += width[s, a] * (best_possible(p, s, a, v) - outlook)
+                value = min(model.cap, r[s, a] + model.discount * outlook)
+                if value > best:
+                    chosen, best = a, value
+        model.actions[s] = chosen
+        next_v[s] = best
+        least = min(least, best - v[s])
+        largest = max(largest, best - v[s])
+    for s in range(n_states):
+        v[s] = next_v[s]
+    model.change[LEAST], model.change[LARGEST] = least, largest
+
+
+@njit(**EXACT)
+def solve(model, sweeps, tolerance):
+    """Sweep until the values settle, at most `sweeps` times; returns how many were made."""
+    made = 0
+    while made < sweeps:
+        made += 1
+        sweep(model)
+        least, largest = model.change[LEAST], model.change[LARGEST]
+        if (largest - least if model.relative else max(largest, -least)) <= tolerance:
+            break
+        if model.relative:
+            lowest = model.v.min()
+            for s in range(model.v.size):
+                model.v[s] -= lowest
+    return made
