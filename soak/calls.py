@@ -17,6 +17,7 @@ import scipy.sparse as sp
 import beliefbound as bb
 from beliefbound.beliefs import DirichletRewards
 from beliefbound.bounds.policy_files import load_policy
+from beliefbound.planning.compare import compare_memoryless
 
 # Arguments of which any value is allowed, or which only cost time: never made huge, and some never touched.
 MODEST = {"time_limit", "node_limit", "max_sweeps", "evaluation_sweeps", "draws", "scenarios", "nodes", "max_nodes"}
@@ -99,6 +100,8 @@ def calls() -> dict[str, Callable[[], Call]]:
         "StationaryPolicy": (bb.StationaryPolicy, {"actions": np.array([0, 1, 0])}),
         "StationaryPolicy drawn": (bb.StationaryPolicy, {"probabilities": np.full((3, 2), 0.5)}),
         "MemorylessPolicy": (bb.MemorylessPolicy, {"actions": np.array([[0, 1, 0], [1, 1, 1]])}),
+        "Regret": (bb.Regret, {"value": 1.0, "method": "x", "exact": True, "confidence": 1.0}),
+        "FiniteValues": (bb.FiniteValues, {"values": np.array([0.0, 1.0]), "chances": np.full((3, 3, 2, 2), 0.5)}),
         "Bound": (bb.Bound, {"value": 1.0, "side": "lower", "method": "x", "exact": True, "confidence": 1.0}),
         "make_env": (bb.make_env, {"name": "chain"}),
         "make_agent": (bb.make_agent, {"spec": "mcbrl:n=2", "environment": x["env"], "discount": 0.9}),
@@ -110,7 +113,7 @@ def calls() -> dict[str, Callable[[], Call]]:
                         "n_models": 5, "interval": "t", "rng": 0}),
         "upper_bound": (bb.upper_bound, {"belief": x["dirichlet"], **task, "method": "qmdp", "confidence": 0.9,
                         "n_models": 5, "interval": "bernstein", "rng": 0}),
-        "policy_gap": (bb.policy_gap, {"policy": x["table"], "belief": x["finite"], "upper": x["bound"], **task}),
+        "policy_regret": (bb.policy_regret, {"policy": x["table"], "belief": x["finite"], "upper": x["bound"], **task}),
         "lookahead_lower": (bb.lookahead_lower, {"belief": x["finite"], "depth": 1, **task, "policies": [x["table"]]}),
         "lookahead_upper": (bb.lookahead_upper, {"belief": x["finite"], "depth": 1, **task}),
         "pair_bound": (bb.pair_bound, {"belief": x["finite"], **task}),
@@ -125,15 +128,13 @@ def calls() -> dict[str, Callable[[], Call]]:
                             "n_models": 10, "rng": 0}),
         "value_of_information": (bb.value_of_information, {"belief": x["finite"], **task, "tries": 2, "draws": 10,
                                  "confidence": 0.9, "lower": None, "n_models": 20, "rng": 0}),
-        "best_memoryless": (bb.best_memoryless, {"belief": x["finite"], **task, "gap": 0.0, "time_limit": 1.0,
+        "best_memoryless": (bb.best_memoryless, {"belief": x["finite"], **task, "target_gap": 0.0, "time_limit": 1.0,
                             "node_limit": 100}),
-        "best_memoryless_milp": (bb.best_memoryless_milp, {"belief": x["finite"], **task, "gap": 0.0,
-                                 "time_limit": 1.0}),
         "cadp": (bb.cadp, {"belief": x["finite"], **task, "start": x["staged"], "restarts": True}),
         "mmbi": (bb.mmbi, {"belief": x["finite"], **plain}),
         "mmbi epsilon": (bb.mmbi, {"belief": x["finite"], "discount": 0.9, "epsilon": 0.1}),
         "msbi": (bb.msbi, {"belief": x["dirichlet"], "rng": 0, **plain, "n_models": 4, "n_evaluate": 5}),
-        "compare_memoryless": (bb.compare_memoryless, {"training": x["finite"], "test": x["known"], "discount": 0.9,
+        "compare_memoryless": (compare_memoryless, {"training": x["finite"], "test": x["known"], "discount": 0.9,
                                "horizons": [2, 3], "initial": 0, "expected": x["mdp"], "restarts": False}),
         "update finite": (x["finite"].update, {**log, "reward": np.array([1.0, 0.0])}),
         "update dirichlet": (x["dirichlet"].update, dict(log)),
@@ -153,12 +154,12 @@ def calls() -> dict[str, Callable[[], Call]]:
         "repeat": (x["table"].repeat, {"horizon": 3}),
         "drop": (x["staged"].drop, {"stages": 1}),
         "chances": (x["table"].chances, {"n_actions": 2}),
-        "theorem1_gap": (bb.theorem1_gap, {"distance": 0.1, "discount": 0.9, "r_max": 1.0}),
-        "truncation_stages": (bb.truncation_stages, {"epsilon": 0.1, "discount": 0.9, "r_max": 1.0}),
-        "lemma2_models": (bb.lemma2_models, {"epsilon": 0.1, "discount": 0.9, "r_max": 1.0}),
-        "cost_estimate": (bb.cost_estimate, {"epsilon": 0.1, **theory, "n_models": 3}),
-        "uniform_deviation": (bb.uniform_deviation, {"n_models": 9, **theory, "horizon": 3, "delta": 0.1}),
-        "uniform_models": (bb.uniform_models, {"epsilon": 0.1, **theory, "horizon": 3, "delta": 0.1}),
+        "theorem1_regret": (bb.theory.theorem1_regret, {"distance": 0.1, "discount": 0.9, "r_max": 1.0}),
+        "truncation_stages": (bb.theory.truncation_stages, {"epsilon": 0.1, "discount": 0.9, "r_max": 1.0}),
+        "lemma2_models": (bb.theory.lemma2_models, {"epsilon": 0.1, "discount": 0.9, "r_max": 1.0}),
+        "cost_estimate": (bb.theory.cost_estimate, {"epsilon": 0.1, **theory, "n_models": 3}),
+        "uniform_deviation": (bb.theory.uniform_deviation, {"n_models": 9, **theory, "horizon": 3, "delta": 0.1}),
+        "uniform_models": (bb.theory.uniform_models, {"epsilon": 0.1, **theory, "horizon": 3, "delta": 0.1}),
     }  # fmt: skip
     for name in ("table", "staged", "drawn", "bracket"):
         policy = x[name].policy if name == "bracket" else x[name]
@@ -168,10 +169,9 @@ def calls() -> dict[str, Callable[[], Call]]:
     for name in ("e_max", "qmdp", "expected_mdp_policy", "optimal_values"):
         first = "models" if name == "optimal_values" else "belief"
         made[name] = (getattr(bb, name), {first: x["finite"], **plain})
-    for name in ("policy_iteration", "value_iteration", "modified_policy_iteration"):
+    for name in ("policy_iteration", "value_iteration"):
         made[name] = (getattr(bb, name), {"mdp": x["mdp"], "discount": 0.9})
-    made["value_iteration"][1].update(epsilon=1e-3, max_sweeps=50)
-    made["modified_policy_iteration"][1].update(epsilon=1e-3, max_sweeps=50, evaluation_sweeps=3)
+    made["value_iteration"][1].update(epsilon=1e-3, max_sweeps=50, evaluation_sweeps=3)
     made["backward_induction"] = (bb.backward_induction, {"mdp": x["mdp"], **plain})
     made["Environment"] = (
         bb.Environment,

@@ -10,7 +10,7 @@ from soak.calls import calls
 from soak.fuzz import outcome, supervise
 
 # Results of functions, which check nothing, and errors.
-NOT_CALLED = {"BeliefboundError", "BestMemoryless", "Bracket", "ModelFolder", "Plan"}
+NOT_CALLED = {"BeliefboundError", "BestMemoryless", "Bracket", "Information", "ModelFolder", "Plan", "Policy", "Runs"}
 
 
 def test_two_thousand_wrong_calls_end_in_words():

@@ -4,7 +4,8 @@ import numpy as np
 
 from beliefbound.beliefs import DirichletBelief, KnownRewards
 from beliefbound.bounds.dirichlet.arrays import problem_of
-from beliefbound.bounds.dirichlet.effort import BYTES, effort, work
+from beliefbound.bounds.dirichlet.effort import effort, work
+from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.task import Task
 
 
@@ -34,7 +35,7 @@ def test_larger_problems_get_fewer_particles_and_fit_in_memory():
     assert [x.particles for x in sizes] == sorted((x.particles for x in sizes), reverse=True)
     assert sizes[0].particles > sizes[-1].particles
     for n, x in zip((5, 15, 30), sizes, strict=False):
-        assert x.particles == 32 or 8 * (n + 1) * x.particles * 4 * n * 200 <= BYTES
+        assert x.particles == 32 or 8 * (n + 1) * x.particles * 4 * n * 200 <= PARTICLE_BYTES
 
 
 def test_work_is_that_of_the_method():
