@@ -44,6 +44,7 @@ TASK = {"discount": 0.9, "horizon": 3}
         (lambda: bb.from_gymnasium({0: {0: 3}}), r"P\[0\]\[0\] is 3; give a list of outcomes"),
         (lambda: bb.truncation_stages(5e-324, discount=1.0 - 1e-16, r_max=1.0), "give a larger one"),
         (lambda: bb.uniform_models(1e-300, n_states=2, n_actions=2, r_max=1.0, **TASK), "give a larger one"),
+        (lambda: bb.value_of_information(X["finite"], tries=1, draws=2**60, rng=0, **TASK), "give fewer draws"),
         (lambda: bb.Bound("1", "lower", "x"), "the value of a bound is '1'; give a number"),
     ],
 )
@@ -53,6 +54,7 @@ def test_a_slip_is_named_and_mended_in_words(slip, message):
 
 
 def test_what_looks_like_a_slip_and_is_none():
+    assert bb.truncation_stages(1.0, discount=0.5, r_max=5e-324) == 1
     assert bb.truncation_stages(1e-300, discount=0.5, r_max=1e300) == 1995
     assert bb.play(X["agent"], X["env"], seed=1, runs=2, steps=3, curve_every=2**63).curve.shape == (2, 0)
     assert bb.FiniteBelief(np.ones((1, 1, 1, 1), dtype=np.float32), [[[1]]]).n_models == 1

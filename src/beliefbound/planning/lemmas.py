@@ -22,7 +22,7 @@ def truncation_stages(epsilon: float, *, discount: float, r_max: float) -> int:
     stages = logarithm / math.log(discount)
     if stages > 2**53:
         raise ParameterError(f"epsilon is {epsilon:g}, which asks for {stages:.1g} decisions; give a larger one")
-    return max(1, math.ceil(stages - 1e-12))
+    return math.ceil(max(1.0, stages - 1e-12))
 
 
 def lemma2_models(epsilon: float, *, discount: float, r_max: float) -> int:

@@ -41,7 +41,7 @@ from beliefbound.evaluation import evaluate
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, as_rng, check_count, check_kind, check_probability
+from beliefbound.validation import FloatArray, as_rng, check_count, check_kind, check_probability, check_size
 
 MOST_TRIES = 10_000
 _MODELS_OWN, _FEW_OWN = 64, 8  # models whose own optimal policies join the pool: finite beliefs, others
@@ -135,13 +135,20 @@ def value_of_information(
         if tries is None:
             gain = _known(given, advantage)
             return Information(evpi, gain, gain, gain, 1.0, value, len(pool))
-        draws = check_count(2000 if draws is None else draws, "draws")
+        draws = _check_draws(2000 if draws is None else draws, tries)
         return _tried(given, advantage, tries, draws, confidence, _required(source), evpi, value)
     source = _required(source)
     evpi = _fresh_e_max(task, pool[now], lower, confidence, 4 * n_models, source)
-    draws = check_count(200 if draws is None else draws, "draws", least=2)
+    draws = _check_draws(200 if draws is None else draws, n_models, least=2)
     gains = dirichlet_gains(task, pool, now, tries=tries, draws=draws, confidence=confidence, rng=source)
     return Information(evpi, *gains, confidence, value, len(pool))
+
+
+def _check_draws(draws: int, each: int, *, least: int = 1) -> int:
+    """A number of simulated measurements, of `each` outcomes or models, that fits into memory."""
+    draws = check_count(draws, "draws", least=least)
+    check_size((draws, each), "a table of simulated measurements", ParameterError, fix="give fewer draws")
+    return draws
 
 
 def _required(rng: np.random.Generator | None) -> np.random.Generator:
