@@ -29,6 +29,7 @@ from beliefbound.bounds.bound import Bound, Side
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import LEAF, named_pool, problem_of, search_depth
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
+from beliefbound.errors import ParameterError
 from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.information_relaxation import Rules, run_block
@@ -49,6 +50,7 @@ from beliefbound.validation import FloatArray, IntArray, as_flag, as_rng, check_
 
 Address = npt.NDArray[np.uint64]
 BLOCK = 64  # scenarios between two restorations of the graph: what they share they build once, whoever runs them
+_MOST_NODES = 1_000_000  # beliefs expanded in one scenario
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
 
 
@@ -276,7 +278,9 @@ def relaxation(
     """
     alpha = 1.0 - check_probability(confidence, "confidence")
     rng, threads = as_rng(rng), check_threads(threads)
-    pairs = as_flag(pairs, "pairs")
+    pairs, max_nodes = as_flag(pairs, "pairs"), check_count(max_nodes, "max_nodes")
+    if max_nodes > _MOST_NODES:
+        raise ParameterError(f"max_nodes is {max_nodes}; give at most {_MOST_NODES}")
     certifier = Certifier(
         belief,
         discount=discount,
