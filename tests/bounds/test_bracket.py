@@ -191,9 +191,9 @@ def test_a_bracket_that_closes_at_once_has_a_picture():
     matplotlib.use("Agg")
     found = bracket(FiniteBelief([[[[1.0]]]], [[[1.0]]]), discount=0.5, rng=0)
     assert len(found.trace) == 1
-    lower, upper = found.plot().lines[0], found.plot().lines[2]
-    assert (lower.get_marker(), upper.get_marker()) == ("o", "o")
-    assert lower.get_ydata().tolist() == [2.0]
+    lower, upper = found.plot().lines[:2]
+    assert (lower.get_marker(), upper.get_marker()) == ("^", "v")
+    assert lower.get_ydata().tolist() == upper.get_ydata().tolist() == [2.0]
 
 
 def test_bad_knobs_are_named():

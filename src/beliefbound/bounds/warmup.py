@@ -15,8 +15,9 @@ import scipy.sparse as sp
 
 from beliefbound.beliefs import DirichletBelief, FiniteBelief
 from beliefbound.bounds.dirichlet.sampler import Sampler, bracket_sampled
+from beliefbound.bounds.finite.cells import best_cells
 from beliefbound.bounds.finite.merged import bracket_merged
-from beliefbound.bounds.finite.pairs import with_pairs
+from beliefbound.bounds.finite.pairs import pair_gains, with_pairs
 from beliefbound.bounds.finite.problem import named_pool, problem_of
 from beliefbound.bounds.finite.relaxation import relaxation
 from beliefbound.bounds.finite.search import bracket_finite
@@ -24,6 +25,7 @@ from beliefbound.bounds.log import Log
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 
 _DISCOUNT, _HORIZON = 0.5, 3
+_CELLS = 10.0  # seconds for which cells would be affordable: all sizes that four models allow
 _MERGED = 0.05  # seconds of search among distinct beliefs, once its kernels are there
 
 
@@ -51,6 +53,7 @@ def _finite(horizon: int | None, sparse: bool) -> None:
     if horizon is None:
         policies = [policy for _, policy in named_pool(task)]
         problem = with_pairs(problem_of(task, stages=1, policies=policies), task.weights, task.start)
+        best_cells(problem, pair_gains(problem, task.weights, task.start), task.weights, task.start, _CELLS)
         bracket_merged(task, problem, policies, np.zeros(4, dtype=np.uint64), _log(600.0, 0.0), _MERGED)
     relaxation(belief, discount=_DISCOUNT, horizon=horizon, nodes=100, scenarios=64, rng=rng)
 

@@ -17,10 +17,12 @@ def truncation_stages(epsilon: float, *, discount: float, r_max: float) -> int:
     discount = check_discount(discount, None)
     if discount == 0.0:
         return 1
-    stages = (math.log(epsilon) - math.log(scale)) / math.log(discount)
+    share = epsilon / scale
+    logarithm = math.log(share) if share > 0.0 else math.log(epsilon) - math.log(scale)  # the share may underflow
+    stages = logarithm / math.log(discount)
     if stages > 2**53:
         raise ParameterError(f"epsilon is {epsilon:g}, which asks for {stages:.1g} decisions; give a larger one")
-    return max(1, math.ceil(stages - 1e-12))
+    return math.ceil(max(1.0, stages - 1e-12))
 
 
 def lemma2_models(epsilon: float, *, discount: float, r_max: float) -> int:

@@ -22,6 +22,8 @@ from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray, check_count, check_sequence
 
+_MOST_DEPTH = 10_000  # even a problem without choice or chance takes a table a step
+
 
 def lookahead_upper(
     belief: FiniteBelief,
@@ -75,7 +77,9 @@ def lookahead_lower(
 
 
 def _value(task: FiniteTask, depth: int, side: Side, policies: Sequence[TablePolicy]) -> float:
-    depth = min(check_count(depth, "depth", least=0), MOST_STAGES)
+    depth = min(check_count(depth, "depth", least=0), MOST_STAGES if task.horizon is None else task.horizon)
+    if depth > _MOST_DEPTH:
+        raise ParameterError(f"depth is {depth}; give at most {_MOST_DEPTH}, or use bracket")
     problem = problem_of(task, stages=depth, policies=policies)
     _check_leaves(problem, depth)
     weights = np.zeros((depth + 1, task.models.n_models))

@@ -29,6 +29,7 @@ from beliefbound.bounds.bound import Bound, Regret
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import LEAF, named_pool, problem_of, search_depth
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
+from beliefbound.errors import ParameterError
 from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.alpha import Vectors
@@ -60,6 +61,7 @@ from beliefbound.validation import (
 Address = npt.NDArray[np.uint64]
 BLOCK = 64  # scenarios between two restorations of the graph: what they share they build once, whoever runs them
 _SETTLED = 1e-12  # of the largest value: when sweeps over a graph with circles have settled
+_MOST_NODES = 1_000_000  # beliefs expanded in one scenario
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
 
 
@@ -303,7 +305,9 @@ def relaxation(
     """
     alpha = 1.0 - check_probability(confidence, "confidence")
     source, threads = as_rng(rng), check_threads(threads)
-    pairs = as_flag(pairs, "pairs")
+    pairs, max_nodes = as_flag(pairs, "pairs"), check_count(max_nodes, "max_nodes")
+    if max_nodes > _MOST_NODES:
+        raise ParameterError(f"max_nodes is {max_nodes}; give at most {_MOST_NODES}")
     certifier = Certifier(
         belief,
         discount=discount,

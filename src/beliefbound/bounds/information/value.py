@@ -37,6 +37,7 @@ from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.statistics.intervals import margin
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
+from beliefbound.limits import check_size
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import FiniteTask, Task
 from beliefbound.policy import StationaryPolicy, TablePolicy
@@ -105,12 +106,19 @@ def value_of_information(
         if tries is None:
             gain = _known(given, advantage)
             return Information(evpi, gain, gain, gain, 1.0, value, len(pool))
-        draws = check_count(2000 if draws is None else draws, "draws")
+        draws = _check_draws(2000 if draws is None else draws, tries)
         return _tried(given, advantage, tries, draws, confidence, source, evpi, value)
     evpi = _fresh_e_max(task, pool[now], lower, confidence, 4 * n_models, source)
-    draws = check_count(200 if draws is None else draws, "draws", least=2)
+    draws = _check_draws(200 if draws is None else draws, n_models, least=2)
     gains = dirichlet_gains(task, pool, now, tries=tries, draws=draws, confidence=confidence, rng=source)
     return Information(evpi, *gains, confidence, value, len(pool))
+
+
+def _check_draws(draws: int, each: int, *, least: int = 1) -> int:
+    """A number of simulated measurements, of `each` outcomes or models, that fits into memory."""
+    draws = check_count(draws, "draws", least=least)
+    check_size((draws, each), "a table of simulated measurements", ParameterError, fix="give fewer draws")
+    return draws
 
 
 def _exact_e_max(task: Task, belief: FiniteBelief, value: float, lower: Bound | None) -> Regret:
