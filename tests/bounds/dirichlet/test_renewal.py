@@ -128,7 +128,7 @@ def test_renewed_particles_bound_the_exact_value_from_above(kind, monkeypatch):
     for least in (0.6, 0.0):
         monkeypatch.setattr(particles, "_LEAST", max(least, 1e-30))
         sampler = Sampler(Task(belief, np.eye(2)[0], 0.9, horizon), np.random.default_rng(5), 2)
-        sampler._expect(0.2)
+        sampler._expect(0.0)
         sampler.relax(6, 2000)
         bound = sampler.upper_of(6, 3e-5)
         assert bound.value >= exact
@@ -142,10 +142,10 @@ def test_a_search_without_room_is_looser_and_still_valid(monkeypatch):
     exact = oracles.dirichlet_value(belief, 0, 0.9, horizon)
     estimates = []
     for size in (1 << 28, 1):
-        monkeypatch.setattr(particles, "BYTES", size)
+        monkeypatch.setattr(particles, "PARTICLE_BYTES", size)
         monkeypatch.setattr(particles, "_LEAST", 0.9)
         sampler = Sampler(Task(belief, np.eye(2)[0], 0.9, horizon), np.random.default_rng(5), 1)
-        sampler._expect(0.2)
+        sampler._expect(0.0)
         sampler.relax(20, 300)
         bound = sampler.upper_of(20, 3e-5)
         assert bound.value >= exact
@@ -159,7 +159,7 @@ def test_the_chain_prior_is_bracketed_within_a_few_percent():
     rewards = KnownRewards(np.column_stack([0.8 * 2 + 0.2 * forward, 0.2 * 2 + 0.8 * forward]))
     task = Task(DirichletBelief(5, 2, rewards=rewards), np.eye(5)[0], 0.95, None)
     sampler = Sampler(task, np.random.default_rng(1), 2)
-    sampler._expect(0.5)
+    sampler._expect(0.0)
     sampler.relax(512, 12)
     sampler.simulate(100)
     upper = sampler.upper_of(512, 0.01)
