@@ -235,7 +235,7 @@ def test_every_policy_of_the_pool_is_called_what_it_is(horizon):
         } | {f"optimal policy of model {m}{step}": StationaryPolicy(actions) for m, actions in enumerate(alone)}
         found = bracket(belief, target_gap=1e-9, time_limit=0.05, rng=np.random.default_rng(1), threads=1, **task)
         for bound in found.bounds:
-            if bound.side == "lower" and "graph" not in bound.method:
+            if bound.side == "lower" and "graph" not in bound.method and "controller" not in bound.method:
                 assert bound.policy == made[bound.method]
                 met.add(bound.method)
     assert met == set(made)
