@@ -5,6 +5,7 @@ import pytest
 
 import beliefbound as bb
 from beliefbound.errors import BeliefboundError
+from beliefbound.planning.compare import compare_memoryless
 from soak.calls import things
 
 X = things()
@@ -28,8 +29,8 @@ TASK = {"discount": 0.9, "horizon": 3}
         (lambda: X["staged"].drop("one"), "stages is 'one'"),
         (lambda: bb.MDP([[[1.0]]], [[1.0]], actions=1), "action names is 1; give one name each"),
         (lambda: bb.MDP([[[1.0]]], [[1.0]], normalize=np.array([])), "normalize is .*; give True or False"),
-        (lambda: bb.compare_memoryless(X["mdp"], discount=0.9, horizons=[3]), "training is MDP.*; give a FiniteBelief"),
-        (lambda: bb.compare_memoryless(X["finite"], discount=0.9, horizons=3), "horizons is 3; give a list"),
+        (lambda: compare_memoryless(X["mdp"], discount=0.9, horizons=[3]), "training is MDP.*; give a FiniteBelief"),
+        (lambda: compare_memoryless(X["finite"], discount=0.9, horizons=3), "horizons is 3; give a list"),
         (lambda: bb.belief_distance(X["finite"], X["mdp"]), "second is MDP.*; give a belief"),
         (lambda: bb.lookahead_lower(X["finite"], depth=1, policies=X["table"], **TASK), "give a list of policies"),
         (lambda: bb.lookahead_upper(X["finite"], depth=10**12, discount=0.9), "depth is .*use bracket"),
@@ -42,10 +43,10 @@ TASK = {"discount": 0.9, "horizon": 3}
         (lambda: bb.write_models("nowhere", 3, discount=0.9), "training is 3; give a FiniteBelief"),
         (lambda: bb.read_models("examples/chain8", reward_signal=["known"]), "reward_signal is .*; choose one of"),
         (lambda: bb.from_gymnasium({0: {0: 3}}), r"P\[0\]\[0\] is 3; give a list of outcomes"),
-        (lambda: bb.truncation_stages(5e-324, discount=1.0 - 1e-16, r_max=1.0), "give a larger one"),
-        (lambda: bb.uniform_models(1e-300, n_states=2, n_actions=2, r_max=1.0, **TASK), "give a larger one"),
+        (lambda: bb.theory.truncation_stages(5e-324, discount=1.0 - 1e-16, r_max=1.0), "give a larger one"),
+        (lambda: bb.theory.uniform_models(1e-300, n_states=2, n_actions=2, r_max=1.0, **TASK), "give a larger one"),
         (lambda: bb.value_of_information(X["finite"], tries=1, draws=2**60, rng=0, **TASK), "give fewer draws"),
-        (lambda: bb.Bound("1", "lower", "x"), "the value of a bound is '1'; give a number"),
+        (lambda: bb.Bound("1", "lower", "x"), "the value of the lower bound is '1'; give a number"),
     ],
 )
 def test_a_slip_is_named_and_mended_in_words(slip, message):
@@ -54,7 +55,7 @@ def test_a_slip_is_named_and_mended_in_words(slip, message):
 
 
 def test_what_looks_like_a_slip_and_is_none():
-    assert bb.truncation_stages(1.0, discount=0.5, r_max=5e-324) == 1
-    assert bb.truncation_stages(1e-300, discount=0.5, r_max=1e300) == 1995
+    assert bb.theory.truncation_stages(1.0, discount=0.5, r_max=5e-324) == 1
+    assert bb.theory.truncation_stages(1e-300, discount=0.5, r_max=1e300) == 1995
     assert bb.play(X["agent"], X["env"], seed=1, runs=2, steps=3, curve_every=2**63).curve.shape == (2, 0)
     assert bb.FiniteBelief(np.ones((1, 1, 1, 1), dtype=np.float32), [[[1]]]).n_models == 1
