@@ -10,6 +10,7 @@ from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.finite.pairs import read_pairs
 from beliefbound.bounds.finite.relaxation import Certifier, relaxation
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
+from beliefbound.errors import ParameterError
 from beliefbound.kernels.random import seed_stream, uniform
 from beliefbound.planning.mmbi import mmbi
 from support import oracles
@@ -201,3 +202,9 @@ def test_betting_bounds_fail_no_more_often_than_stated_even_when_looked_at_often
         wrong["most"] += any(mean_at_most(y, low=0.0, high=1.0, alpha=alpha) < mean for y in looks)
     for failures in wrong.values():
         assert stats.binom(400, alpha).sf(failures - 1) > 1e-4
+
+
+def test_more_scenarios_than_fit_are_refused():
+    belief, _ = random_belief(np.random.default_rng(1), "known")
+    with pytest.raises(ParameterError, match="scenarios is"):
+        relaxation(belief, discount=0.9, scenarios=2**64 - 1, rng=0)

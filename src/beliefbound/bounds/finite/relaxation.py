@@ -62,6 +62,7 @@ Address = npt.NDArray[np.uint64]
 BLOCK = 64  # scenarios between two restorations of the graph: what they share they build once, whoever runs them
 _SETTLED = 1e-12  # of the largest value: when sweeps over a graph with circles have settled
 _MOST_NODES = 1_000_000  # beliefs expanded in one scenario
+_MOST_SCENARIOS = 100_000_000  # their costs take 2.4 GB
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
 
 
@@ -308,6 +309,8 @@ def relaxation(
     pairs, max_nodes = as_flag(pairs, "pairs"), check_count(max_nodes, "max_nodes")
     if max_nodes > _MOST_NODES:
         raise ParameterError(f"max_nodes is {max_nodes}; give at most {_MOST_NODES}")
+    if check_count(scenarios, "scenarios") > _MOST_SCENARIOS:
+        raise ParameterError(f"scenarios is {scenarios}; give at most {_MOST_SCENARIOS}")
     certifier = Certifier(
         belief,
         discount=discount,
