@@ -69,7 +69,7 @@ class Task:
         """
         cls._check(belief)
         if horizon is None and policy is not None:
-            horizon = policy.horizon
+            horizon = getattr(policy, "horizon", None)  # what is no policy is refused when it is valued
         discount = check_discount(discount, horizon)
         models = None if belief.finite is None else belief.finite.models
         if horizon is not None:
