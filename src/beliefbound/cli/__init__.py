@@ -1,0 +1,28 @@
+"""The command line, one file per command: parse, call one function, print.
+
+Heavy imports happen inside commands, so `--help` is instant. Commands appear in the order of the imports below.
+"""
+
+import sys
+
+from beliefbound.cli.app import app
+from beliefbound.errors import BeliefboundError
+
+# isort: off
+from beliefbound.cli import paper  # noqa: F401
+from beliefbound.cli import bound  # noqa: F401
+from beliefbound.cli import compare  # noqa: F401
+from beliefbound.cli import experiment  # noqa: F401
+from beliefbound.cli import names  # noqa: F401
+# isort: on
+
+__all__ = ["app", "main"]
+
+
+def main() -> None:
+    """Entry point: user mistakes end with one clear line and exit code 1, never with a traceback."""
+    try:
+        app()
+    except BeliefboundError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)

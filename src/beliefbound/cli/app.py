@@ -1,0 +1,54 @@
+"""The application, and the options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import beliefbound
+
+app = typer.Typer(
+    help="Beliefs about Markov decision processes in, policies and proven bounds out.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; made if missing, continued if begun.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads; default: every core. Never changes a result.")]
+TimedThreads = Annotated[
+    int | None, typer.Option(min=1, help="Threads; default: every core. More of them get more done in the time given.")
+]
+Where = Annotated[str, typer.Option(help="Where blocks of runs are played: threads, or ray. Never changes a result.")]
+Address = Annotated[
+    str | None, typer.Option(help="A running Ray cluster, host:port or auto; default: one is started here.")
+]
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option("--plugin", help="A module or .py file with agents, environments or priors of your own; repeatable."),
+]
+Repair = Annotated[bool, typer.Option("--repair", help="Play the runs of corrupt parts again.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"beliefbound {beliefbound.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Options before a command; the text of the help is the application's."""
+
+
+def load_plugins(plugins: list[str] | None) -> None:
+    """Import what the person named, and nothing else."""
+    from beliefbound.plugins import load_plugin
+
+    for each in plugins or ():
+        load_plugin(each)

@@ -1,0 +1,67 @@
+"""`beliefbound bound`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from beliefbound.cli.app import TimedThreads, app
+from beliefbound.cli.show import closing, loading, show_table
+
+
+@app.command()
+def bound(
+    models: Annotated[Path, typer.Argument(help="A model folder: training.csv, initial.csv, parameters.csv, …")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-bounds.")] = None,
+    horizon: Annotated[int | None, typer.Option(min=1, help="Number of decisions; default: infinite.")] = None,
+    gap: Annotated[
+        float | None, typer.Option(min=0.0, help="Stop at this share of the value; default 0.01, or 0 with a time.")
+    ] = None,
+    time: Annotated[float | None, typer.Option(min=0.1, help="Stop after so many seconds; default 60.")] = None,
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all bounds together.")] = 0.95,
+    reward_signal: Annotated[
+        str | None,
+        typer.Option(help="What the agent sees of rewards: known, deterministic, bernoulli, unobserved, continuous."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+    threads: TimedThreads = None,
+) -> None:
+    """Bracket the Bayes-optimal value of a set of models, and find policies for all of them.
+
+    Writes `bounds.json`; the policy that the certificate is about, `policy.npz` (it learns as it acts) or `policy.json`
+    (a table), for `load_policy`; the best memoryless policy, with a gap of its own, as `memoryless.csv` and
+    `memoryless.json`; `bracket.png` and a `report.html`.
+    Ctrl-C ends the search and writes what was found; a second one leaves at once.
+
+    Example: `beliefbound bound models/ --gap 0.01 --time 30`
+    """
+    with loading():
+        from beliefbound.report.certificate import best_rows, certify_folder
+
+    with closing() as (watch, say):
+        found = certify_folder(
+            models,
+            out or Path(f"{models.resolve().name}-bounds"),
+            horizon=horizon,
+            confidence=confidence,
+            target_gap=gap,
+            time_limit=time,
+            reward_signal=reward_signal,  # type: ignore[arg-type]
+            seed=seed,
+            threads=threads,
+            watch=watch,
+            say=say,
+        )
+    for note in found.folder.notes:
+        print(f"note: {note}", file=sys.stderr)
+    if found.bracket.compile_seconds >= 2.0:
+        print(f"note: compiling took {found.bracket.compile_seconds:.0f} s, not counted as search", file=sys.stderr)
+    show_table("Bounds on the Bayes-optimal value", *best_rows(found.bracket.bounds))
+    print(found.bracket.summary())
+    for words in found.policy_words():
+        print(words)
+    print(f"report: {found.report}")
+    if found.interrupted:
+        print("interrupted: the bracket is as wide as the search had left it", file=sys.stderr)
+        raise typer.Exit(130)

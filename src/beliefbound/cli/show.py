@@ -1,0 +1,83 @@
+"""What commands print: tables, and what is going on while they work."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from beliefbound.experiments.spec import Spec
+    from beliefbound.progress import RunDisplay
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Say that something happens while the libraries load."""
+    if sys.stderr.isatty():
+        print("loading …", end="\r", file=sys.stderr, flush=True)
+    yield
+
+
+@contextmanager
+def closing() -> Iterator[tuple[Any, Any]]:
+    """A line that shows the bracket as it closes: what to tell it of new bounds, and of the wish to stop."""
+    from beliefbound.progress import closing_display
+
+    def say() -> None:
+        print("stopping; what was found is written. Ctrl-C again leaves at once, without it.", file=sys.stderr)
+
+    try:
+        with closing_display() as watch:
+            yield watch, say
+    except KeyboardInterrupt:
+        print("stopped; nothing was written.", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(130)
+
+
+@contextmanager
+def progress(spec: "Spec", out: Path) -> Iterator["RunDisplay"]:
+    """What an experiment is doing, on standard error; on Ctrl-C, how to continue, and out."""
+    from beliefbound.experiments.run import n_missing
+    from beliefbound.progress import RunDisplay
+
+    total = spec.runs * len(spec.cells())
+    with RunDisplay(total, total - n_missing(spec, out)) as show:
+        try:
+            yield show
+        except KeyboardInterrupt:
+            show.close()
+            print(f"stopped; {out} keeps every finished run. Run the same command to continue.", file=sys.stderr)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(130)  # a second Ctrl-C: threads that still play a block would keep the interpreter alive
+
+
+def show_frame(title: str, frame: "pl.DataFrame") -> None:
+    """Print a frame."""
+    show_table(title, frame.columns, [[_cell(value) for value in row] for row in frame.iter_rows()])
+
+
+def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print formatted cells: the first column left, the others right; as wide as they need when nobody is looking."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for k, name in enumerate(header):
+        table.add_column(name, justify="right" if k else "left", no_wrap=k > 0)
+    for row in rows:
+        table.add_row(*row)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"
+    return str(value)
