@@ -19,7 +19,7 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 test: lint
-	MPLBACKEND=Agg $(BIN)/python -m pytest
+	MPLBACKEND=Agg $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile
 
 bench: $(STAMP)
 	MPLBACKEND=Agg $(BIN)/python -m benchmarks
@@ -29,6 +29,7 @@ KILLS ?= 50
 CALLS ?= 100000
 soak: $(STAMP)
 	$(BIN)/python -m soak.kills --kills $(KILLS)
+	$(BIN)/python -m soak.crowded --rounds $(KILLS)
 	MPLBACKEND=Agg $(BIN)/python -m soak.fuzz --calls $(CALLS)
 
 paper: $(STAMP)

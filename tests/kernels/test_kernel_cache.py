@@ -35,8 +35,8 @@ def outer():
 @pytest.fixture(params=["beside the source", "in NUMBA_CACHE_DIR"])
 def package(tmp_path, monkeypatch, request):
     """An empty package on the path, and numba's locators as they are without us."""
-    if request.param == "in NUMBA_CACHE_DIR":
-        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    cache = str(tmp_path / "cache") if request.param == "in NUMBA_CACHE_DIR" else ""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", cache)
     folder = tmp_path / "two_kernels"
     folder.mkdir()
     (folder / "__init__.py").touch()
