@@ -158,3 +158,9 @@ def axis(ax: Any, **size: Any) -> Any:
 
         _, ax = plt.subplots(layout="constrained", **size)
     return ax
+
+
+def literal(name: str, longest: int = 24) -> str:
+    """A name as it is written in a picture: no formula whatever signs it holds, and cut where it is long."""
+    cut = name if len(name) <= longest else name[: longest - 1] + "…"
+    return cut.replace("$", r"\$")

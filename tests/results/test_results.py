@@ -258,3 +258,15 @@ def test_progress_is_shown_on_standard_error_and_changes_nothing(capsys, monkeyp
     quiet = bracket(BELIEF, **TASK, target_gap=0.01, rng=1)
     assert capsys.readouterr() == ("", "")
     assert (quiet.lower, quiet.upper) == (shown.lower, shown.upper)
+
+
+def test_a_plan_of_named_states_is_drawn_with_their_names():
+    from matplotlib import pyplot as plt
+
+    names = ["well", "$ill$", "x" * 100]
+    named = FiniteBelief.of(BELIEF.models, reward_signal="bernoulli", states=names, actions=["wait", "treat"])
+    ax = cadp(named, **TASK).plot()
+    ax.figure.canvas.draw()
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["well", r"\$ill\$", "x" * 23 + "…"]
+    assert {text.get_text() for text in ax.texts} <= {"wait", "treat"}
+    plt.close(ax.figure)

@@ -11,7 +11,7 @@ from beliefbound.errors import FileError, PolicyError
 from beliefbound.evaluation import check_fits
 from beliefbound.planning.task import FiniteTask, start_of
 from beliefbound.policy import StationaryPolicy, TablePolicy
-from beliefbound.results import Entries, Result, array_of, axis, damaged
+from beliefbound.results import Entries, Result, array_of, axis, damaged, literal
 from beliefbound.validation import FloatArray, frozen
 
 _ROUNDING = 1e-9  # of the largest value: how far a plan read back may be from what its policy earns
@@ -162,8 +162,12 @@ class Plan(Result):
             ends = np.stack([self.values - possible.min(axis=0), possible.max(axis=0) - self.values])
             ax.errorbar(states, self.values, yerr=np.maximum(ends, 0.0), fmt="none", ecolor="black", linewidth=1)
         if len(states) <= _LABELLED:
+            actions = self.belief.actions or range(self.belief.n_actions)
             for s in states:
-                ax.annotate(f"{int(chosen[s].argmax())}", (s, 0.0), ha="center", va="bottom", fontsize="small")
+                name = literal(str(actions[int(chosen[s].argmax())]))
+                ax.annotate(name, (s, 0.0), ha="center", va="bottom", fontsize="small")
+            if self.belief.states is not None:
+                ax.set_xticks(states, [literal(name) for name in self.belief.states], rotation=30, ha="right")
         ax.set_xlabel("state, and first action" if len(states) <= _LABELLED else "state")
         ax.set_ylabel("expected value")
         return ax
