@@ -22,7 +22,7 @@ LAYERS = [
     {"planning"},
     {"agents", "bounds", "theory"},
     {"experiments"},
-    {"paper", "report"},
+    {"league", "paper", "report"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -32,7 +32,7 @@ def walk(environment, agent, steps=60, seed=3):
     return [np.array(x) for x in zip(*seen, strict=True)]
 
 
-@pytest.mark.parametrize("name", [name for name in priors() if name != "environment"])
+@pytest.mark.parametrize("name", [name for name in priors() if name not in ("environment", "inaccurate")])
 def test_the_agents_posterior_is_the_beliefs(name):
     """Counts and expected MDP after a walk are those of `DirichletBelief.update`."""
     environment = make_env("riverswim")

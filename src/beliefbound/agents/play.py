@@ -85,6 +85,10 @@ def play(
     [400.0, 400.0]
     """
     check_kind(environment, Environment, "environment", ParameterError, fix="give one such as make_env('chain')")
+    if environment.of_run is not None:
+        raise ParameterError(
+            f"in {environment} every run has an MDP of its own; play environment.of_run(0), or `beliefbound run`"
+        )
     if not all(callable(getattr(agent, name, None)) for name in ("reset", "act", "observe")):
         raise ParameterError(f"agent is {shown(agent)}; give one such as make_agent('exploit', environment)")
     seed, steps, cell = check_seed(seed), check_count(steps, "steps"), check_count(cell, "cell", least=0)

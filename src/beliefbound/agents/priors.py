@@ -121,6 +121,17 @@ def environment_prior(environment: Environment) -> DirichletBelief:
     return environment.prior()
 
 
+@prior("inaccurate", summary="of the prior that the environment was drawn from only the rewards; counts of 1")
+def inaccurate(environment: Environment) -> DirichletBelief:
+    """The benchmark's prior that is not the truth: concentration 1 on every next state, rewards `[s,a,t]` known."""
+    rewards = environment_prior(environment).rewards
+    if not isinstance(rewards, KnownRewards):
+        raise ParameterError(f"the prior of {environment!r} does not know the rewards; take prior=flat or another")
+    return DirichletBelief(
+        environment.n_states, environment.n_actions, concentration=1.0, rewards=rewards, initial=environment.start
+    )
+
+
 def _paid_on_arrival(environment: Environment) -> Any:
     """Rewards `[s,a]` if every outcome of a pair pays the same, else `[s,a,t]`; refuses where neither says it all."""
     tables, possible = environment.outcomes, environment.chances > 0.0

@@ -13,6 +13,7 @@ from beliefbound.cli import paper  # noqa: F401
 from beliefbound.cli import bound  # noqa: F401
 from beliefbound.cli import compare  # noqa: F401
 from beliefbound.cli import experiment  # noqa: F401
+from beliefbound.cli import league  # noqa: F401
 from beliefbound.cli import names  # noqa: F401
 # isort: on
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,10 +51,23 @@ def progress(spec: "Spec", out: Path) -> Iterator["RunDisplay"]:
             yield show
         except KeyboardInterrupt:
             show.close()
-            print(f"stopped; {out} keeps every finished run. Run the same command to continue.", file=sys.stderr)
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(130)  # a second Ctrl-C: threads that still play a block would keep the interpreter alive
+            _leave(out)
+
+
+@contextmanager
+def leave_on_interrupt(out: Path) -> Iterator[None]:
+    """On Ctrl-C, how to continue, and out."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        _leave(out)
+
+
+def _leave(out: Path) -> NoReturn:
+    print(f"stopped; {out} keeps every finished run. Run the same command to continue.", file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(130)  # a second Ctrl-C: threads that still play a block would keep the interpreter alive
 
 
 def show_frame(title: str, frame: "pl.DataFrame") -> None:

@@ -2,13 +2,13 @@
 
 The protocol draws the *true* MDP from a known prior, many times, and scores the mean discounted return. Each prior is a
 product of Dirichlets with concentration 1 on the successors a pair may have and 0 elsewhere, with known rewards
-`[s,a,t]`. `prior-chain:seed=7` is one draw; agents with `prior=environment` are told the prior that it came from.
-
-The chain and the double loop follow the description in that article. The grid keeps its idea, each move of each cell
-has an unknown chance of failing, but is our own in detail: the prize is paid in the goal, as in `grid`.
+`[s,a,t]` paid on arrival. `prior-chain:seed=7` is one draw; in experiments, `drawn-chain` draws another for every run:
+run r plays `prior-chain:seed=r`, whoever the agent is. Agents with `prior=environment` are told the prior that it came
+from, agents with `prior=inaccurate` its rewards, and that any transition is possible.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from beliefbound.errors import ParameterError
 from beliefbound.validation import FloatArray, frozen
 
 Tables = tuple[FloatArray, FloatArray]
+
+_GOAL = 24  # of the grid
 
 
 def benchmark_prior(kind: str) -> Tables:
@@ -39,7 +41,7 @@ def benchmark_prior(kind: str) -> Tables:
 def prior_chain(name: str, *, seed: int) -> Environment:
     """Generalised chain: 5 states, 3 actions, each of which leads forward or back to the start, with unknown chances.
 
-    Arriving in state 0 pays 2; staying in state 4 pays 10.
+    Arriving in state 0 pays 2, arriving in state 4 pays 10.
     """
     return _draw(name, "chain", seed)
 
@@ -53,13 +55,31 @@ def prior_double_loop(name: str, *, seed: int) -> Environment:
     return _draw(name, "double-loop", seed)
 
 
-@env("prior-grid", summary="a 5 × 5 grid drawn from a prior (after Castronovo 2016)", parameters=(SEED,))
+@env("prior-grid", summary="a 5 × 5 grid drawn from a prior (Castronovo 2016)", parameters=(SEED,))
 def prior_grid(name: str, *, seed: int) -> Environment:
-    """5 × 5 grid, 4 moves; in each cell each move succeeds with an unknown chance and otherwise stays.
+    """5 × 5 grid; left, right, up and down succeed with an unknown chance in each cell and otherwise stay.
 
-    The goal, in the corner opposite the start, pays 10 and leads back to the start.
+    A move into the corner opposite the start pays 10 and leads to the start: the corner itself is never occupied.
     """
     return _draw(name, "grid", seed)
+
+
+@env("drawn-chain", summary="prior-chain, another draw for every run of an experiment")
+def drawn_chain(name: str) -> Environment:
+    """Run r plays `prior-chain:seed=r`."""
+    return _one_per_run(name, "chain")
+
+
+@env("drawn-double-loop", summary="prior-double-loop, another draw for every run of an experiment")
+def drawn_double_loop(name: str) -> Environment:
+    """Run r plays `prior-double-loop:seed=r`."""
+    return _one_per_run(name, "double-loop")
+
+
+@env("drawn-grid", summary="prior-grid, another draw for every run of an experiment")
+def drawn_grid(name: str) -> Environment:
+    """Run r plays `prior-grid:seed=r`."""
+    return _one_per_run(name, "grid")
 
 
 def belief_of(kind: str) -> DirichletBelief:
@@ -69,9 +89,7 @@ def belief_of(kind: str) -> DirichletBelief:
     DirichletBelief(25 states, 4 actions, KnownRewards)
     """
     concentration, rewards = benchmark_prior(kind)
-    first = np.take_along_axis(rewards, (concentration > 0.0).argmax(axis=2)[:, :, None], axis=2)
-    on_pairs = ((rewards == first) | (concentration == 0.0)).all()  # every possible arrival pays the same
-    known = KnownRewards(np.array(first[:, :, 0]) if on_pairs else rewards)
+    known = KnownRewards(rewards)  # on arrival, of impossible ones too: a wider prior asks for them
     return DirichletBelief(*concentration.shape[:2], concentration=concentration, rewards=known, initial=0)
 
 
@@ -79,8 +97,7 @@ def _chain() -> Tables:
     concentration, rewards = np.zeros((5, 3, 5)), np.zeros((5, 3, 5))
     for s in range(5):
         concentration[s, :, [0, min(s + 1, 4)]] = 1.0
-    rewards[:, :, 0] = 2.0
-    rewards[4, :, 4] = 10.0
+    rewards[:, :, 0], rewards[:, :, 4] = 2.0, 10.0
     return concentration, rewards
 
 
@@ -97,16 +114,21 @@ def _grid() -> Tables:
     concentration, rewards = np.zeros((25, 4, 25)), np.zeros((25, 4, 25))
     for s in range(24):
         row, column = divmod(s, 5)
-        for a, (down, right) in enumerate(((-1, 0), (0, 1), (1, 0), (0, -1))):
+        for a, (down, right) in enumerate(((0, -1), (0, 1), (-1, 0), (1, 0))):
             concentration[s, a, s] = 1.0
             if 0 <= row + down < 5 and 0 <= column + right < 5:
-                concentration[s, a, 5 * (row + down) + column + right] = 1.0
-    concentration[24, :, 0] = 1.0
-    rewards[24] = 10.0
+                to = 5 * (row + down) + column + right
+                concentration[s, a, 0 if to == _GOAL else to] = 1.0
+                rewards[s, a, 0] = 10.0 if to == _GOAL else 0.0
+    concentration[_GOAL, :, 0] = 1.0
     return concentration, rewards
 
 
 _PRIORS: dict[str, Callable[[], Tables]] = {"chain": _chain, "double-loop": _double_loop, "grid": _grid}
+
+
+def _one_per_run(name: str, kind: str) -> Environment:
+    return replace(_draw(name, kind, 0), of_run=lambda run: _draw(f"prior-{kind}:seed={run}", kind, run))
 
 
 def _draw(name: str, kind: str, seed: int) -> Environment:

@@ -47,6 +47,8 @@ class Environment:
       reward_range: `(low, high)`, bounds on realised rewards; a Beta belief sees `(reward − low) / (high − low)`.
       discount: the one usually used with it.
       prior: makes the belief that it was drawn from, if it was drawn from one.
+      of_run: where every run of an experiment has an environment of its own, of the same sizes: which one. The others
+        of these fields are those of run 0.
 
     >>> from beliefbound.envs import make_env
     >>> chain = make_env("chain")
@@ -60,6 +62,7 @@ class Environment:
     reward_range: tuple[float, float]
     discount: float
     prior: Callable[[], DirichletBelief] | None = None
+    of_run: "Callable[[int], Environment] | None" = None
 
     def __post_init__(self) -> None:
         mdp, tables = self.mdp, self.outcomes

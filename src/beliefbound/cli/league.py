@@ -1,0 +1,74 @@
+"""`beliefbound league`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from beliefbound.cli.app import Address, Plugins, Repair, Threads, Where, app, load_plugins
+from beliefbound.cli.show import leave_on_interrupt, loading, show_table
+
+
+@app.command()
+def league(
+    environment: Annotated[str, typer.Argument(help="Such as chain, double-loop, grid:5, maze, drawn-chain.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: league-ENVIRONMENT.")] = None,
+    agents: Annotated[
+        list[str] | None, typer.Option("--agents", "-a", help="Only this one and MCBRL; repeat for several.")
+    ] = None,
+    prior: Annotated[
+        str | None, typer.Option(help="Told to every agent that can be told one, such as known-rewards, support.")
+    ] = None,
+    runs: Annotated[int | None, typer.Option(min=2, help="Runs of each agent; default: by environment.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of a run; default: as in the papers.")] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+    budget: Annotated[
+        float, typer.Option(min=0.1, help="Seconds of one core for each agent: slow ones play less.")
+    ] = 120.0,
+    threads: Threads = None,
+    executor: Where = "threads",
+    address: Address = None,
+    repair: Repair = False,
+    plugin: Plugins = None,
+) -> None:
+    """Every agent on one environment: what it earns, how sure that is, what a step costs, beside what was published.
+
+    All face the same noise, so differences are taken run by run. Writes `league.csv`, `ranking.csv`, `league.md`,
+    figures and `report.html`; finished runs are kept, so the same command continues, and more agents can join later.
+    `drawn-chain`, `drawn-double-loop` and `drawn-grid` draw another MDP for every run from a prior that agents are told
+    (Castronovo et al. 2016); `--prior inaccurate` tells them a wrong one.
+
+    Example: `beliefbound league chain -a boss -a bamcp --runs 200`
+    """
+    with loading():
+        from beliefbound.executors import opened
+        from beliefbound.league.page import shown, write_league
+        from beliefbound.league.season import league as play_league
+
+        load_plugins(plugin)
+    folder = out or Path("league-" + "".join(c if c.isalnum() or c in "-_" else "-" for c in environment))
+
+    def begin(agent: str, n: int) -> None:
+        print(f"{agent}: {f'{n} runs' if n else 'compiling, once, and taking its time'}", file=sys.stderr)
+
+    with leave_on_interrupt(folder), opened(executor, threads=threads, address=address) as where:
+        found = play_league(
+            environment,
+            folder,
+            agents=agents,
+            prior=prior,
+            runs=runs,
+            steps=steps,
+            seed=seed,
+            budget=budget,
+            executor=where,
+            repair=repair,
+            begin=begin,
+            say=lambda text: print(text, file=sys.stderr),
+        )
+    report = write_league(found, folder)
+    show_table(f"League: {environment}", *shown(found.table))
+    for agent, why in found.left_out.items():
+        print(f"left out: {agent}: {why}", file=sys.stderr)
+    print(f"report: {report}")

@@ -1,0 +1,76 @@
+"""Who plays, and how long: every registered agent that fits, and the variants worth a row of their own."""
+
+from typing import NamedTuple
+
+from beliefbound.agents import canonical_agent, make_agent
+from beliefbound.agents.registry import AGENTS
+from beliefbound.envs.environment import Environment
+from beliefbound.errors import BeliefboundError, ParameterError
+
+REFERENCE = "mcbrl:n=16"
+
+VARIANTS: dict[str, tuple[str, ...]] = {"mcbrl": ("mcbrl:n=1", "mcbrl:n=8", REFERENCE)}
+
+
+class Length(NamedTuple):
+    """Steps of a run and how many runs are played, unless one says otherwise."""
+
+    steps: int
+    runs: int
+
+
+_LENGTHS = {
+    "chain": Length(1000, 500),
+    "double-loop": Length(1000, 200),
+    "grid": Length(1000, 200),
+    "grid:10": Length(2000, 50),
+    "maze": Length(20_000, 10),
+    "riverswim": Length(5000, 200),
+    "riverswim:form=strehl": Length(5000, 200),
+    "six-arms": Length(5000, 100),
+}
+
+
+def length_of(environment: str) -> Length:
+    """What the papers play on an environment; 250 steps where MDPs are drawn from a prior, 1000 elsewhere."""
+    if environment.startswith(("drawn-", "prior-")):
+        return Length(250, 500)
+    return _LENGTHS.get(environment, Length(1000, 100))
+
+
+def with_prior(agent: str, prior: str | None) -> str:
+    """An agent told a prior, where it can be told one and was not."""
+    parsed = AGENTS.parse(agent)
+    if prior is None or "prior" not in parsed.values or "prior" in parsed.given:
+        return str(parsed)
+    return canonical_agent(f"{parsed}{',' if ':' in str(parsed) else ':'}prior={prior}")
+
+
+def entries(environment: Environment, prior: str | None) -> tuple[list[str], dict[str, str]]:
+    """The agents that can play on an environment, and why the others cannot.
+
+    Each registered agent enters with its defaults, or with the variants above in their place; agents that must be told
+    something, such as a file, are left to whoever names them.
+    """
+    able: list[str] = []
+    unable: dict[str, str] = {}
+    for family in AGENTS.families().values():
+        if any(parameter.required for parameter in family.parameters):
+            continue
+        for variant in VARIANTS.get(family.name, (family.name,)):
+            agent = with_prior(variant, prior)
+            try:
+                make_agent(agent, environment)
+                able.append(agent)
+            except BeliefboundError as cause:
+                unable[agent] = str(cause)
+    return able, unable
+
+
+def chosen(agents: list[str], prior: str | None) -> list[str]:
+    """The agents that a person named, in canonical form, each once, the one that all are compared with among them."""
+    found = list(dict.fromkeys(with_prior(agent, prior) for agent in agents))
+    if not found:
+        raise ParameterError("no agent was named; leave --agents out for all of them")
+    reference = with_prior(REFERENCE, prior)
+    return found if reference in found else [*found, reference]

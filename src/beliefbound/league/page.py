@@ -1,0 +1,150 @@
+"""The report of a league: the table, score against time with the Pareto front, learning curves."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from beliefbound.io.atomic import write_text
+from beliefbound.league.season import League
+from beliefbound.league.standings import APART
+from beliefbound.report.figures import figure, save
+from beliefbound.report.page import Page, Picture, Section, Table, write_page
+
+_CURVES = 10  # drawn: the best
+
+
+def write_league(found: League, out: Path | str) -> Path:
+    """Write `league.{png,svg}`, `curves.{png,svg}`, `league.md` and `report.html` into a folder; the report's path."""
+    folder = Path(out)
+    environment = found.spec.environments[0]
+    header, rows = shown(found.table)
+    words = _words(found)
+    pictures = [_front(found, folder / "league"), _curves(found, folder / "curves")]
+    write_text(folder / "league.md", markdown(header, rows))
+    sections = [
+        Section(
+            "Standings",
+            [*words, "Published figures were mostly recalled, not read, and their settings are their authors' own."],
+            [Table(header, rows, _CAPTION, frozenset(np.flatnonzero(found.table["front"].to_numpy()).tolist()))],
+            pictures,
+        ),
+        Section("Within a bound on the time of a step", [_RANKING], [_ranking(found.ranking)]),
+    ]
+    if found.left_out:
+        left = [[agent, why] for agent, why in found.left_out.items()]
+        sections.append(Section("Who did not play", tables=[Table(["agent", "why"], left)]))
+    page = Page(
+        title=f"League: {environment}",
+        lead=f"{len(found.table)} agents, {found.spec.steps:,} steps a run, the same environment noise for all.",
+        sections=sections,
+        facts=[("seed", str(found.spec.seeds[0])), ("runs", f"up to {found.spec.runs:,}")],
+    )
+    return write_page(page, folder / "report.html")
+
+
+_CAPTION = (
+    "Mean total reward and discounted utility with 95% bootstrap intervals; the difference is paired, run by run, with "
+    "MCBRL; times are of one core. Highlighted: nobody is both better and faster."
+)
+_RANKING = (
+    "For each bound, each family of agents sends its best setting; those listed are the leader and all who follow it "
+    "within 1.96 standard errors of the paired difference."
+)
+
+
+def shown(table: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Header and formatted cells of the standings."""
+    header = ["agent", "runs", "total", "95%", "utility", "95%", "− MCBRL", "95%", "a step", "published"]
+    rows = [
+        [
+            row["agent"],
+            str(row["runs"]),
+            _number(row["total"]),
+            f"{_number(row['total_low'])} – {_number(row['total_high'])}",
+            f"{row['utility']:.2f}",
+            f"{row['utility_low']:.2f} – {row['utility_high']:.2f}",
+            "" if row["difference"] is None else f"{row['difference']:+.4g}",
+            "" if row["difference"] is None else f"{row['difference_low']:+.4g} – {row['difference_high']:+.4g}",
+            _time(row["step_seconds"]),
+            "" if row["published"] is None else f"{row['published']:g}",
+        ]
+        for row in table.iter_rows(named=True)
+    ]
+    return header, rows
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    """A table for a text file."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |\n" for line in lines)
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if abs(value) < 1e5 else f"{value:.4g}"
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def _words(found: League) -> list[str]:
+    table = found.table.filter(~pl.col("agent").is_in(APART))
+    best = table.row(0, named=True)
+    unclear = table.filter((pl.col("difference_low") <= 0.0) & (pl.col("difference_high") >= 0.0))
+    better = table.filter(pl.col("difference_low") > 0.0)
+    reference = found.spec.agents[0]
+    return [
+        f"{best['agent']} has the highest mean. {len(better)} agents are better than {reference} beyond the 95% "
+        f"interval of their paired difference, {len(unclear)} cannot be told apart from it."
+    ]
+
+
+def _ranking(ranks: pl.DataFrame) -> Table:
+    rows = [
+        [_time(row["bound"]), str(row["place"]), row["agent"], f"{row['mean']:.4g}", f"{row['z']:.2f}"]
+        for row in ranks.iter_rows(named=True)
+    ]
+    return Table(["at most a step", "place", "agent", "mean", "z"], rows)
+
+
+def _front(found: League, stem: Path) -> Picture:
+    score = "utility" if found.spec.environments[0].startswith("drawn-") else "total"
+    table = found.table.filter(~pl.col("agent").is_in(APART))
+    front = table.filter("front").sort("step_seconds")
+    with figure() as (drawn, axes):
+        axes.scatter(table["step_seconds"], table[score], s=18, color="tab:gray", zorder=2)
+        axes.step(front["step_seconds"], front[score], where="post", color="tab:blue", linewidth=1.4, zorder=1)
+        axes.scatter(front["step_seconds"], front[score], s=26, color="tab:blue", zorder=3, label="Pareto front")
+        for row in table.iter_rows(named=True):
+            axes.annotate(
+                row["agent"],
+                (row["step_seconds"], row[score]),
+                xytext=(4, 3),
+                textcoords="offset points",
+                fontsize=7 if row["front"] else 5.5,
+                color="tab:blue" if row["front"] else "tab:gray",
+            )
+        axes.set_xscale("log")
+        axes.set_xlabel("seconds a step, one core")
+        axes.set_ylabel(f"mean {score}" + (" reward" if score == "total" else ""))
+        axes.legend(loc="lower right")
+        path = save(drawn, stem)[1]
+    return Picture(path, "Score against time per step; the line is the Pareto front.")
+
+
+def _curves(found: League, stem: Path) -> Picture:
+    every = found.spec.curve_every
+    with figure() as (drawn, axes):
+        for agent in found.table["agent"].head(_CURVES):
+            curves = np.array(found.frame.filter(agent=agent)["curve"].to_list())
+            steps = every * np.arange(1, curves.shape[1] + 1)
+            axes.plot(steps, curves.mean(axis=0) / steps, label=str(agent), linewidth=1.2)
+        axes.set_xlabel("step")
+        axes.set_ylabel("mean reward a step so far")
+        axes.legend(fontsize=7)
+        path = save(drawn, stem)[1]
+    return Picture(path, f"Learning curves of the {_CURVES} with the highest means.")

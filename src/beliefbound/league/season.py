@@ -1,0 +1,133 @@
+"""A league: agents on one environment and the same noise, each in a store of its own, so that more can join later."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from beliefbound.envs import make_env
+from beliefbound.errors import ParameterError
+from beliefbound.executors import Executor
+from beliefbound.experiments.run import Say, run
+from beliefbound.experiments.spec import Cell, Spec
+from beliefbound.io.atomic import check_writable, write_aside
+from beliefbound.league.entries import REFERENCE, chosen, entries, length_of, with_prior
+from beliefbound.league.ranking import ranking
+from beliefbound.league.standings import standings
+from beliefbound.league.timing import Timing, read_timings, timed, write_timings
+from beliefbound.validation import check_count
+
+_POINTS = 100  # of a learning curve
+
+
+@dataclass(frozen=True, eq=False)
+class League:
+    """What a league found.
+
+    Attributes:
+      table: one row per agent, best first; see `standings`.
+      ranking: who leads within each bound on the time of a step; see `ranking`.
+      frame: every run: agent, run, total, utility, curve.
+      spec: the experiment of the agent that all are compared with.
+      left_out: agents that did not play, and why.
+    """
+
+    table: pl.DataFrame
+    ranking: pl.DataFrame
+    frame: pl.DataFrame
+    spec: Spec
+    left_out: dict[str, str]
+
+
+def league(
+    environment: str,
+    out: Path | str,
+    *,
+    agents: Sequence[str] | None = None,
+    prior: str | None = None,
+    runs: int | None = None,
+    steps: int | None = None,
+    seed: int = 1,
+    budget: float = 120.0,
+    executor: Executor | None = None,
+    repair: bool = False,
+    begin: Callable[[str, int], object] = lambda agent, runs: None,
+    progress: Callable[[Cell, int], None] | None = None,
+    say: Say = lambda text: None,
+) -> League:
+    """Play every agent, or the ones named, and compare them.
+
+    Args:
+      environment: such as `"chain"`; its usual number of steps and runs is taken unless given.
+      out: a folder; what is there already is not played again.
+      agents: in place of all; the reference, `mcbrl:n=16`, always plays.
+      prior: told to every agent that can be told one; default `environment` where MDPs are drawn from a prior, else
+        each agent's own.
+      runs, steps, seed: of each agent; all face the same environment noise, run by run.
+      budget: seconds of one core for an agent: it plays fewer runs where they take longer, none if two do not fit.
+      executor: where runs are played; default threads.
+      repair: play the runs of corrupt parts again.
+      begin: told of `(agent, runs)` before each agent.
+      progress, say: as in `experiments.run`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = league("double-loop", folder, agents=["oracle"], runs=2, steps=100)
+    >>> found.table["agent"].to_list(), found.table["total"].to_list()[0]
+    (['oracle', 'mcbrl:n=16'], 40.0)
+    """
+    place = make_env(environment)
+    usual = length_of(place.name)
+    runs = usual.runs if runs is None else check_count(runs, "runs", least=2)
+    steps = usual.steps if steps is None else check_count(steps, "steps")
+    if not budget > 0.0:
+        raise ParameterError(f"budget is {budget}; give seconds for each agent")
+    if prior is None and place.of_run is not None:
+        prior = "environment"
+    first = place if place.of_run is None else place.of_run(0)
+    named, left_out = (chosen(list(agents), prior), {}) if agents is not None else entries(first, prior)
+    folder = Path(out)
+    check_writable(folder)
+    timings = read_timings(folder / "timing.json")
+    frames = []
+    for agent in named:
+        key = f"{agent} on {place.name}, {runs} runs of {steps} steps, {budget:g} s"
+        if key not in timings:
+            begin(agent, 0)
+            timings[key] = timed(agent, place.name, steps=steps, runs=runs, budget=budget, discount=None)
+            write_timings(folder / "timing.json", timings)
+        if timings[key].runs == 0:
+            left_out[agent] = f"two runs take more than {budget:g} s: {timings[key].step:.3g} s a step"
+            continue
+        begin(agent, timings[key].runs)
+        spec = _spec(agent, place.name, timings[key].runs, steps, seed)
+        own = folder / "runs" / Cell(agent, place.name, seed).folder
+        store = run(spec, own, executor=executor, repair=repair, progress=progress, say=say)
+        frames.append(store.read(("total", "utility", "curve")))
+    if not frames:
+        raise ParameterError(f"no agent can play within {budget:g} s; give a larger budget or fewer steps")
+    frame = pl.concat(frames)
+    times = {agent: _timing(timings, agent, place.name) for agent in frame["agent"].unique()}
+    reference = with_prior(REFERENCE, prior)
+    score = "utility" if place.of_run is not None else "total"
+    table = standings(frame, times, place.name, reference=reference, score=score)
+    ranks = ranking(frame, {agent: timing.step for agent, timing in times.items()}, score=score)
+    write_aside(folder / "league.csv", table.write_csv)
+    write_aside(folder / "ranking.csv", ranks.write_csv)
+    return League(table, ranks, frame, _spec(reference, place.name, runs, steps, seed), left_out)
+
+
+def _timing(timings: dict[str, Timing], agent: str, environment: str) -> Timing:
+    return next(timing for key, timing in timings.items() if key.startswith(f"{agent} on {environment}, "))
+
+
+def _spec(agent: str, environment: str, runs: int, steps: int, seed: int) -> Spec:
+    return Spec(
+        agents=(agent,),
+        environments=(environment,),
+        runs=runs,
+        steps=steps,
+        seeds=(seed,),
+        curve_every=max(1, steps // _POINTS),
+    )
