@@ -23,7 +23,7 @@ LAYERS = [
     {"agents", "bounds", "theory"},
     {"experiments"},
     {"league", "paper", "report"},
-    {"cli"},
+    {"cli", "__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
