@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup test lint bench soak paper clean
+.PHONY: setup test lint bench soak paper docs clean
 
 setup: $(STAMP)
 
@@ -35,6 +35,10 @@ soak: $(STAMP)
 paper: $(STAMP)
 	$(BIN)/beliefbound paper --out paper-out
 
+docs: $(STAMP)
+	$(BIN)/python -m sphinx -q -W -b html docs docs/_build
+	@echo docs/_build/index.html
+
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache
 	find src -name '*.nb[ic]' -delete

@@ -1,0 +1,16 @@
+"""Sphinx: `make docs` builds these pages into docs/_build; nothing is fetched."""
+
+import beliefbound
+
+project = "beliefbound"
+author = "the beliefbound authors"
+release = version = beliefbound.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"beliefbound {release}"
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+default_role = "code"
