@@ -52,3 +52,16 @@ def test_the_pages_build_without_a_warning_and_fetch_nothing(tmp_path):
     assert done.returncode == 0, done.stderr
     for page in tmp_path.glob("*.html"):
         assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(?:https?:)?//', page.read_text()), page.name
+
+
+@pytest.mark.parametrize("notebook", sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_runs_from_top_to_bottom(notebook):
+    import nbformat
+    from nbclient import NotebookClient
+
+    book = nbformat.read(notebook, as_version=4)
+    assert not any(cell.get("outputs") for cell in book.cells)  # outputs would go out of date
+    NotebookClient(book, timeout=300, resources={"metadata": {"path": str(notebook.parent)}}).execute()
+    shown = [output for cell in book.cells for output in cell.get("outputs", [])]
+    assert shown
+    assert not any(output.get("name") == "stderr" for output in shown)
