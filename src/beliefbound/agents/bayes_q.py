@@ -42,6 +42,15 @@ LEAST_SHAPE = 1.001  # a return has a variance for a > 1 only
 NEGLIGIBLE = math.log(1e12)  # how far below its largest weight a quadrature node is left out, in logarithms
 
 
+class Law(NamedTuple):
+    """The Normal-Gamma law of a return."""
+
+    mean: float  # μ0
+    strength: float  # λ
+    shape: float  # a
+    rate: float  # b
+
+
 class State(NamedTuple):
     """Normal-Gamma parameters of every pair, and parameters."""
 
@@ -52,7 +61,7 @@ class State(NamedTuple):
     worth: FloatArray  # [s,a]: what the choice compares
     stream: np.ndarray  # uint64 [4]
     lists: ActionLists
-    prior: tuple[float, float, float, float]
+    prior: Law
     mixes: bool
     samples: bool
     low: float
@@ -242,7 +251,7 @@ def bayes_q(
         worth=np.zeros(pairs),
         stream=no_stream(),
         lists=action_lists(setting.available),
-        prior=(optimism * largest, float(strength), float(shape), (shape - 1.0) * (deviation * largest) ** 2),
+        prior=Law(optimism * largest, float(strength), float(shape), (shape - 1.0) * (deviation * largest) ** 2),
         mixes=update == "mixture",
         samples=choose == "sample",
         low=setting.low,

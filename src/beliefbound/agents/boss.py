@@ -27,8 +27,9 @@ from beliefbound.agents.sampling import check_room, no_stream
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.merged_models import MergedModels, merged_models, solve_merged
-from beliefbound.kernels.posterior import Posterior, draw, forget, learn
+from beliefbound.kernels.posterior import Posterior, forget, learn
 from beliefbound.kernels.random import load, save
+from beliefbound.kernels.redraw import Scratch, redraw_all, scratch_for
 from beliefbound.validation import IntArray
 
 DUE, PLANS = range(2)  # the clock
@@ -39,6 +40,7 @@ class State(NamedTuple):
 
     posterior: Posterior
     models: MergedModels
+    scratch: Scratch
     stream: np.ndarray  # uint64 [4]
     visits: IntArray  # [s,a]
     clock: IntArray  # whether a plan is due, plans made
@@ -57,7 +59,7 @@ def reset(state, stream):
 @njit(**EXACT)
 def plan(state):
     """Draw, merge and solve."""
-    draw(state.posterior, state.stream, state.models.p, state.models.r)
+    redraw_all(state.posterior, state.stream, state.models.p, state.models.r, state.scratch)
     solve_merged(state.models)
     state.clock[DUE] = 0
     state.clock[PLANS] += 1
@@ -96,9 +98,11 @@ def boss(setting: Setting, *, k: int, b: int, **values: Any) -> Machine:
     check_room(setting, k, f"k is {k}")
     models = merged_models(k, setting.n_states, setting.n_actions, setting.discount)
     models.copies[:] = k * setting.available
+    posterior = posterior_for(setting, values)
     state = State(
-        posterior=posterior_for(setting, values),
+        posterior=posterior,
         models=models,
+        scratch=scratch_for(posterior),
         stream=no_stream(),
         visits=np.zeros((setting.n_states, setting.n_actions), np.int64),
         clock=np.zeros(2, np.int64),

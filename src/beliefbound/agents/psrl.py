@@ -34,8 +34,9 @@ from beliefbound.kernels.planning.sampled_models import (
     start_lowest,
 )
 from beliefbound.kernels.planning.sweep import sweep_lanes
-from beliefbound.kernels.posterior import Posterior, draw, forget, learn
+from beliefbound.kernels.posterior import Posterior, forget, learn
 from beliefbound.kernels.random import load, save
+from beliefbound.kernels.redraw import Scratch, redraw_all, scratch_for
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import FloatArray, IntArray
 
@@ -60,6 +61,7 @@ class State(NamedTuple):
     posterior: Posterior
     models: SampledModels
     stages: Stages
+    scratch: Scratch
     stream: np.ndarray  # uint64 [4]
     visits: IntArray  # [s,a]
     before: IntArray  # [s,a]: before the episode
@@ -102,7 +104,7 @@ def induct(models, stages):
 @njit(**EXACT)
 def begin_episode(state):
     """Draw a model and solve it."""
-    draw(state.posterior, state.stream, state.models.p, state.models.r)
+    redraw_all(state.posterior, state.stream, state.models.p, state.models.r, state.scratch)
     if state.stages.actions.shape[0] > 0:
         induct(state.models, state.stages)
     else:
@@ -116,19 +118,26 @@ def begin_episode(state):
 
 
 @njit(**EXACT_INLINE)
+def is_over(state, s):
+    """Whether an episode has to begin before acting in `s`."""
+    n_stages = state.stages.actions.shape[0]
+    if state.clock[EPISODES] == 0:
+        return True
+    if n_stages > 0:
+        return state.clock[STAGE] == n_stages
+    a = greedy(state.models, s, 0)
+    return state.visits[s, a] - state.before[s, a] >= max(1, state.before[s, a])
+
+
+@njit(**EXACT_INLINE)
 def act(state, s):
     """Begin an episode if it is due, and follow its policy."""
-    n_stages = state.stages.actions.shape[0]
-    if state.clock[EPISODES] == 0 or (n_stages > 0 and state.clock[STAGE] == n_stages):
+    if is_over(state, s):
         begin_episode(state)
-    if n_stages > 0:
-        state.clock[STAGE] += 1
-        return state.stages.actions[state.clock[STAGE] - 1, s]
-    a = greedy(state.models, s, 0)
-    if state.visits[s, a] - state.before[s, a] >= max(1, state.before[s, a]):
-        begin_episode(state)
-        a = greedy(state.models, s, 0)
-    return a
+    if state.stages.actions.shape[0] == 0:
+        return greedy(state.models, s, 0)
+    state.clock[STAGE] += 1
+    return state.stages.actions[state.clock[STAGE] - 1, s]
 
 
 @njit(**EXACT_INLINE)
@@ -155,8 +164,9 @@ def psrl(setting: Setting, *, episodes: str, tau: int, **values: Any) -> Machine
     check_room(setting, 1, "psrl holds a model", fix="take a smaller environment or an agent without a model")
     if 8 * stages * S > AGENT_BYTES:
         raise ParameterError(f"tau is {tau}: a policy of so many steps for {S} states needs {8e-9 * stages * S:.0f} GB")
+    posterior = posterior_for(setting, values)
     state = State(
-        posterior=posterior_for(setting, values),
+        posterior=posterior,
         models=sampled_models(1, setting.available, setting.discount),
         stages=Stages(
             actions=np.zeros((stages, S), np.int64),
@@ -167,6 +177,7 @@ def psrl(setting: Setting, *, episodes: str, tau: int, **values: Any) -> Machine
             vbar=np.zeros(S),
             w=np.ones(1),
         ),
+        scratch=scratch_for(posterior),
         stream=no_stream(),
         visits=np.zeros((S, A), np.int64),
         before=np.zeros((S, A), np.int64),

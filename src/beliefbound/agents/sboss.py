@@ -31,7 +31,7 @@ from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.merged_models import MergedModels, merged_models, solve_merged
 from beliefbound.kernels.posterior import Posterior, copy_into, forget, learn, row_of
 from beliefbound.kernels.random import load, save
-from beliefbound.kernels.redraw import redraw
+from beliefbound.kernels.redraw import Scratch, redraw, scratch_for
 from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 DUE, PLANS = range(2)  # the clock
@@ -47,8 +47,7 @@ class State(NamedTuple):
     stream: np.ndarray  # uint64 [4]
     clock: IntArray  # whether a plan is due, plans made
     needed: IntArray  # [row]: copies
-    theta: FloatArray  # [j] scratch
-    rho: FloatArray  # [k] scratch
+    scratch: Scratch
     available: BoolArray  # [s,a]
     epsilon: float
     delta: float
@@ -109,7 +108,7 @@ def plan(state):
             row, variance = row_of(posterior, pair), largest_variance(posterior.reward[:, pair])
             needed[row] = max(needed[row], copies_for(variance, state.epsilon, most))
     for row in range(needed.size):
-        redraw(posterior, state.stream, row, 0, needed[row], models.p, models.r, state.theta, state.rho)
+        redraw(posterior, state.stream, row, 0, needed[row], models.p, models.r, state.scratch)
     for pair in range(n_pairs):
         s, a = pair // posterior.n_actions, pair % posterior.n_actions
         models.copies[s, a] = needed[row_of(posterior, pair)] if state.available[s, a] else 0
@@ -170,8 +169,7 @@ def sboss(setting: Setting, *, delta: float, copies: str, epsilon: float, k: int
         stream=no_stream(),
         clock=np.zeros(2, np.int64),
         needed=np.zeros(len(posterior.alpha), np.int64),
-        theta=np.zeros(posterior.alpha.shape[1]),
-        rho=np.zeros(len(posterior.reward)),
+        scratch=scratch_for(posterior),
         available=np.array(setting.available),
         epsilon=float(epsilon),
         delta=float(delta),

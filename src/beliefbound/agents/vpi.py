@@ -36,13 +36,15 @@ from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.sampled_models import SampledModels, sampled_models, solve_each, start_lowest
 from beliefbound.kernels.posterior import Posterior, forget, learn, outcome_of, paid_for, paid_on, row_of
 from beliefbound.kernels.random import load, save
-from beliefbound.kernels.redraw import redraw, redraw_all
+from beliefbound.kernels.redraw import Scratch, redraw, redraw_all, scratch_for
 from beliefbound.validation import FloatArray, IntArray
 
 VARIANTS = ("global", "importance", "repair", "local")
 GLOBAL, IMPORTANCE, REPAIR, LOCAL = range(4)
 SWEEPING = ("variant", ("repair", "local"))
 DUE, DRAWS = range(2)  # the clock
+
+inlined = njit(inline="always", **EXACT)  # a function of its own with all of the state takes long to compile
 
 
 class State(NamedTuple):
@@ -55,8 +57,7 @@ class State(NamedTuple):
     worth: FloatArray  # [a]: q̄ + VPI
     priority: FloatArray  # [s] scratch
     stream: np.ndarray  # uint64 [4]
-    theta: FloatArray  # [j] scratch
-    rho: FloatArray  # [k] scratch
+    scratch: Scratch
     clock: IntArray  # whether new models are due, how often they were drawn
     lists: ActionLists
     variant: int
@@ -77,10 +78,9 @@ def reset(state, stream):
 def renew(state):
     """New models, equal weights."""
     models = state.models
-    n = models.r.shape[2]
-    redraw_all(state.posterior, state.stream, n, models.p, models.r, state.theta, state.rho)
+    redraw_all(state.posterior, state.stream, models.p, models.r, state.scratch)
     solve_each(models)
-    state.weights.fill(1.0 / n)
+    state.weights.fill(1.0 / state.weights.size)
     state.clock[DUE] = 0
     state.clock[DRAWS] += 1
 
@@ -124,7 +124,7 @@ def act(state, s):
     return best
 
 
-@njit(**EXACT)
+@inlined
 def reward_chance(posterior, pair, j, r, p, mean):
     """How probable a reward is in a model with chances `p[t]` and expected reward `mean`: up to a common factor."""
     if posterior.reward.shape[0] == 1:
@@ -161,7 +161,7 @@ def weigh(state, s, a, r, t):
             weights[m] /= total
 
 
-@njit(**EXACT)
+@inlined
 def back_up_state(state, s, m):
     """Values of state `s` in model `m` from those of its successors; returns the change of the state's value."""
     models, lists = state.models, state.lists
@@ -171,7 +171,7 @@ def back_up_state(state, s, m):
         a = lists.offered[s, i]
         if state.variant == LOCAL:
             row = row_of(state.posterior, s * n_actions + a)
-            redraw(state.posterior, state.stream, row, m, m + 1, models.p, models.r, state.theta, state.rho)
+            redraw(state.posterior, state.stream, row, m, m + 1, models.p, models.r, state.scratch)
         total = 0.0
         for t in range(n_states):
             total += models.p[s, a, t, m] * models.v[t, m]
@@ -183,7 +183,7 @@ def back_up_state(state, s, m):
     return change
 
 
-@njit(**EXACT)
+@inlined
 def sweep_from(state, pair, m):
     """Prioritised sweeping of model `m`, from the states whose rows a pair shares."""
     models, lists, priority = state.models, state.lists, state.priority
@@ -210,7 +210,7 @@ def repair(state, pair):
     models = state.models
     n = models.r.shape[2]
     row = row_of(state.posterior, pair)
-    redraw(state.posterior, state.stream, row, 0, n, models.p, models.r, state.theta, state.rho)
+    redraw(state.posterior, state.stream, row, 0, n, models.p, models.r, state.scratch)
     for m in range(n):
         sweep_from(state, pair, m)
 
@@ -265,8 +265,7 @@ def vpi(setting: Setting, *, k: int, variant: str, backups: int, tolerance: floa
         worth=np.zeros(setting.n_actions),
         priority=np.zeros(setting.n_states),
         stream=no_stream(),
-        theta=np.zeros(posterior.alpha.shape[1]),
-        rho=np.zeros(len(posterior.reward)),
+        scratch=scratch_for(posterior),
         clock=np.zeros(2, np.int64),
         lists=action_lists(setting.available),
         variant=VARIANTS.index(variant),

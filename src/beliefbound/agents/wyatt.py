@@ -28,8 +28,9 @@ from beliefbound.kernels.planning.sampled_models import (
     solve_each,
     start_lowest,
 )
-from beliefbound.kernels.posterior import Posterior, draw, forget, learn
+from beliefbound.kernels.posterior import Posterior, forget, learn
 from beliefbound.kernels.random import load, save
+from beliefbound.kernels.redraw import Scratch, redraw_all, scratch_for
 from beliefbound.validation import IntArray
 
 LEFT, ADOPTED = range(2)  # the clock
@@ -40,6 +41,7 @@ class State(NamedTuple):
 
     posterior: Posterior
     models: SampledModels
+    scratch: Scratch
     stream: np.ndarray  # uint64 [4]
     clock: IntArray  # steps left to follow the plan, the model adopted
     interval: int
@@ -58,7 +60,7 @@ def reset(state, stream):
 def plan(state, s):
     """Draw and solve models, and adopt the one that promises most."""
     models = state.models
-    draw(state.posterior, state.stream, models.p, models.r)
+    redraw_all(state.posterior, state.stream, models.p, models.r, state.scratch)
     solve_each(models)
     best = 0
     for m in range(1, models.v.shape[1]):
@@ -95,9 +97,11 @@ def observe(state, s, a, r, t):
 def wyatt(setting: Setting, *, n: int, interval: int | None, **values: Any) -> Machine:
     """The machine; memory is that of n models."""
     check_room(setting, n, f"n is {n}")
+    posterior = posterior_for(setting, values)
     state = State(
-        posterior=posterior_for(setting, values),
+        posterior=posterior,
         models=sampled_models(n, setting.available, setting.discount),
+        scratch=scratch_for(posterior),
         stream=no_stream(),
         clock=np.zeros(2, np.int64),
         interval=round(1.0 / (1.0 - setting.discount)) if interval is None else interval,
