@@ -18,8 +18,9 @@ told μ, `E (μ̄₂ − μ)⁺` for the best action and `E (μ − μ̄₁)⁺`
 Student-t with 2a degrees of freedom, so both are closed forms.
 
 The paper's priors are not known to us. Ours: `μ0` a share of the largest return `1/(1 − γ)`, λ = `strength`,
-a = `shape`, and b such that the deviation of a return is a share of the largest: `b = (a − 1)(deviation/(1 − γ))²`. It
-learns no model, so it can use no belief about transitions, and no guarantee is known to us.
+a = `shape`, and b such that the deviation of a return is a share of the largest: `b = (a − 1)(deviation/(1 − γ))²`. The
+defaults are one of 36 combinations tried on Chain, and results depend on them much. It learns no model, so it can use
+no belief about transitions, and no guarantee is known to us.
 """
 
 import math
@@ -150,13 +151,13 @@ def quadrature(freedom, centre, width):
     The trapezoidal rule converges exponentially on both. Returns the largest |w|, the step and whether nodes are dense.
     """
     limit = math.acosh(math.exp(NEGLIGIBLE / freedom))
-    core = 0.8 / math.sqrt(freedom)
-    even = min(core, 0.5)
+    core = 0.5 / math.sqrt(freedom)
+    even = min(core, 0.35)
     if abs(centre) < limit:
-        dense = min(0.4, core / math.hypot(width, centre))
-        if math.asinh(limit / width) / dense < limit / min(even, 0.3 * width):
+        dense = min(0.25, core / math.hypot(width, centre))
+        if math.asinh(limit / width) / dense < limit / min(even, 0.2 * width):
             return limit, dense, True
-        even = min(even, 0.3 * width)
+        even = min(even, 0.2 * width)
     return limit, even, False
 
 
@@ -223,8 +224,8 @@ def observe(state, s, a, r, t):
         Choice("choose", "vpi", ("vpi", "sample"), "by value of information, or by sampled values", always=True),
         Choice("update", "mixture", ("mixture", "moment"), "average of posteriors, or moments", always=True),
         Number("optimism", 0.0, 0.0, 1.0, "prior mean as a fraction of the largest return"),
-        Number("strength", 0.1, 0.0, 1e6, "λ, samples that the prior mean is worth", above=True),
-        Number("shape", 1.05, LEAST_SHAPE, 1e6, "a, half the samples that the prior deviation is worth"),
+        Number("strength", 0.5, 0.0, 1e6, "λ, samples that the prior mean is worth", above=True),
+        Number("shape", 2.0, LEAST_SHAPE, 1e6, "a, half the samples that the prior deviation is worth"),
         Number("deviation", 0.5, 0.0, 1e3, "prior deviation of a return as a fraction of the largest", above=True),
         DISCOUNT,
     ),

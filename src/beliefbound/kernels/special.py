@@ -1,14 +1,10 @@
-"""Digamma, trigamma, and Student's law in compiled code, where SciPy cannot be called."""
+"""Digamma and trigamma, the Beta and Student's law in compiled code, where SciPy cannot be called."""
 
 import math
 
 from numba import njit
 
 from beliefbound.kernels.options import EXACT
-
-SMALL = 1e-300
-CLOSE = 1e-15
-MOST_TERMS = 10_000
 
 
 @njit(**EXACT)
@@ -49,25 +45,35 @@ def shape_of(gap):
 
 
 @njit(**EXACT)
-def continued_beta(a, b, x):
-    """The continued fraction of the incomplete beta function, by Lentz's method; fast for x < (a + 1) / (a + b + 2)."""
+def beta_fraction(x, a, b):
+    """The continued fraction of the incomplete Beta function, by Lentz's method; fast for x < (a+1)/(a+b+2)."""
+    tiny = 1e-300
     c, d = 1.0, 1.0 - (a + b) * x / (a + 1.0)
-    d = 1.0 / (d if abs(d) > SMALL else SMALL)
+    d = 1.0 / (d if abs(d) > tiny else tiny)
     value = d
-    for m in range(1, MOST_TERMS):
+    for m in range(1, 100_000):
         for odd in range(2):
             if odd == 0:
                 term = m * (b - m) * x / ((a + 2 * m - 1.0) * (a + 2 * m))
             else:
                 term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1.0))
             d = 1.0 + term * d
-            d = 1.0 / (d if abs(d) > SMALL else SMALL)
+            d = 1.0 / (d if abs(d) > tiny else tiny)
             c = 1.0 + term / c
-            c = c if abs(c) > SMALL else SMALL
+            c = c if abs(c) > tiny else tiny
             value *= c * d
-        if abs(c * d - 1.0) < CLOSE:
+        if abs(c * d - 1.0) < 1e-15:
             break
     return value
+
+
+@njit(**EXACT)
+def beta_cdf(x, a, b):
+    """`P(θ ≤ x)` for `θ ~ Beta(a, b)`, `0 < x < 1`."""
+    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    if x < (a + 1.0) / (a + b + 2.0):
+        return math.exp(log_front) * beta_fraction(x, a, b) / a
+    return 1.0 - math.exp(log_front) * beta_fraction(1.0 - x, b, a) / b
 
 
 @njit(**EXACT)
@@ -79,17 +85,13 @@ def student_density(z, freedom):
 
 @njit(**EXACT)
 def student_cdf(z, freedom):
-    """The distribution function of Student's law: `1 − ½ I_x(ν/2, ½)` for z > 0, with `x = ν / (ν + z²)`."""
-    if z == 0.0:
+    """The distribution function of Student's law: `½ + ½ I_y(½, ν/2)` for z > 0, `y = z² / (ν + z²)`."""
+    square = z * z
+    y = square / (freedom + square)
+    if y == 0.0:
         return 0.5
-    a, b = 0.5 * freedom, 0.5
-    x, rest = freedom / (freedom + z * z), z * z / (freedom + z * z)
-    if rest == 0.0:
-        return 0.5
-    front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    front = math.exp(front - a * math.log1p(z * z / freedom) + b * math.log(rest))
-    if x < (a + 1.0) / (a + b + 2.0):
-        tail = 0.5 * front * continued_beta(a, b, x) / a
+    if y < 0.5:
+        tail = 0.5 - 0.5 * beta_cdf(y, 0.5, 0.5 * freedom)
     else:
-        tail = 0.5 * (1.0 - front * continued_beta(b, a, rest) / b)
+        tail = 0.5 * beta_cdf(freedom / (freedom + square), 0.5 * freedom, 0.5)
     return 1.0 - tail if z > 0.0 else tail
