@@ -204,7 +204,19 @@ def test_random_chooses_available_actions_equally_often():
 MADE_BY_NAME = [name for name in agents() if name != "policy"]  # which needs a file
 
 
-@pytest.mark.parametrize("name", [*MADE_BY_NAME, "mcbrl:n=3,schedule=posterior", "mcbrl:n=9,warm=no,schedule=doubling"])
+VARIANTS = [
+    "mcbrl:n=3,schedule=posterior",
+    "mcbrl:n=9,warm=no,schedule=doubling",
+    "sboss:copies=fixed,k=2",
+    "psrl:episodes=fixed,tau=5",
+    "bayes-q:choose=sample,update=moment",
+    "vpi:k=3,variant=importance",
+    "vpi:k=3,variant=repair",
+    "vpi:k=3,variant=local",
+]
+
+
+@pytest.mark.parametrize("name", [*MADE_BY_NAME, *VARIANTS])
 def test_every_agent_keeps_the_protocol(name):
     bandits = [make_env("bandit:3,seed=1"), make_env("bandit:means=0/1")]
     check_agent(lambda environment: make_agent(name, environment), on=bandits if name == "gittins" else ())

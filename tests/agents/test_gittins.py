@@ -7,7 +7,8 @@ from scipy.special import betainc
 from beliefbound.agents import make_agent, play
 from beliefbound.envs import make_env
 from beliefbound.errors import ParameterError
-from beliefbound.kernels.planning.gittins import beta_cdf, index_bounds
+from beliefbound.kernels.planning.gittins import index_bounds
+from beliefbound.kernels.special import beta_cdf
 
 DISCOUNTS = (0.5, 0.9, 0.95, 0.99)
 INDICES = {

@@ -1,8 +1,10 @@
 """Agents that learn by acting: by name, by hand, or in thousands of runs. One file each; importing it registers it."""
 
 from beliefbound.agents import (  # noqa: F401
+    bayes_q,
     beb,
     bolt,
+    boss,
     delayed_q,
     e3,
     exploit,
@@ -13,13 +15,18 @@ from beliefbound.agents import (  # noqa: F401
     mbie_eb,
     mcbrl,
     oracle,
+    pac_bayes,
     policies,
+    psrl,
     qlearning,
     random,
     rmax,
+    sboss,
     thompson,
     ucrl2,
     vbrb,
+    vpi,
+    wyatt,
 )
 from beliefbound.agents.check import check_agent
 from beliefbound.agents.episode import Episode, run_episode

@@ -16,40 +16,9 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT
+from beliefbound.kernels.special import beta_cdf
 
 FIRST_DEPTH = 16
-
-
-@njit(**EXACT)
-def beta_fraction(x, a, b):
-    """The continued fraction of the incomplete Beta function, by Lentz's method; fast for x < (a+1)/(a+b+2)."""
-    tiny = 1e-300
-    c, d = 1.0, 1.0 - (a + b) * x / (a + 1.0)
-    d = 1.0 / (d if abs(d) > tiny else tiny)
-    value = d
-    for m in range(1, 100_000):
-        for odd in range(2):
-            if odd == 0:
-                term = m * (b - m) * x / ((a + 2 * m - 1.0) * (a + 2 * m))
-            else:
-                term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1.0))
-            d = 1.0 + term * d
-            d = 1.0 / (d if abs(d) > tiny else tiny)
-            c = 1.0 + term / c
-            c = c if abs(c) > tiny else tiny
-            value *= c * d
-        if abs(c * d - 1.0) < 1e-15:
-            break
-    return value
-
-
-@njit(**EXACT)
-def beta_cdf(x, a, b):
-    """`P(θ ≤ x)` for `θ ~ Beta(a, b)`, `0 < x < 1`."""
-    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    if x < (a + 1.0) / (a + b + 2.0):
-        return math.exp(log_front) * beta_fraction(x, a, b) / a
-    return 1.0 - math.exp(log_front) * beta_fraction(1.0 - x, b, a) / b
 
 
 @njit(**EXACT)

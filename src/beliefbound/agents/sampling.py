@@ -1,0 +1,21 @@
+"""What agents that hold models drawn from their posterior share: whether there is room for them, and a stream."""
+
+import numpy as np
+import numpy.typing as npt
+
+from beliefbound.agents.protocol import Setting
+from beliefbound.errors import ParameterError
+from beliefbound.limits import AGENT_BYTES
+
+
+def check_room(setting: Setting, n: int, parameter: str, *, fix: str = "take fewer") -> None:
+    """`n` models, and what their solution takes, fit into memory; `parameter` says in words where n comes from."""
+    S, A = setting.n_states, setting.n_actions
+    needed = 16.0 * S * A * S * (n + 1)
+    if needed > AGENT_BYTES:
+        raise ParameterError(f"{parameter}: {n} models of {S} states and {A} actions need {needed / 1e9:.0f} GB; {fix}")
+
+
+def no_stream() -> npt.NDArray[np.uint64]:
+    """Room for a random stream, which `reset` fills."""
+    return np.zeros(4, np.uint64)
