@@ -18,7 +18,7 @@ LAYERS = [
     {"errors", "validation", "limits", "executors", "io", "grammar", "plugins", "progress"},
     {"kernels"},
     {"models", "mdp", "policy", "evaluation", "convert", "results"},
-    {"beliefs", "envs"},
+    {"beliefs", "envs", "logs"},
     {"planning"},
     {"agents", "bounds", "theory"},
     {"experiments"},
