@@ -57,7 +57,7 @@ def assemble(counter: Counter, source: str, *, states: Size, actions: Size, keep
         action=action,
         next_state=target,
         reward=table["reward"].to_numpy() if counter.values else total / count,
-        count=count,
+        times=count,
         squares=table["squares"].to_numpy(),
         least=table["least"].to_numpy(),
         most=table["most"].to_numpy(),
@@ -91,10 +91,10 @@ def _faults(counter: Counter, source: str, keep: bool) -> list[str]:
         if not keep:
             raise FileError(
                 f"{source}, row {fault.row}, column {fault.column!r}: {fault.kind}: {FAULTS[fault.kind][1]} "
-                f"({fault.count:,} such rows). Correct the file, or say --keep-suspicious to count rows as they stand"
+                f"({fault.rows:,} such rows). Correct the file, or say --keep-suspicious to count rows as they stand"
             )
         notes.append(
-            f"{fault.count:,} rows are suspicious: {fault.kind}, first in row {fault.row}; counted as they stand"
+            f"{fault.rows:,} rows are suspicious: {fault.kind}, first in row {fault.row}; counted as they stand"
         )
     return notes
 

@@ -7,7 +7,7 @@ Within an episode steps follow each other: `t` rises by one, a step starts where
 follows the end. What breaks this is counted by kind; the first row of each kind is kept.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -25,7 +25,7 @@ class Fault(NamedTuple):
     """Rows that do not follow the one before them."""
 
     kind: str
-    count: int
+    rows: int
     row: int  # the first of them
     column: str
 
@@ -51,7 +51,7 @@ class Counter:
         self.n_rows = self.n_episodes = self.n_truncated = 0
         self._last: pl.DataFrame | None = None
         self._seen: set[object] = set()
-        self._rising: object = None
+        self._rising: Any = None
 
     def add(self, block: pl.DataFrame, first: int) -> None:
         """Count one block of a file."""
@@ -172,5 +172,5 @@ class Counter:
         if rows.is_empty():
             return
         known = self.faults.get(kind)
-        count, row = len(rows) + (known.count if known else 0), known.row if known else int(rows[0])
+        count, row = len(rows) + (known.rows if known else 0), known.row if known else int(rows[0])
         self.faults[kind] = Fault(kind, count, row, FAULTS[kind][0])

@@ -2,9 +2,9 @@
 
 **Where episodes end.** A *terminated* step pays its reward and nothing follows; a *truncated* one was merely the last
 that was logged, and teaches as much as any other. Let `C` be the states that terminated steps lead to. If no step
-starts in a state of `C`, and none leads there without ending, each of them is terminal: absorbing, with reward 0. Otherwise
-termination belongs to the transition and not to the state reached: one state is added, the last one, and terminated
-steps lead there instead.
+starts in a state of `C`, and none leads there without ending, each of them is terminal: absorbing, with reward 0.
+Otherwise termination belongs to the transition and not to the state reached: one state is added, the last one, and
+terminated steps lead there instead.
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Cells(NamedTuple):
     action: IntArray
     next_state: IntArray
     reward: FloatArray  # the value; where only moments are kept, the mean
-    count: IntArray
+    times: IntArray
     squares: FloatArray  # sum of squared rewards
     least: FloatArray
     most: FloatArray
@@ -70,14 +70,14 @@ class Log:
     def transition_counts(self) -> IntArray:
         """How often each transition was seen, `[s,a,t]`."""
         counts = np.zeros((self.n_states, self.n_actions, self.n_states), dtype=np.int64)
-        np.add.at(counts, (self.cells.state, self.cells.action, self.cells.next_state), self.cells.count)
+        np.add.at(counts, (self.cells.state, self.cells.action, self.cells.next_state), self.cells.times)
         return counts
 
     @property
     def visits(self) -> IntArray:
         """How often each pair was tried, `[s,a]`."""
         counts = np.zeros((self.n_states, self.n_actions), dtype=np.int64)
-        np.add.at(counts, (self.cells.state, self.cells.action), self.cells.count)
+        np.add.at(counts, (self.cells.state, self.cells.action), self.cells.times)
         return counts
 
     @property
