@@ -160,7 +160,7 @@ def empirical_concentration(counts: Any) -> float:
     """The symmetric concentration under which counts `[…,t]` are likeliest.
 
     >>> round(empirical_concentration(np.array([[9, 0], [0, 9], [9, 0], [8, 1]])), 2)
-    0.07
+    0.11
     """
     rows = np.asarray(counts, dtype=np.float64).reshape(-1, np.shape(counts)[-1])
     rows = rows[rows.sum(axis=1) > 0]

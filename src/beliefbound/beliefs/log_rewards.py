@@ -174,7 +174,8 @@ def _frequencies(log: Log) -> tuple[FloatArray, FloatArray]:
 
 def _shares(log: Log, values: FloatArray) -> FloatArray:
     """The share of rows that each value has."""
-    return np.bincount(np.searchsorted(values, log.cells.reward), weights=log.cells.times / log.n_rows)
+    weights = log.cells.times / log.n_rows
+    return np.asarray(np.bincount(np.searchsorted(values, log.cells.reward), weights=weights), dtype=np.float64)
 
 
 def _values(log: Log, ends: BoolArray, reason: str) -> Believed:
