@@ -65,10 +65,18 @@ def save_belief(
 
 
 def load_belief(path: Path | str) -> DirichletBelief:
-    """Read what `save_belief` wrote.
+    """Read what `save_belief`, or `beliefbound plan` as `posterior.npz`, wrote.
 
     Raises:
       FileError: the file is missing, damaged, of another version, or its arrays do not fit together.
+
+    It may be the prior of an agent that goes on learning: `make_agent("mcbrl", env, belief=load_belief(path))`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_belief(f"{folder}/posterior.npz", DirichletBelief(3, 2, terminal=[2]))
+    ...     load_belief(f"{folder}/posterior.npz")
+    DirichletBelief(3 states, 2 actions, BetaRewards)
     """
     file = Path(path)
     arrays = read_arrays(file)

@@ -95,11 +95,11 @@ def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
             f"{found.bracket.upper.value:.4g}."
         )
     against = Table(
-        ["compared with", "its value", "from", "to", "gain over it", "from", "to", "chance to be worse", "at most"],
+        ["compared with", "its value", "gain over it", "from", "to", "chance to be worse", "at most"],
         [
             [
                 c.other.name,
-                *_cells(c.value),
+                _cells(c.value)[0],
                 *_cells(c.gain),
                 f"{100 * c.worse.value:.1f}%",
                 f"{100 * c.worse.high:.1f}%",
@@ -125,7 +125,8 @@ def _next(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     info, met = found.information, found.reliance.visits
     gain = np.zeros_like(met) if info is None else info.gain
     weight = met * share
-    order = np.lexsort((-weight.ravel(), -gain.ravel()))[:_PAIRS]
+    order = np.lexsort((-weight.ravel(), -gain.ravel()))
+    order = order[~found.learnt.belief.terminal[order // log.n_actions]][:_PAIRS]
     rows = []
     for k in order:
         s, a = np.unravel_index(int(k), met.shape)
@@ -164,7 +165,7 @@ def _data(found: LogPlan, drawn: dict[str, Picture]) -> Section:
             [row.prior, *(f"{x:.4g}" for x in (row.value, row.low, row.high, row.best, row.best_high))]
             for row in found.reliance.table
         ],
-        "The same policy under other priors; intervals of 95% each, on their own. Where they disagree, the prior speaks.",
+        "The same policy under other priors; intervals are 95% each. Where they disagree, the prior speaks.",
     )
     checks = Table(
         ["check", "p-value", "found"],

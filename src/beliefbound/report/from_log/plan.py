@@ -170,7 +170,6 @@ def plan_log(
     others = [behaviour, choice.expected]
     fresh = fresh_values(task, [choice.chosen.policy, *(other.policy for other in others)], n, rng, stop=stop)
     range_ = value_range(task)
-    wide = None if range_ is None else (range_[0] - range_[1], range_[1] - range_[0])
     value = mean_interval(fresh.values[0], error / 8.0, range_)
     lower = _bound("lower", value.low, value, "the policy", error / 16.0, fresh.n, choice.chosen.policy)
     best = mean_interval(fresh.best, error / 4.0, range_)  # of which one side is used
@@ -192,13 +191,7 @@ def plan_log(
         if closed.upper.value < upper.value:
             upper = closed.upper
     comparisons = tuple(
-        Comparison(
-            other,
-            mean_interval(fresh.values[k], error / 16.0, range_),
-            mean_interval(fresh.values[0] - fresh.values[k], error / 32.0, wide),
-            worse_interval(fresh.values[0] - fresh.values[k], error / 32.0),
-        )
-        for k, other in enumerate(others, start=1)
+        _compared(other, choice.chosen, fresh, k, error / 8.0, range_) for k, other in enumerate(others, start=1)
     )
     each = error / 8.0 / (len(LEVELS) + 2)
     state_lower, state_upper = _states(fresh, task, error / 8.0, range_)
@@ -251,6 +244,19 @@ def _within(log: Log, learnt: Learnt) -> Any:
     return StationaryPolicy(probabilities=chances / chances.sum(axis=1, keepdims=True))
 
 
+def _compared(
+    other: Candidate, chosen: Candidate, fresh: Fresh, k: int, error: float, range_: tuple[float, float] | None
+) -> Comparison:
+    """The chosen policy against policy `k` of the fresh values: three intervals that share the error."""
+    value = mean_interval(fresh.values[k], error / 2.0, range_)
+    if other.policy == chosen.policy:
+        same = Estimate(0.0, 0.0, 0.0, "the same policy")
+        return Comparison(other, value, same, same)
+    gain, wide = fresh.values[0] - fresh.values[k], None if range_ is None else range_[1] - range_[0]
+    between = mean_interval(gain, error / 4.0, None if wide is None else (-wide, wide))
+    return Comparison(other, value, between, worse_interval(gain, error / 4.0))
+
+
 def _bound(side: Any, value: float, estimate: Estimate, of: str, alpha: float, n: int, policy: Any) -> Bound:
     return Bound(
         value,
@@ -273,4 +279,6 @@ def _states(
     scale = np.sqrt(1.0 / max(1, fresh.n - 1))
     low = fresh.by_state - law.ppf(1.0 - alpha / (2 * S)) * fresh.spread * scale
     high = fresh.qmdp + law.ppf(1.0 - alpha / (2 * S * A)) * fresh.qmdp_spread * scale
-    return low, np.where(task.belief.available, high, -np.inf).max(axis=1)
+    ends: Any = getattr(task.belief, "terminal", np.zeros(S, dtype=np.bool_))
+    top = np.where(task.belief.available, high, -np.inf).max(axis=1)
+    return np.where(ends, 0.0, low), np.where(ends, 0.0, top)
