@@ -1,6 +1,5 @@
 """From counts to a `Log`: ids or names, sizes, and where episodes end."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,24 +8,22 @@ import polars as pl
 from beliefbound.errors import FileError, ParameterError
 from beliefbound.logs.counting import FAULTS, Counter
 from beliefbound.logs.log import ENDED, Cells, Log
-from beliefbound.validation import IntArray, check_count, check_sequence, frozen
-
-Size = int | Sequence[str] | None
+from beliefbound.validation import IntArray, frozen
 
 
-def assemble(counter: Counter, source: str, *, states: Size, actions: Size, keep_suspicious: bool) -> Log:
+def assemble(counter: Counter, source: str, *, keep_suspicious: bool = False) -> Log:
     """The log of everything counted.
 
     Raises:
-      FileError: there are fewer than two rows, rows that do not follow each other, or ids beyond the declared sizes.
+      FileError: there are fewer than two rows, or rows that do not follow each other.
     """
     if counter.n_rows < 2:
         many = "no rows" if counter.n_rows == 0 else "1 row"
         raise FileError(f"{source}, row {counter.n_rows}: the log has {many}; there is nothing to learn a policy from")
     notes = _faults(counter, source, keep_suspicious)
     table, starts = counter.cells(), counter.initial()
-    s_names, n_states = _universe(table, ("state", "next_state"), states, counter, source)
-    a_names, n_actions = _universe(table, ("action",), actions, counter, source)
+    s_names, n_states = _universe(table, ("state", "next_state"), counter, source)
+    a_names, n_actions = _universe(table, ("action",), counter, source)
     state, target = (_numbers(table[name], s_names) for name in ("state", "next_state"))
     action = _numbers(table["action"], a_names)
     ended, count = table["terminated"].to_numpy(), table["count"].to_numpy()
@@ -100,42 +97,19 @@ def _faults(counter: Counter, source: str, keep: bool) -> list[str]:
 
 
 def _universe(
-    table: pl.DataFrame, columns: tuple[str, ...], declared: Size, counter: Counter, source: str
+    table: pl.DataFrame, columns: tuple[str, ...], counter: Counter, source: str
 ) -> tuple[tuple[str, ...] | None, int]:
     """Names, if ids are names, and how many there are."""
     kind = "action" if columns == ("action",) else "state"
     seen = pl.concat([table[name].alias(kind) for name in columns]).unique().sort()
-    if counter.columns.named[kind]:
-        if declared is None:
-            names = tuple(seen.to_list())
-            return names, len(names)
-        if isinstance(declared, int):
-            if len(seen) > declared:
-                raise FileError(f"{source}: there are {len(seen)} names of {kind}s, but {declared} are declared")
-            raise ParameterError(f"{kind}s are names: declare them by name, not by their number")
-        names = tuple(str(x) for x in check_sequence(declared, f"{kind}s", ParameterError, fix="give a list of names"))
-        if len(set(names)) != len(names):
-            raise ParameterError(f"the names of {kind}s are not distinct")
-        for name in seen:
-            if name not in names:
-                raise FileError(f"{source}, column {columns[0]!r}: {name!r} is not among the declared {kind}s")
-        return names, len(names)
-    most = int(seen[-1]) + 1
+    declared = counter.columns.declared[kind]
     if declared is None:
-        return None, most
-    if not isinstance(declared, int | np.integer):
-        names = tuple(
-            str(x) for x in check_sequence(declared, f"{kind}s", ParameterError, fix="give names, or a number")
-        )
-        declared_size = len(names)
-    else:
-        names, declared_size = None, check_count(declared, f"number of {kind}s")  # type: ignore[assignment]
-    if most > declared_size:
-        raise FileError(
-            f"{source}, column {columns[0]!r}: there is the {kind} {most - 1}, but only {declared_size} are declared, "
-            f"numbered from 0"
-        )
-    return names, declared_size
+        return (tuple(seen.to_list()), len(seen)) if counter.columns.named[kind] else (None, int(seen[-1]) + 1)
+    if isinstance(declared, int):
+        if counter.columns.named[kind]:
+            raise ParameterError(f"{kind}s of {source} are names: declare them by name, not by their number")
+        return None, declared
+    return tuple(declared), len(declared)
 
 
 def _numbers(values: pl.Series, names: tuple[str, ...] | None) -> IntArray:

@@ -6,7 +6,7 @@ episode, t                  optional: which episode, and which step of it, whole
 terminated, truncated       optional: true or false, 1 or 0
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from beliefbound.errors import FileError, ParameterError
 REQUIRED = ("state", "action", "reward", "next_state")
 OPTIONAL = ("episode", "t", "terminated", "truncated")
 IDS = ("state", "action", "next_state")
+Size = int | Sequence[str] | None  # how many there are, or their names
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "")
 _LARGEST = 2**31
 
@@ -24,12 +25,21 @@ _LARGEST = 2**31
 class Columns:
     """Where each column stands, and whether states and actions are numbers or names: the first block decides."""
 
-    def __init__(self, file: Path, given: Mapping[str, str] | None, *, names: bool) -> None:
+    def __init__(
+        self,
+        file: Path,
+        given: Mapping[str, str] | None = None,
+        *,
+        names: bool = False,
+        states: Size = None,
+        actions: Size = None,
+    ) -> None:
         unknown = sorted(set(given or {}) - {*REQUIRED, *OPTIONAL})
         if unknown:
             known = ", ".join((*REQUIRED, *OPTIONAL))
             raise ParameterError(f"there is no column called {unknown[0]!r} to map; a log has {known}")
         self.file, self.given, self.names = file, dict(given or {}), names
+        self.declared: dict[str, Size] = {"state": states, "action": actions}
         self.named: dict[str, bool] = {}  # of states and of actions
         self._found: dict[str, str] | None = None
 
@@ -79,19 +89,39 @@ class Columns:
         if kind not in self.named:
             self.named[kind] = self.names or _is_text(values)
         if not self.named[kind]:
-            return self._whole(frame, column, 0)
+            return self._below(frame, column, self._whole(frame, column, 0), kind)
         text = values.cast(pl.String) if not _is_text(values) else values.cast(pl.String).str.strip_chars()
-        if not self.names:
-            numeric = text.cast(pl.Float64, strict=False).is_not_null()
-            if numeric.any():
-                i = numeric.arg_max() or 0
-                raise self._wrong(
-                    frame, column, i, f"is the number {text[i]}, where other rows have names; give all of them as "
-                    "numbers from 0, or say --names if these are names too"
-                )  # fmt: skip
+        numeric = text.cast(pl.Float64, strict=False).is_not_null()
+        if not self.names and numeric.any():
+            mostly = 2 * int(numeric.sum()) > len(text)
+            i = (~numeric if mostly else numeric).arg_max() or 0
+            told, others = (f"is {_told(text[i])}", "numbers") if mostly else (f"is the number {text[i]}", "names")
+            raise self._wrong(
+                frame,
+                column,
+                i,
+                f"{told}, where other rows have {others}; give numbers from 0 everywhere, or names everywhere (--names "
+                f"if numbers are names)",
+            )
         if (text == "").any():
             raise self._wrong(frame, column, (text == "").arg_max() or 0, "is empty; give a name")
+        declared = self.declared[kind]
+        if declared is not None and not isinstance(declared, int):
+            unknown = ~text.is_in(list(declared))
+            if unknown.any():
+                i = unknown.arg_max() or 0
+                raise self._wrong(frame, column, i, f"is {_told(text[i])}, which is not among the declared {kind}s")
         return text
+
+    def _below(self, frame: pl.DataFrame, column: str, ids: pl.Series, kind: str) -> pl.Series:
+        """Ids are below the declared number of states or actions."""
+        declared = self.declared[kind]
+        limit = None if declared is None else declared if isinstance(declared, int) else len(declared)
+        if limit is not None and (ids >= limit).any():
+            i = (ids >= limit).arg_max() or 0
+            fault = f"is {ids[i]}, but only {limit} {kind}s are declared, numbered from 0"
+            raise self._wrong(frame, column, i, fault)
+        return ids
 
     def _whole(self, frame: pl.DataFrame, column: str, least: int) -> pl.Series:
         """A column of whole numbers."""

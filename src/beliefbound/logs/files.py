@@ -3,11 +3,15 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from beliefbound.logs.assembling import Size, assemble
+import numpy as np
+
+from beliefbound.errors import ParameterError
+from beliefbound.logs.assembling import assemble
 from beliefbound.logs.blocks import blocks
-from beliefbound.logs.columns import Columns
+from beliefbound.logs.columns import Columns, Size
 from beliefbound.logs.counting import Counter
 from beliefbound.logs.log import Log
+from beliefbound.validation import check_count, check_names, check_sequence
 
 
 def read_log(
@@ -44,9 +48,18 @@ def read_log(
     (Log(2 rows, 3 states, 2 actions), ('dry', 'wet', '(terminated)'), (0.0, 1.5))
     """
     file = Path(path)
-    counter = Counter(Columns(file, columns, names=names))
+    sizes = {"states": _size(states, "states"), "actions": _size(actions, "actions")}
+    counter = Counter(Columns(file, columns, names=names, **sizes))
     for first, block in blocks(file):
         counter.add(block, first)
         if progress is not None:
             progress(counter.n_rows)
-    return assemble(counter, str(file), states=states, actions=actions, keep_suspicious=keep_suspicious)
+    return assemble(counter, str(file), keep_suspicious=keep_suspicious)
+
+
+def _size(declared: Size, kind: str) -> Size:
+    """A number, or distinct names."""
+    if declared is None or isinstance(declared, int | np.integer):
+        return None if declared is None else check_count(declared, f"number of {kind}")
+    names = check_sequence(declared, kind, ParameterError, fix="give a number, or a list of names")
+    return check_names(names, len(names), kind.removesuffix("s"), ParameterError)

@@ -9,8 +9,8 @@ import polars as pl
 
 from beliefbound.envs.adapter import DiscreteEnv
 from beliefbound.errors import BeliefboundError, ObservationError, ParameterError
-from beliefbound.logs.assembling import Size, assemble
-from beliefbound.logs.columns import Columns
+from beliefbound.logs.assembling import assemble
+from beliefbound.logs.columns import Columns, Size
 from beliefbound.logs.counting import Counter
 from beliefbound.logs.log import Log
 from beliefbound.validation import Rng, as_rng, check_count
@@ -42,9 +42,9 @@ def log_of(
         frame = pl.DataFrame({name: np.asarray(x) for name, x in given.items() if x is not None})
     except (pl.exceptions.PolarsError, TypeError, ValueError) as fault:
         raise ObservationError(f"these are no columns of one length: {str(fault).splitlines()[0]}") from None
-    counter = Counter(Columns(Path(source), None, names=False))
+    counter = Counter(Columns(Path(source), states=n_states, actions=n_actions))
     counter.add(frame, 1)
-    return assemble(counter, source, states=n_states, actions=n_actions, keep_suspicious=False)
+    return assemble(counter, source)
 
 
 def roll_out(
@@ -87,11 +87,10 @@ def roll_out(
     frame = pl.DataFrame(rows)
     if save is not None:
         _write(frame, Path(save))
-    counter = Counter(Columns(Path(str(world.env)), None, names=False))
+    counter = Counter(Columns(Path(str(world.env)), states=world.n_states, actions=world.n_actions))
     for first in range(0, len(frame), _BLOCK):
         counter.add(frame.slice(first, _BLOCK), first + 1)
-    sizes: dict[str, Any] = {"states": world.n_states, "actions": world.n_actions}
-    return assemble(counter, str(world.env), keep_suspicious=False, **sizes)
+    return assemble(counter, str(world.env))
 
 
 _COLUMNS = ("episode", "t", "state", "action", "reward", "next_state", "terminated", "truncated")
@@ -128,8 +127,9 @@ def read_minari(name: str) -> Log:
 
 def log_of_minari(dataset: Any) -> Log:
     """The log of a Minari dataset: episodes one after the other, an observation more than actions in each."""
-    counter = Counter(Columns(Path(str(dataset.spec.dataset_id)), None, names=False))
     sizes = [_discrete(dataset, kind) for kind in ("observation", "action")]
+    source = f"minari {dataset.spec.dataset_id}"
+    counter = Counter(Columns(Path(source), states=sizes[0][0], actions=sizes[1][0]))
     first = 1
     for episode in dataset.iterate_episodes():
         seen, done = np.asarray(episode.observations), np.asarray(episode.actions)
@@ -149,8 +149,7 @@ def log_of_minari(dataset: Any) -> Log:
         )
         counter.add(frame, first)
         first += len(frame)
-    source = f"minari {dataset.spec.dataset_id}"
-    return assemble(counter, source, states=sizes[0][0], actions=sizes[1][0], keep_suspicious=False)
+    return assemble(counter, source)
 
 
 def _discrete(dataset: Any, kind: str) -> tuple[int, int]:
