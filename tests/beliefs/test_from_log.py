@@ -225,9 +225,7 @@ def test_the_posterior_of_a_log_is_the_prior_of_an_agent(tmp_path):
     save_belief(tmp_path / "posterior.npz", DirichletBelief.from_log(log))
     agent = make_agent("mcbrl:n=4", environment, belief=load_belief(tmp_path / "posterior.npz"))
     episode = run_episode(agent, DiscreteEnv(gymnasium_env(environment)), steps=40, seed=3)
-    assert (
-        episode.rewards.mean() > 4.0
-    )  # never replacing ends at 7 a step in the worst condition; random play is worth 4
+    assert episode.rewards.mean() > 6.5  # never replacing pays 7 or more a step, replacing pays 2
 
 
 def test_checks_notice_what_is_wrong():
@@ -257,10 +255,10 @@ def test_checks_notice_what_is_wrong():
 
 
 def test_p_values_are_not_small_too_often():
-    """Two hundred logs of one chain: the check of constancy calls about one in a thousand suspicious, never one in 25."""
+    """Sixty logs of constant chances: p-values below 0.05 come up three times on average, ten times hardly ever."""
     rng, small = np.random.default_rng(8), 0
-    for _ in range(200):
+    for _ in range(60):
         t = (rng.random(300) < 0.3).astype(int)
         log = log_of(np.zeros(300, int), np.zeros(300, int), np.zeros(300), t, n_states=2)
         small += check_learnt(log, learn(log))[1].p < 0.05
-    assert small <= 20
+    assert small < 10
