@@ -1,10 +1,12 @@
 """The public names and where each lives: read by type checkers and, at run time, by `beliefbound/__init__.py`."""
 
 from . import theory as theory
+from .agents.actor import load_actor as load_actor
 from .agents.play import play as play
 from .agents.registry import make_agent as make_agent
 from .agents.runs import Runs as Runs
 from .beliefs.dirichlet import DirichletBelief as DirichletBelief
+from .beliefs.dirichlet_file import load_belief as load_belief
 from .beliefs.finite import FiniteBelief as FiniteBelief
 from .beliefs.folder import ModelFolder as ModelFolder
 from .beliefs.folder import read_models as read_models
@@ -38,6 +40,8 @@ from .envs.environment import Environment as Environment
 from .envs.registry import make_env as make_env
 from .errors import BeliefboundError as BeliefboundError
 from .evaluation import evaluate as evaluate
+from .logs.files import read_log as read_log
+from .logs.log import Log as Log
 from .mdp import MDP as MDP
 from .planning.cadp import cadp as cadp
 from .planning.expected import expected_mdp_policy as expected_mdp_policy
@@ -51,5 +55,6 @@ from .planning.plan import Plan as Plan
 from .policy import MemorylessPolicy as MemorylessPolicy
 from .policy import Policy as Policy
 from .policy import StationaryPolicy as StationaryPolicy
+from .report.from_log.plan import plan_log as plan_log
 
 __version__: str

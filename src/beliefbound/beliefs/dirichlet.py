@@ -15,7 +15,8 @@ import scipy.stats as stats
 
 from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.beliefs.observed import check_lengths, check_log, prior_notes
+from beliefbound.beliefs.masks import available_actions, terminal_states
+from beliefbound.beliefs.observed import check_lengths, check_log, check_times, prior_notes
 from beliefbound.beliefs.rewards import BetaRewards, RewardBelief
 from beliefbound.beliefs.signals import SilentStates
 from beliefbound.beliefs.ties import Ties, check_positive, tie
@@ -39,7 +40,6 @@ from beliefbound.validation import (
     as_rng,
     check_count,
     check_finite,
-    check_ids,
     check_initial,
     check_probability,
     frozen,
@@ -110,7 +110,7 @@ class DirichletBelief(Frozen):
             except ValueError:
                 raise BeliefError(f"support has shape {possible.shape}; expected {shape} or {shape[::2]}") from None
         check_finite(alpha, "concentration", ("state", "action", "next state"), BeliefError)
-        ends, offered = _terminal(terminal, n_states), _available(available, n_states, n_actions)
+        ends, offered = terminal_states(terminal, n_states), available_actions(available, n_states, n_actions)
         fixed = ends[:, None] | ~offered
         alpha[fixed] = 0.0
         s, a = np.nonzero(fixed)
@@ -149,11 +149,24 @@ class DirichletBelief(Frozen):
         if len(shape) != 2:
             raise BeliefError(f"row has shape {shape}; expected [state, action]")
         check_size((shape[0], shape[1], shape[0]), "a belief about transitions", BeliefError, fix=_FIX)
-        ends, offered = _terminal(terminal, shape[0]), _available(available, *shape)
+        ends, offered = terminal_states(terminal, shape[0]), available_actions(available, *shape)
         ties, alpha = tie(row, arrive, concentration, ends[:, None] | ~offered)
         belief = cls.__new__(cls)
         belief._fill(alpha, ties, rewards, ends, offered, initial)
         return belief
+
+    @classmethod
+    def from_log(cls, log: Any, **choices: Any) -> "DirichletBelief":
+        """The posterior after a log of transitions; `beliefs.from_log.learn` has the choices and says what was chosen.
+
+        >>> from beliefbound.logs import log_of
+        >>> log = log_of([0, 1, 0, 1], [0, 0, 0, 0], [0.0, 1.0, 0.0, 1.0], [1, 0, 1, 2], terminated=[0, 0, 0, 1])
+        >>> DirichletBelief.from_log(log).mean().transitions[0, 0].round(3).tolist()
+        [0.111, 0.778, 0.111]
+        """
+        from beliefbound.beliefs.from_log import learn  # which makes beliefs of this class
+
+        return learn(log, **choices).belief
 
     def _fill(
         self,
@@ -252,25 +265,28 @@ class DirichletBelief(Frozen):
         chances: FloatArray = np.where((j >= 0) & self.available[s, a], alpha[j], 0.0) / alpha.sum()
         return chances
 
-    def update(self, state: Any, action: Any, reward: Any, next_state: Any) -> "DirichletBelief":
+    def update(self, state: Any, action: Any, reward: Any, next_state: Any, *, times: Any = None) -> "DirichletBelief":
         """The posterior after one transition, or after several given as arrays of equal length (in any order).
 
-        `reward` may be `None` when rewards are known.
+        `reward` may be `None` when rewards are known. `times`: how often each transition was seen; default once.
         """
         states, actions, rewards, arrivals = self._batch(state, action, reward, next_state)
-        alpha = self.concentration + self._counts(states, actions, arrivals)
+        often = check_times(times, len(states))
+        alpha = self.concentration + self._counts(states, actions, arrivals, often)
         open_ = ~self.terminal[states]
-        rewarded = self.rewards.update(states[open_], actions[open_], rewards[open_])
-        return self._with(alpha, rewarded, self.observed + self._seen(states, actions))
+        repeated = {} if times is None else {"times": often[open_]}
+        rewarded = self.rewards.update(states[open_], actions[open_], rewards[open_], **repeated)
+        return self._with(alpha, rewarded, self.observed + self._seen(states, actions, often))
 
-    def _seen(self, states: IntArray, actions: IntArray) -> IntArray:
+    def _seen(self, states: IntArray, actions: IntArray, times: IntArray) -> IntArray:
         """How many transitions teach something about each pair, `[s,a]`."""
         if self.ties is None:
             seen = np.zeros(self.available.shape, dtype=np.int64)
-            np.add.at(seen, (states, actions), 1)
+            np.add.at(seen, (states, actions), times)
             return seen
-        rows = np.bincount(self.ties.row[states, actions], minlength=len(self.concentration))
-        return rows[self.ties.row].astype(np.int64)
+        rows = np.zeros(len(self.concentration), dtype=np.int64)
+        np.add.at(rows, self.ties.row[states, actions], times)
+        return rows[self.ties.row]
 
     def notes(self) -> tuple[str, ...]:
         """What its value rests on where nothing was observed, in words.
@@ -280,9 +296,9 @@ class DirichletBelief(Frozen):
         """
         return prior_notes(self.observed, self.available & ~self.terminal[:, None])
 
-    def _counts(self, states: IntArray, actions: IntArray, arrivals: IntArray) -> FloatArray:
+    def _counts(self, states: IntArray, actions: IntArray, arrivals: IntArray, times: Any = 1.0) -> FloatArray:
         counts = np.zeros_like(self.concentration)
-        np.add.at(counts, self._cells(states, actions, arrivals), 1.0)
+        np.add.at(counts, self._cells(states, actions, arrivals), times)
         return counts
 
     def _cells(self, states: IntArray, actions: IntArray, arrivals: IntArray) -> tuple[IntArray, ...]:
@@ -361,29 +377,3 @@ class DirichletBelief(Frozen):
         law = stats.beta(alpha[open_], rest[open_])
         low[open_], high[open_] = law.ppf(tail), law.ppf(1.0 - tail)
         return self._spread(low), self._spread(high)
-
-
-def _terminal(terminal: Any, n_states: int) -> BoolArray:
-    """Booleans `[s]` from ids or booleans."""
-    ends = np.zeros(n_states, dtype=np.bool_)
-    if terminal is None:
-        return ends
-    given = as_array(terminal, "terminal", BeliefError)
-    if given.dtype == np.bool_ and given.shape != (n_states,):
-        raise BeliefError(f"terminal has shape {given.shape}; expected ({n_states},), or ids of states")
-    if given.size:
-        ends[given if given.dtype == np.bool_ else check_ids(given, n_states, "terminal", BeliefError)] = True
-    return ends
-
-
-def _available(available: Any, n_states: int, n_actions: int) -> BoolArray:
-    """Booleans `[s,a]`, an action in every state."""
-    if available is None:
-        return np.ones((n_states, n_actions), dtype=np.bool_)
-    offered = as_bools(available, "available", BeliefError)
-    if offered.shape != (n_states, n_actions):
-        raise BeliefError(f"available has shape {offered.shape}; expected {(n_states, n_actions)}")
-    if not offered.any(axis=1).all():
-        state = int(np.argmin(offered.any(axis=1)))
-        raise BeliefError(f"available[state {state}] has no action; every state needs at least one")
-    return offered

@@ -51,6 +51,16 @@ def check_log(
     )
 
 
+def check_times(times: Any, count: int) -> IntArray:
+    """How often each of `count` transitions was seen: whole numbers `[i]`, all of them 1 where nothing was said."""
+    if times is None:
+        return np.ones(count, dtype=np.int64)
+    often = np.atleast_1d(check_ids(times, np.iinfo(np.int64).max, "times", ObservationError))
+    if often.shape != (count,):
+        raise ObservationError(f"times has shape {often.shape}; expected ({count},), one number per transition")
+    return often
+
+
 def check_lengths(states: Any, actions: Any, rewards: Any, arrivals: Any) -> None:
     """Four rows of the same length."""
     shapes = [np.shape(x) for x in (states, actions, rewards, arrivals)]

@@ -3,6 +3,7 @@
 from beliefbound.beliefs.rewards.belief import RewardBelief, RewardColumns, RewardSample
 from beliefbound.beliefs.rewards.beta import BetaRewards
 from beliefbound.beliefs.rewards.known import KnownRewards
+from beliefbound.beliefs.rewards.mixed import MixedRewards
 from beliefbound.beliefs.rewards.multinomial import DirichletRewards
 from beliefbound.beliefs.rewards.normal import NormalRewards
 
@@ -10,6 +11,7 @@ __all__ = [
     "BetaRewards",
     "DirichletRewards",
     "KnownRewards",
+    "MixedRewards",
     "NormalRewards",
     "RewardBelief",
     "RewardColumns",

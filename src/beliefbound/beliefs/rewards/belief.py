@@ -57,8 +57,10 @@ class RewardBelief(Protocol):
     def columns(self) -> RewardColumns | None:
         """Counts of values; `None` where there are none."""
 
-    def update(self, states: IntArray, actions: IntArray, rewards: FloatArray) -> Self:
-        """The posterior; raises `ObservationError` for a reward that cannot be."""
+    def update(
+        self, states: IntArray, actions: IntArray, rewards: FloatArray, *, times: IntArray | None = None
+    ) -> Self:
+        """The posterior; raises `ObservationError` for a reward that cannot be. `times`: how often each was seen."""
 
     def sample(self, n: int, stream: StreamArray) -> RewardSample:
         """Rewards of `n` independent models, drawn with `kernels.draws` from a stream."""

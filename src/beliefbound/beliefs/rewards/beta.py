@@ -72,11 +72,14 @@ class BetaRewards(Frozen):
         fractions: FloatArray = (rewards - self.low) / (self.high - self.low)
         return fractions
 
-    def update(self, states: IntArray, actions: IntArray, rewards: FloatArray) -> "BetaRewards":
+    def update(
+        self, states: IntArray, actions: IntArray, rewards: FloatArray, *, times: IntArray | None = None
+    ) -> "BetaRewards":
         x = self._fractions(states, actions, rewards)
+        often: Any = 1.0 if times is None else times
         alpha, beta = self.alpha.copy(), self.beta.copy()
-        np.add.at(alpha, (states, actions), x)
-        np.add.at(beta, (states, actions), 1.0 - x)
+        np.add.at(alpha, (states, actions), often * x)
+        np.add.at(beta, (states, actions), often * (1.0 - x))
         return BetaRewards(frozen(alpha), frozen(beta), low=self.low, high=self.high)
 
     def sample(self, n: int, stream: StreamArray) -> RewardSample:

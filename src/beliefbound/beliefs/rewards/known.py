@@ -48,7 +48,9 @@ class KnownRewards(Frozen):
     def mean(self) -> FloatArray:
         return self.rewards
 
-    def update(self, states: IntArray, actions: IntArray, rewards: FloatArray) -> "KnownRewards":
+    def update(
+        self, states: IntArray, actions: IntArray, rewards: FloatArray, *, times: IntArray | None = None
+    ) -> "KnownRewards":
         return self
 
     def sample(self, n: int, stream: StreamArray) -> RewardSample:

@@ -78,7 +78,7 @@ class DirichletRewards(Frozen):
         mean: FloatArray = (self.counts * self.values).sum(axis=-1) / self.counts.sum(axis=-1)
         return mean
 
-    def _seen(self, states: IntArray, actions: IntArray, rewards: FloatArray) -> FloatArray:
+    def _seen(self, states: IntArray, actions: IntArray, rewards: FloatArray, times: Any = 1.0) -> FloatArray:
         """How often each value was seen, `[s,a,k]`."""
         options = self.values[states, actions]
         match = np.isclose(options, rewards[:, None], rtol=1e-9, atol=1e-12)
@@ -90,11 +90,14 @@ class DirichletRewards(Frozen):
                 f"{options[i].tolist()}; add it to the values of DirichletRewards"
             )
         counts = np.zeros_like(self.counts)
-        np.add.at(counts, (states, actions, np.abs(options - rewards[:, None]).argmin(axis=1)), 1.0)
+        np.add.at(counts, (states, actions, np.abs(options - rewards[:, None]).argmin(axis=1)), times)
         return counts
 
-    def update(self, states: IntArray, actions: IntArray, rewards: FloatArray) -> "DirichletRewards":
-        return DirichletRewards(self.values, self.counts + self._seen(states, actions, rewards))
+    def update(
+        self, states: IntArray, actions: IntArray, rewards: FloatArray, *, times: IntArray | None = None
+    ) -> "DirichletRewards":
+        seen = self._seen(states, actions, rewards, 1.0 if times is None else times)
+        return DirichletRewards(self.values, self.counts + seen)
 
     def sample(self, n: int, stream: StreamArray) -> RewardSample:
         chances = np.empty((n, *self.counts.shape))

@@ -54,15 +54,27 @@ class NormalRewards(Frozen):
     def mean(self) -> FloatArray:
         return self.location
 
-    def update(self, states: IntArray, actions: IntArray, rewards: FloatArray) -> "NormalRewards":
+    def update(
+        self,
+        states: IntArray,
+        actions: IntArray,
+        rewards: FloatArray,
+        *,
+        times: IntArray | None = None,
+        scatter: FloatArray | None = None,
+    ) -> "NormalRewards":
+        """The posterior. With `times`, a reward may be the mean of so many, whose squared distances from it sum to
+        `scatter`."""
         if not np.isfinite(rewards).all():
             i = int(np.argmax(~np.isfinite(rewards)))
             raise ObservationError(f"reward {i} is {rewards[i]}; rewards must be finite numbers")
+        often = np.ones(len(rewards)) if times is None else times.astype(np.float64)
         count, total, squares = (np.zeros(self.location.shape) for _ in range(3))
-        np.add.at(count, (states, actions), 1.0)
-        np.add.at(total, (states, actions), rewards)
+        np.add.at(count, (states, actions), often)
+        np.add.at(total, (states, actions), often * rewards)
         average = np.divide(total, count, out=np.zeros_like(total), where=count > 0)
-        np.add.at(squares, (states, actions), (rewards - average[states, actions]) ** 2)
+        apart = often * (rewards - average[states, actions]) ** 2
+        np.add.at(squares, (states, actions), apart if scatter is None else apart + scatter)
         strength = self.strength + count
         gap = average - self.location
         return NormalRewards(

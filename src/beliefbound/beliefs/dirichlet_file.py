@@ -1,0 +1,166 @@
+"""A Dirichlet belief as an archive of arrays (`.npz`): plain numbers, nothing that is unpickled.
+
+header                        UTF-8 bytes of a JSON object: `format`, `version`, `rewards` (a kind), optional `states`,
+                              `actions` (names)
+concentration [s,a,t]         prior and counts
+terminal [s], available [s,a] booleans
+observed [s,a]                transitions that were counted
+initial [s]                   optional
+rewards                       of a kind: `known`: reward_known [s,a,n], n = 1 or, on arrival, the number of states;
+                              `beta`: reward_alpha, reward_beta [s,a], reward_low, reward_high; `values`: reward_values,
+                              reward_counts [s,a,k]; `mixed`: reward_known, reward_missing [s,a,t], and as `values`;
+                              `normal`: reward_location, reward_strength, reward_shape, reward_rate [s,a]
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from beliefbound.beliefs.dirichlet import DirichletBelief
+from beliefbound.beliefs.rewards import BetaRewards, DirichletRewards, KnownRewards, MixedRewards, NormalRewards
+from beliefbound.errors import BeliefboundError, BeliefError, FileError
+from beliefbound.io.arrays import Shapes, read_arrays, write_arrays
+from beliefbound.limits import FILE_BYTES
+from beliefbound.validation import check_kind
+
+FORMAT, VERSION = "beliefbound belief", 1
+_PAIRS = "state action"
+
+
+def save_belief(
+    path: Path | str,
+    belief: DirichletBelief,
+    *,
+    states: Sequence[str] | None = None,
+    actions: Sequence[str] | None = None,
+) -> None:
+    """Write a belief without shared parameters, for `load_belief`; names are for whoever reads the file.
+
+    >>> import tempfile
+    >>> belief = DirichletBelief(2, 1).update(0, 0, 1.0, 1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_belief(f"{folder}/posterior.npz", belief)
+    ...     same = load_belief(f"{folder}/posterior.npz")
+    >>> bool((same.concentration == belief.concentration).all())
+    True
+    """
+    check_kind(belief, DirichletBelief, "belief", BeliefError, fix="give a DirichletBelief")
+    if belief.ties is not None:
+        raise BeliefError("a belief whose pairs share parameters cannot be saved in this form")
+    kind, arrays = _rewards(belief.rewards)
+    header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "rewards": kind}
+    header |= {key: list(names) for key, names in (("states", states), ("actions", actions)) if names is not None}
+    arrays |= {
+        "concentration": belief.concentration,
+        "terminal": belief.terminal,
+        "available": belief.available,
+        "observed": belief.observed,
+    }
+    if belief.initial is not None:
+        arrays["initial"] = belief.initial
+    write_arrays(Path(path), {"header": np.frombuffer(msgspec.json.encode(header), dtype=np.uint8), **arrays})
+
+
+def load_belief(path: Path | str) -> DirichletBelief:
+    """Read what `save_belief`, or `beliefbound plan` as `posterior.npz`, wrote.
+
+    Raises:
+      FileError: the file is missing, damaged, of another version, or its arrays do not fit together.
+
+    It may be the prior of an agent that goes on learning: `make_agent("mcbrl", env, belief=load_belief(path))`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_belief(f"{folder}/posterior.npz", DirichletBelief(3, 2, terminal=[2]))
+    ...     load_belief(f"{folder}/posterior.npz")
+    DirichletBelief(3 states, 2 actions, BetaRewards)
+    """
+    file = Path(path)
+    arrays = read_arrays(file)
+    kind = _header(file, arrays.pop("header", None))
+    shapes = Shapes(file, arrays)
+    concentration = shapes.take("concentration", "f8", "state action next_state")
+    n_states, n_actions, n_next = concentration.shape
+    if n_next != n_states:
+        raise shapes.wrong("concentration", f"has {n_next} next states for {n_states} states")
+    terminal, available = shapes.take("terminal", "?", "state"), shapes.take("available", "?", _PAIRS)
+    observed = shapes.ids("observed", "i8", _PAIRS, 0, 1 << 62)
+    initial = shapes.take("initial", "f8", "state") if "initial" in shapes.arrays else None
+    try:
+        belief = DirichletBelief(
+            n_states,
+            n_actions,
+            concentration=concentration,
+            rewards=_read_rewards(shapes, kind),
+            terminal=terminal,
+            available=available,
+            initial=initial,
+        )
+    except FileError:
+        raise
+    except BeliefboundError as fault:
+        raise FileError(f"{file}: {fault}") from None
+    shapes.done()
+    return belief._with(belief.concentration, belief.rewards, observed)
+
+
+def _header(file: Path, raw: Any) -> str:
+    if raw is None or raw.dtype != np.uint8 or raw.ndim != 1 or raw.size > FILE_BYTES:
+        raise FileError(f"{file} is no saved belief: it has no header")
+    try:
+        header = msgspec.json.decode(raw.tobytes())
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
+        raise FileError(f"{file} is no saved belief: {cause}") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise FileError(f"{file} is no saved belief: its format is not {FORMAT!r}")
+    if type(header.get("version")) is not int or header["version"] != VERSION:
+        raise FileError(f"{file} has version {header.get('version')!r}; this program reads version {VERSION}")
+    return str(header.get("rewards"))
+
+
+def _rewards(rewards: Any) -> tuple[str, dict[str, Any]]:
+    if isinstance(rewards, KnownRewards):
+        return "known", {"reward_known": _on_arrival(rewards.rewards)}
+    if isinstance(rewards, BetaRewards):
+        ends = {"reward_low": np.float64(rewards.low), "reward_high": np.float64(rewards.high)}
+        return "beta", {"reward_alpha": rewards.alpha, "reward_beta": rewards.beta, **ends}
+    if isinstance(rewards, DirichletRewards):
+        return "values", {"reward_values": rewards.values, "reward_counts": rewards.counts}
+    if isinstance(rewards, MixedRewards):
+        arrays = _rewards(rewards.learnt)[1]
+        known = np.isnan(rewards.known)
+        return "mixed", {"reward_known": np.where(known, 0.0, rewards.known), "reward_missing": known, **arrays}
+    if isinstance(rewards, NormalRewards):
+        names = ("location", "strength", "shape", "rate")
+        return "normal", {f"reward_{name}": getattr(rewards, name) for name in names}
+    raise BeliefError(f"rewards of the kind {type(rewards).__name__} cannot be saved")
+
+
+def _on_arrival(rewards: Any) -> Any:
+    return rewards if rewards.ndim == 3 else rewards[..., None]
+
+
+def _read_rewards(file: Shapes, kind: str) -> Any:
+    if kind == "beta":
+        alpha, beta = (file.take(f"reward_{name}", "f8", _PAIRS) for name in ("alpha", "beta"))
+        low, high = (file.number(f"reward_{name}", "f8", -1e300, 1e300) for name in ("low", "high"))
+        return BetaRewards(alpha, beta, low=low, high=high)
+    if kind == "normal":
+        names = ("location", "strength", "shape", "rate")
+        location, strength, shape, rate = (file.take(f"reward_{name}", "f8", _PAIRS) for name in names)
+        return NormalRewards(location, strength=strength, shape=shape, rate=rate)
+    if kind == "known":
+        known = file.take("reward_known", "f8", f"{_PAIRS} arrival")
+        return KnownRewards(known if known.shape[2] > 1 else known[..., 0])
+    if kind in ("values", "mixed"):
+        values, counts = (file.take(f"reward_{name}", "f8", f"{_PAIRS} value") for name in ("values", "counts"))
+        learnt = DirichletRewards(values, counts)
+        if kind == "values":
+            return learnt
+        known = file.take("reward_known", "f8", f"{_PAIRS} arrival")
+        missing = file.take("reward_missing", "?", f"{_PAIRS} arrival")
+        return MixedRewards(np.where(missing, np.nan, known), learnt)
+    raise FileError(f"{file.path} holds rewards of the unknown kind {kind!r}")

@@ -1,0 +1,199 @@
+"""`learn`: the posterior after a log of transitions.
+
+Rows of transitions are `Dirichlet(prior + counts)`. Priors, of one observation's weight unless they say otherwise:
+
+* `uniform`: `1/|S|` on every next state.
+* `jeffreys`: `1/2` on every next state, the weight of `|S|/2` observations.
+* `sparse`: equal parts on the next states that were seen after the same state, under any action; elsewhere it is
+  believed *impossible*, which data not yet seen may refute. After states never acted in, every state is possible.
+* `empirical`: the same concentration `c` everywhere, that with the largest marginal likelihood
+  `Σ_{s,a} log Γ(c|S|)/Γ(c|S| + n_{sa}) + Σ_{s,a,t} log Γ(c + n_{sat})/Γ(c)` (empirical Bayes).
+* a number: that concentration.
+
+States where episodes end are absorbing, with reward 0. What is believed about rewards is decided in
+`beliefs.log_rewards`.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import scipy.optimize as optimize
+import scipy.special as special
+
+from beliefbound.beliefs.dirichlet import DirichletBelief
+from beliefbound.beliefs.log_rewards import RewardChoice, reward_posterior
+from beliefbound.beliefs.masks import terminal_states
+from beliefbound.beliefs.rewards import RewardBelief
+from beliefbound.errors import BeliefError
+from beliefbound.logs.log import Log
+from beliefbound.validation import BoolArray, FloatArray, as_flag, check_kind, check_positive, frozen, shown
+
+Prior = Literal["uniform", "jeffreys", "sparse", "empirical"]
+PRIORS: tuple[Prior, ...] = get_args(Prior)
+_LOG_RANGE = (math.log(1e-6), math.log(1e3))
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """A posterior and what it was made of.
+
+    Attributes:
+      belief: the posterior.
+      prior: what was believed about transitions before, in words; `concentration` as numbers `[s,a,t]`.
+      rewards: what is believed about rewards, in words; `family` by name.
+      notes: what a reader should know.
+    """
+
+    belief: DirichletBelief
+    prior: str
+    concentration: FloatArray
+    family: str
+    rewards: str
+    notes: tuple[str, ...]
+
+    @property
+    def prior_share(self) -> FloatArray:
+        """`[s,a]`: how much of what is expected of a pair is the prior's, from 1 (never tried) towards 0."""
+        before = self.concentration.sum(axis=-1)
+        after = before + self.belief.observed
+        share = np.where(self.belief.terminal[:, None], 0.0, before / after)
+        return frozen(share)
+
+
+def learn(
+    log: Log,
+    *,
+    prior: Prior | float = "uniform",
+    rewards: RewardChoice | RewardBelief = "suggest",
+    known: Any = None,
+    terminal: Sequence[int] | Sequence[str] | None = None,
+    only_tried: bool = False,
+    initial: Any = None,
+) -> Learnt:
+    """The posterior after a log, and what was chosen on the way.
+
+    Args:
+      log: from `read_log`, `roll_out` or `read_minari`.
+      prior: about transitions: `uniform`, `jeffreys`, `sparse`, `empirical`, or a concentration.
+      rewards: `suggest`, `known`, `values`, `beta` or `normal` (`beliefs.log_rewards` has what they mean), or a reward
+        belief of your own, which is updated.
+      known: rewards that are known beforehand, `[s,a]` or `[s,a,t]`, NaN where they are to be learnt.
+      terminal: more states where episodes end, by id or name, than the log itself marks.
+      only_tried: offer in each state only the actions that were tried there.
+      initial: start distribution or state; default: as episodes of the log begin.
+
+    >>> from beliefbound.logs import log_of
+    >>> log = log_of([0, 1, 0, 1], [0, 0, 0, 0], [0.0, 1.0, 0.0, 1.0], [1, 0, 1, 0])
+    >>> learn(log, prior="sparse").belief.mean().transitions.tolist()
+    [[[0.0, 1.0]], [[1.0, 0.0]]]
+    """
+    check_kind(log, Log, "log", BeliefError, fix="give a log, such as read_log(path)")
+    ends = log.terminal | terminal_states(_ids(terminal, log), log.n_states)
+    visits = log.visits
+    acted = ends & (visits.sum(axis=1) > 0)
+    if acted.any():
+        s = int(np.argmax(acted))
+        raise BeliefError(
+            f"terminal names state {log.state_name(s)[:60]!r}, but {int(visits[s].sum()):,} rows of the log start in "
+            f"it; leave it out"
+        )
+    concentration, words, notes = concentration_of(log, prior, ends)
+    available = None
+    if as_flag(only_tried, "only_tried"):
+        available = (visits > 0) | (visits.sum(axis=1, keepdims=True) == 0)
+        notes.append("each state offers only the actions that were tried there")
+    believed = reward_posterior(log, rewards, known, ends)
+    notes += believed.notes
+    blank = DirichletBelief(
+        log.n_states,
+        log.n_actions,
+        concentration=concentration,
+        rewards=believed.belief,
+        terminal=ends,
+        available=available,
+        initial=log.initial if initial is None else initial,
+    )
+    counted = blank._with(
+        blank.concentration + log.transition_counts() * ~ends[:, None, None], blank.rewards, blank.observed + visits
+    )
+    return Learnt(
+        counted,
+        words,
+        frozen(np.array(blank.concentration)),
+        believed.family,
+        believed.words,
+        (*notes, *counted.notes()),
+    )
+
+
+def concentration_of(log: Log, prior: Prior | float, ends: BoolArray) -> tuple[FloatArray, str, list[str]]:
+    """Concentrations `[s,a,t]` of a prior, what it is in words, and what should be known about it."""
+    S = log.n_states
+    shape, notes = (S, log.n_actions, S), []
+    if not isinstance(prior, str):
+        value = check_positive(prior, "prior")
+        return np.full(shape, value), f"concentration {value:g} on every next state", []
+    if prior not in PRIORS:
+        raise BeliefError(f"prior is {shown(prior)}; choose one of {', '.join(PRIORS)}, or a concentration above 0")
+    if prior == "uniform":
+        return np.full(shape, 1.0 / S), f"uniform: concentration 1/{S} on every next state", []
+    if prior == "jeffreys":
+        return np.full(shape, 0.5), "Jeffreys: concentration 1/2 on every next state", []
+    counts = log.transition_counts()
+    if prior == "empirical":
+        c = empirical_concentration(counts[~ends])
+        return np.full(shape, c), f"empirical Bayes: concentration {c:.3g} on every next state", []
+    possible = (counts.sum(axis=1) > 0)[:, None, :]
+    possible = np.where(possible.any(axis=-1, keepdims=True), possible, True)
+    alpha = np.broadcast_to(possible / possible.sum(axis=-1, keepdims=True), shape)
+    notes.append(
+        "transitions to states that were never seen to follow a state are believed impossible (prior sparse): where "
+        "data are few this is overconfident; compare the other priors"
+    )
+    return np.array(alpha), "sparse: equal parts, of weight 1, on the next states seen after each state", notes
+
+
+def empirical_concentration(counts: Any) -> float:
+    """The symmetric concentration under which counts `[…,t]` are likeliest.
+
+    >>> round(empirical_concentration(np.array([[9, 0], [0, 9], [9, 0], [8, 1]])), 2)
+    0.11
+    """
+    rows = np.asarray(counts, dtype=np.float64).reshape(-1, np.shape(counts)[-1])
+    rows = rows[rows.sum(axis=1) > 0]
+    if not len(rows):
+        return 1.0 / int(np.shape(counts)[-1])
+    width, totals, seen = rows.shape[1], rows.sum(axis=1), rows[rows > 0]
+
+    def unlikely(log_c: float) -> float:
+        c = math.exp(log_c)
+        evidence = (special.gammaln(width * c) - special.gammaln(width * c + totals)).sum()
+        evidence += (special.gammaln(c + seen) - special.gammaln(c)).sum()
+        return -float(evidence)
+
+    best = optimize.minimize_scalar(unlikely, bounds=_LOG_RANGE, method="bounded")
+    return math.exp(float(best.x))
+
+
+def _ids(terminal: Any, log: Log) -> Any:
+    """Ids of states given by id or by name."""
+    if terminal is None or isinstance(terminal, np.ndarray):
+        return terminal
+    found = [state_id(log, given) if isinstance(given, str) else given for given in terminal]
+    return found or None
+
+
+def state_id(log: Log, name: str) -> int:
+    """The state of a name, or of a number where states have none."""
+    if log.states is not None and name in log.states:
+        return log.states.index(name)
+    if name.isdigit() and int(name) < log.n_states:
+        return int(name)
+    shown_names = ", ".join(log.state_name(s)[:40] for s in range(min(8, log.n_states)))
+    raise BeliefError(
+        f"there is no state {name[:60]!r} in {log.source}; its states are {shown_names}"
+        f"{', …' if log.n_states > 8 else ''}"
+    )

@@ -1,0 +1,123 @@
+"""Memoryless policies for a belief, and the one that an objective prefers.
+
+Candidates come from one sample of models (MSBI, and CADP where there is time for it), from the expected MDP, from
+single models' own optima, and from the log. For an objective that looks at bad models, also from best responses: CADP,
+or MMBI, on the models that are worst for the best candidate so far, a few times over.
+
+The choice is made on a *second* sample. It is a choice among these candidates, no claim that no better policy exists;
+what the chosen one is worth is measured on a third sample, elsewhere.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.bounds.posterior.fresh import batch_size
+from beliefbound.bounds.posterior.risk import Objective
+from beliefbound.evaluation import evaluate
+from beliefbound.planning.cadp import cadp_plan
+from beliefbound.planning.mmbi import mmbi_plan
+from beliefbound.planning.optimal import backward_induction, optimal_values, policy_iteration
+from beliefbound.planning.task import FiniteTask, Task
+from beliefbound.policy import StationaryPolicy, TablePolicy
+from beliefbound.validation import FloatArray
+
+_CADP_WORK = 2e7  # multiply-adds of a sweep up to which CADP joins
+_OWN = 8  # models whose own optimal policy is tried
+_ROUNDS = 4  # of best responses
+_SAMPLE_BYTES = 1 << 29
+
+
+class Candidate(NamedTuple):
+    """A policy and where it comes from."""
+
+    name: str
+    policy: TablePolicy
+
+
+class Choice(NamedTuple):
+    """What was chosen, among what, on how many models."""
+
+    chosen: Candidate
+    expected: Candidate
+    pool: tuple[Candidate, ...]
+    objective: FloatArray  # [policy]: of each, on the models it was chosen on
+    n_train: int
+    n_select: int
+
+
+def expected_policy(task: Task) -> TablePolicy:
+    """The optimal policy of the expected MDP."""
+    mean = task.belief.mean()
+    if task.horizon is None:
+        return policy_iteration(mean, discount=task.discount).policy
+    return backward_induction(mean, discount=task.discount, horizon=task.horizon).policy
+
+
+def choose(
+    task: Task,
+    objective: Objective,
+    rng: np.random.Generator,
+    *,
+    behaviour: TablePolicy | None = None,
+    n_train: int = 64,
+    n_select: int = 400,
+) -> Choice:
+    """The candidate with the best objective on models that none of them was made from."""
+    most = batch_size(task, _SAMPLE_BYTES)
+    n_train, n_select = max(4, min(n_train, most)), max(8, min(n_select, most))
+    train = FiniteTask(task.belief.sample(n_train, rng), task.start, task.discount, task.horizon)
+    expected = Candidate("expected MDP", expected_policy(task))
+    pool = [_planned(train, "MSBI", "CADP"), expected]
+    first = mmbi_plan(train).policy
+    if first != pool[0].policy:
+        pool.append(Candidate("MSBI", first))
+    own = optimal_values(
+        train.models.select(np.arange(min(_OWN, n_train))), discount=task.discount, horizon=task.horizon
+    )
+    pool += [Candidate(f"optimum of sampled model {i + 1}", StationaryPolicy(x)) for i, x in enumerate(own.actions)]
+    if behaviour is not None:
+        pool.append(Candidate("behaviour", behaviour))
+    if objective.kind != "mean":
+        pool += _responses(train, pool, objective)
+    pool = list({candidate.policy: candidate for candidate in reversed(pool)}.values())[::-1]
+    chosen_on = task.belief.sample(n_select, rng)
+    values = np.stack([_values(candidate.policy, chosen_on, task) for candidate in pool])
+    scores = objective.of(values)
+    return Choice(pool[int(scores.argmax())], expected, tuple(pool), scores, n_train, n_select)
+
+
+def _values(policy: TablePolicy, models: FiniteBelief, task: Task) -> FloatArray:
+    stages = None if policy.horizon else task.horizon
+    values: FloatArray = evaluate(policy, models, discount=task.discount, horizon=stages) @ task.start
+    return values
+
+
+def _planned(task: FiniteTask, plain: str, better: str) -> Candidate:
+    """CADP's policy where its sweeps are affordable, else MMBI's."""
+    work = math.prod(task.models.rewards.shape) * task.models.n_states * (task.horizon or 1)
+    if work <= _CADP_WORK:
+        return Candidate(better, cadp_plan(task).policy)
+    return Candidate(plain, mmbi_plan(task).policy)
+
+
+def _responses(task: FiniteTask, pool: list[Candidate], objective: Objective) -> list[Candidate]:
+    """Plans for the models that are worst for the best candidate so far."""
+    found: list[Candidate] = []
+    n = task.belief.n_models
+    count = max(1, math.ceil(n * (objective.level if objective.kind != "worst" else 1.0 / n)))
+    for i in range(_ROUNDS):
+        values = np.stack([_values(c.policy, task.belief, task) for c in (*pool, *found)])
+        best = int(objective.of(values).argmax())
+        worst = np.argsort(values[best], kind="stable")[:count]
+        weights = np.full(n, 0.5 / n)  # half of the weight stays everywhere: the worst models change with the policy
+        weights[worst] += 0.5 / count
+        belief = task.belief.reweight(weights / weights.sum())
+        made = _planned(FiniteTask(belief, task.start, task.discount, task.horizon), "MSBI", "CADP")
+        named = Candidate(f"{made.name} on bad models, round {i + 1}", made.policy)
+        if any(named.policy == c.policy for c in (*pool, *found)):
+            break
+        found.append(named)
+    return found

@@ -1,0 +1,90 @@
+"""Values of several policies, and of knowing the model, on the same fresh models of a belief.
+
+Models are drawn in batches, so that memory is that of a batch. The same models for all: differences of policies are
+paired. Nothing here was used to choose a policy, so averages are unbiased for the belief.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from beliefbound.evaluation import evaluate
+from beliefbound.planning.optimal import optimal_values
+from beliefbound.planning.task import Task
+from beliefbound.policy import TablePolicy
+from beliefbound.validation import FloatArray
+
+BATCH_BYTES = 128 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Fresh:
+    """Values on `n` models.
+
+    Attributes:
+      values: `[policy,m]`, from the start.
+      best: `[m]`, of an optimal policy of each model, from the start.
+      by_state: `[s]`, mean value of the first policy from each state; `spread`: its standard deviation over models.
+      qmdp: `[s,a]`, mean optimal value of each pair; `qmdp_spread`: its standard deviation.
+      q: `[s,a]`, mean value of taking an action once and following the first policy afterwards.
+    """
+
+    values: FloatArray
+    best: FloatArray
+    by_state: FloatArray
+    spread: FloatArray
+    qmdp: FloatArray
+    qmdp_spread: FloatArray
+    q: FloatArray
+
+    @property
+    def n(self) -> int:
+        return len(self.best)
+
+
+def batch_size(task: Task, bytes_: int = BATCH_BYTES) -> int:
+    """Models that fit into a batch."""
+    each = 8 * task.belief.n_states**2 * task.belief.n_actions
+    return max(1, bytes_ // (3 * each))
+
+
+def fresh_values(
+    task: Task,
+    policies: Sequence[TablePolicy],
+    n: int,
+    rng: np.random.Generator,
+    *,
+    stop: Callable[[], bool] | None = None,
+    least: int = 16,
+) -> Fresh:
+    """Values of `policies` on `n` fresh models; once `stop` says so, on as many as there are, `least` at least."""
+    S, A = task.belief.n_states, task.belief.n_actions
+    values: list[FloatArray] = []
+    best: list[FloatArray] = []
+    sums = [np.zeros(S), np.zeros(S), np.zeros((S, A)), np.zeros((S, A)), np.zeros((S, A))]
+    done, size = 0, batch_size(task)
+    while done < n and not (done >= least and stop is not None and stop()):
+        sample = task.belief.sample(min(size, n - done), rng)
+        solved = optimal_values(sample, discount=task.discount, horizon=task.horizon)
+        found = [
+            evaluate(p, sample, discount=task.discount, horizon=None if p.horizon else task.horizon) for p in policies
+        ]
+        values.append(np.stack([v @ task.start for v in found]))
+        best.append(solved.values @ task.start)
+        q = np.where(sample.available, solved.q, 0.0)
+        after = sample.rewards + task.discount * np.einsum("msat,mt->msa", sample.models.dense(), found[0])
+        parts = (found[0], found[0] ** 2, q, q**2, np.where(sample.available, after, 0.0))
+        for total, part in zip(sums, parts, strict=True):
+            total += part.sum(axis=0)
+        done += sample.n_models
+    first, first2, q1, q2, own = (x / done for x in sums)
+    return Fresh(
+        np.concatenate(values, axis=1),
+        np.concatenate(best),
+        first,
+        np.sqrt(np.maximum(0.0, first2 - first**2)),
+        q1,
+        np.sqrt(np.maximum(0.0, q2 - q1**2)),
+        own,
+    )

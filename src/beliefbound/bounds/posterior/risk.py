@@ -1,0 +1,149 @@
+"""What can be said of the distribution of a policy's value under the posterior, from values on independent models.
+
+* *Mean*: betting intervals on the range of values, proven for every number of models; Student's where there is none.
+* *Quantile* `q_p`: between order statistics. Of `n` values the number below `q_p` is Binomial(n, p), so the `k`-th
+  smallest is at most `q_p` with probability `1 − P(Bin(n, p) < k)`: proven, whatever the distribution.
+* *CVaR* of level `p`, the mean of the worst share `p`: `q_p − E(q_p − X)₊/p`, with the normal interval of that mean at
+  the empirical quantile (asymptotic).
+* *Worst*: the least of `n` values `x₁`. With probability `1 − δ` at most a share `1 − δ^{1/n}` of the posterior is
+  worth less. The worst model of a posterior that allows every model has no better bound than the range of values.
+* *Probability of being worse than another policy*: Clopper and Pearson's interval, proven.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.stats as stats
+
+from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
+from beliefbound.bounds.statistics.intervals import margin
+from beliefbound.errors import ParameterError
+from beliefbound.validation import FloatArray
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+_PILOT = 10
+_FORMS = "mean, cvar:0.1, percentile:0.1 or worst"
+
+
+class Objective(NamedTuple):
+    """What is to be large: the mean, the mean of the worst share, a percentile, or the worst model."""
+
+    kind: str
+    level: float
+
+    @classmethod
+    def parse(cls, text: str) -> "Objective":
+        """From `mean`, `worst`, `cvar:LEVEL` or `percentile:LEVEL`.
+
+        >>> Objective.parse("cvar:0.1")
+        Objective(kind='cvar', level=0.1)
+        """
+        kind, colon, level = text.partition(":")
+        if kind in ("mean", "worst") and not colon:
+            return cls(kind, 1.0 if kind == "mean" else 0.0)
+        try:
+            number = float(level)
+        except ValueError:
+            number = math.nan
+        if kind not in ("cvar", "percentile") or not 0.0 < number < 1.0:
+            raise ParameterError(f"the objective is {text!r}; give {_FORMS}, with a level between 0 and 1")
+        return cls(kind, number)
+
+    def __str__(self) -> str:
+        return self.kind if self.kind in ("mean", "worst") else f"{self.kind}:{self.level:g}"
+
+    @property
+    def words(self) -> str:
+        """What it is of a policy's values on models."""
+        share = f"{100 * self.level:g}%"
+        return {
+            "mean": "the mean value",
+            "worst": "the value on the worst model drawn",
+            "cvar": f"the mean value on the worst {share} of models",
+            "percentile": f"the value that {share} of models stay below",
+        }[self.kind]
+
+    def of(self, values: FloatArray) -> FloatArray:
+        """The objective of values `[…,m]`."""
+        if self.kind == "mean":
+            return np.asarray(values.mean(axis=-1))
+        if self.kind == "worst":
+            return np.asarray(values.min(axis=-1))
+        if self.kind == "percentile":
+            return np.asarray(np.quantile(values, self.level, axis=-1, method="lower"))
+        return cvar(values, self.level)
+
+
+class Estimate(NamedTuple):
+    """A number, an interval for it, and how the interval was made."""
+
+    value: float
+    low: float
+    high: float
+    method: str
+
+
+def cvar(values: FloatArray, level: float) -> FloatArray:
+    """Mean of the worst share of values `[…,m]`.
+
+    >>> cvar(np.arange(10.0), 0.25).tolist()
+    0.8
+    """
+    ranked = np.sort(values, axis=-1)
+    n = ranked.shape[-1]
+    weights = np.clip(level * n - np.arange(n), 0.0, 1.0)
+    return np.asarray(ranked @ weights / weights.sum())
+
+
+def mean_interval(x: FloatArray, alpha: float, range_: tuple[float, float] | None) -> Estimate:
+    """Both ends for the mean, each with error `alpha / 2`."""
+    if range_ is None:
+        reach = margin(x, confidence=1.0 - alpha / 2.0, interval="t") if len(x) > 1 else math.inf
+        return Estimate(float(x.mean()), float(x.mean()) - reach, float(x.mean()) + reach, "Student t (asymptotic)")
+    low, high = range_[0] - 1e-9 * (1.0 + abs(range_[0])), range_[1] + 1e-9 * (1.0 + abs(range_[1]))
+    few = len(x) // _PILOT  # the first samples tell the spread, the others, independent of them, make the bound
+    ends: dict[str, Any] = {"low": low, "high": high, "alpha": alpha / 2.0, "pilot": x[:few]}
+    return Estimate(float(x.mean()), mean_at_least(x[few:], **ends), mean_at_most(x[few:], **ends), "betting interval")
+
+
+def quantile_interval(x: FloatArray, level: float, alpha: float) -> Estimate:
+    """Both ends for a quantile, each with error `alpha / 2`."""
+    ranked, n = np.sort(x), len(x)
+    law = stats.binom(n, level)
+    k = int(law.ppf(alpha / 2.0))  # P(Bin < k) ≤ alpha / 2
+    j = int(law.ppf(1.0 - alpha / 2.0)) + 1
+    low = float(ranked[k - 1]) if k >= 1 else -math.inf
+    high = float(ranked[j - 1]) if j <= n else math.inf
+    return Estimate(float(np.quantile(ranked, level)), low, high, "order statistics")
+
+
+def cvar_interval(x: FloatArray, level: float, alpha: float) -> Estimate:
+    """Both ends for CVaR, each with error `alpha / 2`; asymptotic."""
+    value = float(cvar(x, level))
+    below = np.maximum(0.0, np.quantile(x, level) - x) / level
+    reach = float(stats.norm.ppf(1.0 - alpha / 2.0) * below.std(ddof=1) / math.sqrt(len(x)))
+    return Estimate(value, value - reach, value + reach, "normal interval (asymptotic)")
+
+
+def worse_interval(differences: FloatArray, alpha: float) -> Estimate:
+    """How likely a difference is below zero."""
+    count, n = int((differences < 0.0).sum()), len(differences)
+    ends = stats.binomtest(count, n).proportion_ci(confidence_level=1.0 - alpha, method="exact")
+    return Estimate(count / n, float(ends.low), float(ends.high), "Clopper-Pearson interval")
+
+
+def objective_interval(
+    x: FloatArray, objective: Objective, alpha: float, range_: tuple[float, float] | None
+) -> Estimate:
+    """The objective of a policy under the posterior, with its interval; for `worst`, the share that it leaves out."""
+    if objective.kind == "mean":
+        return mean_interval(x, alpha, range_)
+    if objective.kind == "percentile":
+        return quantile_interval(x, objective.level, alpha)
+    if objective.kind == "cvar":
+        return cvar_interval(x, objective.level, alpha)
+    share = 1.0 - alpha ** (1.0 / len(x))
+    least = float(x.min())
+    method = f"least of {len(x)} models; at most {100 * share:.2g}% of the posterior is worth less"
+    return Estimate(least, least, math.inf, method)

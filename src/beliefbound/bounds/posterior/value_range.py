@@ -1,0 +1,66 @@
+"""How small and how large a value can be under any model that a Dirichlet belief allows.
+
+Whatever the chances, a step leads to *some* state that they allow, and pays something between the least and the largest
+reward that is believed possible. So no policy earns more in any model than whoever may choose the action, the next
+state and the reward:
+
+    U(s) = max_a max_{t possible} [ r_max(s,a,t) + γ U(t) ],
+
+and none less than its mirror image. Where a reward is paid once, on the way to a state that ends the episode, this
+range is far smaller than `r_max/(1−γ)`, and intervals for bounded samples shrink with it.
+"""
+
+import numpy as np
+
+from beliefbound.beliefs.dirichlet import DirichletBelief
+from beliefbound.planning.task import Task
+from beliefbound.validation import BoolArray, FloatArray
+
+_MOST_SWEEPS = 100_000
+_CLOSE = 1e-12
+
+
+def value_range(task: Task) -> tuple[float, float] | None:
+    """`(least, largest)` value of any policy from the task's start in any model of its belief; `None` if unbounded.
+
+    >>> from beliefbound.beliefs import KnownRewards
+    >>> belief = DirichletBelief(3, 1, rewards=KnownRewards([0.0, 1.0, 0.0]), terminal=[2])
+    >>> low, high = value_range(Task.of(belief, discount=0.5, initial=0))
+    >>> abs(low) < 1e-9, abs(high - 1.0) < 1e-9
+    (True, True)
+    """
+    belief = task.belief
+    if not isinstance(belief, DirichletBelief):
+        return None
+    columns = belief.rewards.columns()
+    if columns is None:
+        return None
+    possible = (belief.concentration > 0.0) if belief.ties is None else (belief.ties.outcome >= 0)
+    possible = possible & belief.available[..., None]
+    seen = (columns.counts > 0.0)[..., None]
+    ends = belief.terminal[:, None, None]
+    high = np.where(ends, 0.0, np.where(seen, columns.paid, -np.inf).max(axis=0))
+    low = np.where(ends, 0.0, np.where(seen, columns.paid, np.inf).min(axis=0))
+    return -_best(-low, possible, task), _best(high, possible, task)
+
+
+def _best(paid: FloatArray, possible: BoolArray, task: Task) -> float:
+    """What whoever chooses actions and next states earns from the start, from above."""
+    gain = np.where(possible, paid, -np.inf)  # [s,a,t]
+    best = gain.max(axis=1)  # [s,t]
+    values = np.zeros(len(best))
+    if task.horizon is not None:
+        for _ in range(task.horizon):
+            after = (best + task.discount * values).max(axis=1)
+            if task.discount < 1.0 and np.abs(after - values).max() <= _CLOSE * (1.0 + np.abs(after).max()):
+                break
+            values = after
+        return float(task.start @ values)
+    gap = 0.0
+    for _ in range(_MOST_SWEEPS):
+        after = (best + task.discount * values).max(axis=1)
+        gap = float(np.abs(after - values).max())
+        values = after
+        if gap <= _CLOSE * (1.0 + float(np.abs(values).max())) * (1.0 - task.discount):
+            break
+    return float(task.start @ values) + gap * task.discount / (1.0 - task.discount)

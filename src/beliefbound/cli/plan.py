@@ -1,0 +1,115 @@
+"""`beliefbound plan`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from beliefbound.cli.app import TimedThreads, app
+from beliefbound.cli.show import closing, loading, show_table
+
+
+@app.command()
+def plan(
+    log: Annotated[str, typer.Argument(help="Transitions as CSV (also .gz) or Parquet; or minari:NAME.")],
+    discount: Annotated[float, typer.Option(min=0.0, max=1.0, help="Of the problem; below 1 without a horizon.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-plan.")] = None,
+    horizon: Annotated[int | None, typer.Option(min=1, help="Number of decisions; default: infinite.")] = None,
+    initial: Annotated[
+        list[str] | None, typer.Option(help="Start state; repeat for several, equally likely. Default: as the log's.")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=NAME",
+            help="Which column holds what: state, action, reward, next_state, episode, t, terminated, truncated.",
+        ),
+    ] = None,
+    states: Annotated[str | None, typer.Option(help="How many states there are, or their names, by commas.")] = None,
+    actions: Annotated[str | None, typer.Option(help="How many actions there are, or their names, by commas.")] = None,
+    names: Annotated[bool, typer.Option("--names", help="Ids are names though they look like numbers.")] = False,
+    terminal: Annotated[
+        list[str] | None, typer.Option(help="A state where episodes end, besides those that the log marks; repeatable.")
+    ] = None,
+    prior: Annotated[str, typer.Option(help="uniform, jeffreys, sparse, empirical, or a concentration.")] = "uniform",
+    rewards: Annotated[str, typer.Option(help="suggest, known, values, beta or normal.")] = "suggest",
+    only_tried: Annotated[
+        bool, typer.Option("--only-tried", help="Never take an action that was not tried in the state.")
+    ] = False,
+    objective: Annotated[
+        str, typer.Option(help="What is to be large over models: mean, cvar:0.1, percentile:0.1 or worst.")
+    ] = "mean",
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all statements together.")] = 0.95,
+    models: Annotated[int, typer.Option(min=50, max=1_000_000, help="Fresh models that value policies.")] = 2000,
+    time: Annotated[float, typer.Option(min=0.0, help="Seconds for the bracket; 0: without one.")] = 20.0,
+    measure: Annotated[bool, typer.Option(help="Find out what to measure next.")] = True,
+    keep_suspicious: Annotated[
+        bool, typer.Option("--keep-suspicious", help="Count rows that do not follow each other as they stand.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+    threads: TimedThreads = None,
+) -> None:
+    """From a log of transitions to a policy, what it is worth for sure, and what to measure next.
+
+    The log has the columns `state, action, reward, next_state` and, if it has them, `episode, t, terminated,
+    truncated`. Writes `policy.csv`, `policy.json` (for `load_policy`), `certificate.json`, `posterior.npz` (the prior
+    of an agent that goes on learning) and `report.html`. Nothing is written before everything is found.
+
+    Example: `beliefbound plan log.csv --discount 0.95 --out plan`
+    """
+    with loading():
+        from beliefbound.report.from_log.command import plan_file
+
+    target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
+
+    def doing(text: str) -> None:
+        print(f"{text} …", file=sys.stderr)
+
+    choices: dict[str, Any] = {"prior": prior, "rewards": rewards, "only_tried": only_tried, "objective": objective}
+    with closing() as (watch, say_stop):
+        found, report = plan_file(
+            log,
+            target,
+            columns=column,
+            states=states,
+            actions=actions,
+            names=names,
+            keep_suspicious=keep_suspicious,
+            initial=initial,
+            terminal=terminal,
+            discount=discount,
+            horizon=horizon,
+            confidence=confidence,
+            n_models=models,
+            time_limit=time,
+            measure=measure,
+            seed=seed,
+            threads=threads,
+            watch=watch,
+            say=doing,
+            stopping=say_stop,
+            **choices,
+        )
+    print(found.log.summary())
+    for note in found.notes():
+        print(note if note.startswith("WARNING") else f"note: {note}", file=sys.stderr)
+    rows = [
+        [c.other.name, f"{c.value.value:.4g}", f"{c.gain.low:.4g} to {c.gain.high:.4g}", f"{100 * c.worse.high:.1f}%"]
+        for c in found.comparisons
+    ]
+    show_table("Against other policies", ["policy", "its value", "gain over it", "worse than it at most"], rows)
+    print(f"policy: {found.choice.chosen.name}, in {target / 'policy.json'}")
+    print(
+        f"worth at least {found.lower.value:.6g}; no policy is worth more than {found.upper.value:.6g}; "
+        f"{100 * found.confidence:.4g}% confidence"
+    )
+    if found.information is not None:
+        s, a = found.information.best()
+        if found.information.gain[s, a] > 0.0:
+            where = f"state {found.log.state_name(s)}, action {found.log.action_name(a)}"
+            print(f"measure next: {where}, worth {found.information.gain[s, a]:.4g}")
+    print(f"report: {report}")
+    if found.interrupted:
+        print("interrupted: less was computed than asked for", file=sys.stderr)
+        raise typer.Exit(130)

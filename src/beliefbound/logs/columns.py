@@ -1,0 +1,190 @@
+"""The columns of a log, checked: what a step is, and in which row something is not one.
+
+state, action, next_state   whole numbers from 0, or names (then all of them are names)
+reward                      a finite number
+episode, t                  optional: which episode, and which step of it, whole numbers
+terminated, truncated       optional: true or false, 1 or 0
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from beliefbound.errors import FileError, ParameterError
+
+REQUIRED = ("state", "action", "reward", "next_state")
+OPTIONAL = ("episode", "t", "terminated", "truncated")
+IDS = ("state", "action", "next_state")
+Size = int | Sequence[str] | None  # how many there are, or their names
+_TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "")
+_LARGEST = 2**31
+
+
+class Columns:
+    """Where each column stands, and whether states and actions are numbers or names: the first block decides."""
+
+    def __init__(
+        self,
+        file: Path,
+        given: Mapping[str, str] | None = None,
+        *,
+        names: bool = False,
+        states: Size = None,
+        actions: Size = None,
+    ) -> None:
+        unknown = sorted(set(given or {}) - {*REQUIRED, *OPTIONAL})
+        if unknown:
+            known = ", ".join((*REQUIRED, *OPTIONAL))
+            raise ParameterError(f"there is no column called {unknown[0]!r} to map; a log has {known}")
+        self.file, self.given, self.names = file, dict(given or {}), names
+        self.declared: dict[str, Size] = {"state": states, "action": actions}
+        self.named: dict[str, bool] = {}  # of states and of actions
+        self._found: dict[str, str] | None = None
+
+    def has(self, column: str) -> bool:
+        """Whether the log has an optional column."""
+        return self._found is not None and column in self._found
+
+    def read(self, frame: pl.DataFrame, first: int) -> pl.DataFrame:
+        """A block with the columns' own names and types, and `row`."""
+        if self._found is None:
+            self._found = self._find(frame.columns)
+        missing = [name for name in self._found.values() if name not in frame.columns]
+        if missing:
+            raise FileError(f"{self.file}, row {first}: the column {missing[0]!r} is gone")
+        frame = frame.select(pl.col(there).alias(name) for name, there in self._found.items())
+        frame = frame.with_columns(row=pl.int_range(first, first + len(frame), dtype=pl.Int64))
+        for column in IDS:
+            frame = frame.with_columns(self._ids(frame, column))
+        frame = frame.with_columns(self._rewards(frame))
+        for column in ("terminated", "truncated"):
+            values = self._flags(frame, column) if self.has(column) else pl.lit(False).alias(column)
+            frame = frame.with_columns(values)
+        if self.has("t"):
+            frame = frame.with_columns(self._whole(frame, "t", -(2**62)))
+        if self.has("episode"):
+            self._none_empty(frame, "episode")
+        return frame
+
+    def _find(self, header: list[str]) -> dict[str, str]:
+        found = {}
+        stripped = {name.strip(): name for name in header}
+        for column in (*REQUIRED, *OPTIONAL):
+            there = self.given.get(column, column)
+            if there in stripped:
+                found[column] = stripped[there]
+            elif column in REQUIRED or column in self.given:
+                raise FileError(
+                    f"{self.file}, row 0: there is no column {there!r}; its columns are {_listed(header)}. Name the "
+                    f"one that holds it: --column {column}=NAME"
+                )
+        return found
+
+    def _ids(self, frame: pl.DataFrame, column: str) -> pl.Series:
+        kind = "action" if column == "action" else "state"
+        values = frame[column]
+        self._none_empty(frame, column)
+        if kind not in self.named:
+            self.named[kind] = self.names or _is_text(values)
+        if not self.named[kind]:
+            return self._below(frame, column, self._whole(frame, column, 0), kind)
+        text = values.cast(pl.String) if not _is_text(values) else values.cast(pl.String).str.strip_chars()
+        numeric = text.cast(pl.Float64, strict=False).is_not_null()
+        if not self.names and numeric.any():
+            mostly = 2 * int(numeric.sum()) > len(text)
+            i = (~numeric if mostly else numeric).arg_max() or 0
+            told, others = (f"is {_told(text[i])}", "numbers") if mostly else (f"is the number {text[i]}", "names")
+            raise self._wrong(
+                frame,
+                column,
+                i,
+                f"{told}, where other rows have {others}; give numbers from 0 everywhere, or names everywhere (--names "
+                f"if numbers are names)",
+            )
+        if (text == "").any():
+            raise self._wrong(frame, column, (text == "").arg_max() or 0, "is empty; give a name")
+        declared = self.declared[kind]
+        if declared is not None and not isinstance(declared, int):
+            unknown = ~text.is_in(list(declared))
+            if unknown.any():
+                i = unknown.arg_max() or 0
+                raise self._wrong(frame, column, i, f"is {_told(text[i])}, which is not among the declared {kind}s")
+        return text
+
+    def _below(self, frame: pl.DataFrame, column: str, ids: pl.Series, kind: str) -> pl.Series:
+        """Ids are below the declared number of states or actions."""
+        declared = self.declared[kind]
+        limit = None if declared is None else declared if isinstance(declared, int) else len(declared)
+        if limit is not None and (ids >= limit).any():
+            i = (ids >= limit).arg_max() or 0
+            fault = f"is {ids[i]}, but only {limit} {kind}s are declared, numbered from 0"
+            raise self._wrong(frame, column, i, fault)
+        return ids
+
+    def _whole(self, frame: pl.DataFrame, column: str, least: int) -> pl.Series:
+        """A column of whole numbers."""
+        values = frame[column]
+        if values.dtype.is_integer():
+            whole = values.cast(pl.Int64, strict=False)
+        else:
+            number = _stripped(values).cast(pl.Float64, strict=False)
+            whole = number.cast(pl.Int64, strict=False)
+            whole = pl.select(pl.when(number == whole.cast(pl.Float64)).then(whole)).to_series()
+        bad = whole.is_null() | (whole < least) | (whole > _LARGEST)
+        if bad.any():
+            i = bad.arg_max() or 0
+            hint = "" if column == "t" else "; ids are whole numbers from 0, or names in every row"
+            raise self._wrong(frame, column, i, f"is {_told(values[i])}{hint or '; steps are whole numbers'}")
+        return whole.alias(column)
+
+    def _rewards(self, frame: pl.DataFrame) -> pl.Series:
+        values = frame["reward"]
+        number = _stripped(values).cast(pl.Float64, strict=False)
+        bad = ~number.is_finite().fill_null(False)
+        if bad.any():
+            i = bad.arg_max() or 0
+            raise self._wrong(frame, "reward", i, f"is {_told(values[i])}; rewards are finite numbers")
+        return number.alias("reward")
+
+    def _flags(self, frame: pl.DataFrame, column: str) -> pl.Series:
+        values = frame[column]
+        if values.dtype == pl.Boolean:
+            return values.fill_null(False)
+        text = _stripped(values.cast(pl.String)).str.to_lowercase().fill_null("")
+        text = text.str.strip_suffix(".0")
+        bad = ~text.is_in([*_TRUE, *_FALSE])
+        if bad.any():
+            i = bad.arg_max() or 0
+            raise self._wrong(frame, column, i, f"is {_told(values[i])}; give true or false")
+        return text.is_in(_TRUE).alias(column)
+
+    def _none_empty(self, frame: pl.DataFrame, column: str) -> None:
+        empty = frame[column].is_null()
+        if empty.any():
+            raise self._wrong(frame, column, empty.arg_max() or 0, "is empty; every step needs it")
+
+    def _wrong(self, frame: pl.DataFrame, column: str, i: int, fault: str) -> FileError:
+        named = self._found[column] if self._found else column
+        return FileError(f"{self.file}, row {frame['row'][i]}, column {named!r}: it {fault}")
+
+
+def _is_text(values: pl.Series) -> bool:
+    return values.dtype in (pl.String, pl.Categorical) or isinstance(values.dtype, pl.Enum)
+
+
+def _stripped(values: pl.Series) -> pl.Series:
+    return values.str.strip_chars() if values.dtype == pl.String else values
+
+
+def _told(value: Any) -> str:
+    if value is None:
+        return "empty"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _listed(header: list[str]) -> str:
+    shown = ", ".join(name[:40] for name in header[:20])
+    return shown + (", …" if len(header) > 20 else "")

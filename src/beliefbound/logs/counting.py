@@ -1,0 +1,176 @@
+"""Counts of what a log holds, block by block: memory is that of the distinct transitions, not of the rows.
+
+Rows of one key `(state, action, next state, terminated, reward)` are one row of counts. Where rewards take more than
+`MOST_VALUES` values they are kept as moments per `(state, action, next state, terminated)`.
+
+Within an episode steps follow each other: `t` rises by one, a step starts where the one before ended, and nothing
+follows the end. What breaks this is counted by kind; the first row of each kind is kept.
+"""
+
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from beliefbound.logs.columns import Columns
+
+MOST_VALUES = 256
+_MOST_ROWS = 500_000  # of partial counts that wait to be merged
+_MOST_EPISODES = 5_000_000  # ids remembered where episodes do not come in rising order
+
+_CELL = ["state", "action", "next_state", "terminated"]
+_SUMS = ("count", "total", "squares", "place", "place_squares")
+
+
+class Fault(NamedTuple):
+    """Rows that do not follow the one before them."""
+
+    kind: str
+    rows: int
+    row: int  # the first of them
+    column: str
+
+
+FAULTS = {
+    "repeated step": ("t", "the same step of the same episode as the row before"),
+    "missing step": ("t", "not the step after the row before; rows of an episode stand in the order of t"),
+    "step after the end": ("state", "follows a terminated or truncated step of the same episode"),
+    "broken episode": ("state", "not where the step before it, of the same episode, ended"),
+    "split episode": ("episode", "an episode that was left before; its rows stand together"),
+}
+
+
+class Counter:
+    """Blocks in, counts out."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        self.values = True  # whether rewards are still kept value by value
+        self.parts: list[pl.DataFrame] = []
+        self.starts: list[pl.DataFrame] = []
+        self.faults: dict[str, Fault] = {}
+        self.n_rows = self.n_episodes = self.n_truncated = 0
+        self._last: pl.DataFrame | None = None
+        self._seen: set[object] = set()
+        self._rising: Any = None
+
+    def add(self, block: pl.DataFrame, first: int) -> None:
+        """Count one block of a file."""
+        frame = self.columns.read(block, first)
+        if frame.is_empty():
+            return
+        self.n_rows += len(frame)
+        self.n_truncated += int((frame["truncated"] & ~frame["terminated"]).sum())
+        self._follow(frame)
+        self.parts.append(self._counted(frame))
+        if sum(map(len, self.parts)) > _MOST_ROWS:
+            self.parts = [self._merged()]
+        if self.values and self.parts[-1]["reward"].n_unique() > MOST_VALUES:
+            self._forget_values()
+
+    def cells(self) -> pl.DataFrame:
+        """Everything counted so far, in order."""
+        merged = self._merged()
+        if self.values and merged["reward"].n_unique() > MOST_VALUES:
+            self._forget_values()
+            merged = self._merged()
+        return merged.sort(self._keys())
+
+    def initial(self) -> pl.DataFrame:
+        """`state, count` of the first steps of episodes."""
+        return pl.concat(self.starts).group_by("state").agg(pl.col("count").sum()).sort("state")
+
+    def _keys(self) -> list[str]:
+        return [*_CELL, "reward"] if self.values else list(_CELL)
+
+    def _counted(self, frame: pl.DataFrame) -> pl.DataFrame:
+        paid, place = pl.col("reward"), pl.col("row").cast(pl.Float64)
+        sums = [pl.len().cast(pl.Int64).alias("count"), place.sum().alias("place")]
+        sums.append((place * place).sum().alias("place_squares"))
+        if self.values:
+            counted = frame.group_by(self._keys()).agg(sums)
+            n = pl.col("count")
+            return counted.with_columns(
+                total=n * paid, squares=n * paid * paid, least=paid, most=paid
+            ).select(*self._keys(), *_SUMS, "least", "most")  # fmt: skip
+        sums += [paid.sum().alias("total"), (paid * paid).sum().alias("squares")]
+        sums += [paid.min().alias("least"), paid.max().alias("most")]
+        return frame.group_by(_CELL).agg(sums).select(*_CELL, *_SUMS, "least", "most")
+
+    def _merged(self) -> pl.DataFrame:
+        sums = [pl.col(name).sum() for name in _SUMS]
+        return (
+            pl.concat([part.select(*self._keys(), *_SUMS, "least", "most") for part in self.parts])
+            .group_by(self._keys())
+            .agg(*sums, pl.col("least").min(), pl.col("most").max())
+        )
+
+    def _forget_values(self) -> None:
+        self.values = False
+        self.parts = [self._merged()]
+
+    def _follow(self, frame: pl.DataFrame) -> None:
+        """Where episodes begin, and which rows do not follow the one before."""
+        done = (pl.col("terminated") | pl.col("truncated")).alias("done")
+        kept = [name for name in ("episode", "t") if self.columns.has(name)]
+        now = frame.select("row", "state", "next_state", *kept, done)
+        whole = now if self._last is None else pl.concat([self._last, now])
+        self._last = now.tail(1)
+        before = whole.select(pl.all().shift(1).name.prefix("last_"))
+        rows = pl.concat([whole, before], how="horizontal")
+        rows = rows if len(whole) == len(now) else rows.slice(1)
+        jump = pl.col("state") != pl.col("last_next_state")
+        first = pl.col("last_row").is_null()
+        if "episode" not in kept:
+            step = (pl.col("t") != pl.col("last_t") + 1) if "t" in kept else pl.lit(False)
+            begins = first | pl.col("last_done") | jump | step
+            self._begin(rows.filter(begins.fill_null(True)))
+            return
+        same = (pl.col("episode") == pl.col("last_episode")).fill_null(False)
+        again = (same & (pl.col("t") == pl.col("last_t"))) if "t" in kept else pl.lit(False)
+        gap = (same & ~again & (pl.col("t") != pl.col("last_t") + 1)) if "t" in kept else pl.lit(False)
+        late = same & ~again & ~gap & pl.col("last_done")
+        broken = same & ~again & ~gap & ~pl.col("last_done") & jump
+        kinds = ("repeated step", "missing step", "step after the end", "broken episode")
+        marks = zip((again, gap, late, broken), kinds, strict=True)
+        marked = rows.select("row", *(mark.fill_null(False).alias(kind) for mark, kind in marks))
+        for kind in kinds:
+            self._fault(kind, marked.filter(pl.col(kind))["row"])
+        begun = rows.filter(~same)
+        self._begin(begun)
+        self._split(begun)
+
+    def _begin(self, begun: pl.DataFrame) -> None:
+        self.n_episodes += len(begun)
+        self.starts.append(begun.group_by("state").agg(pl.len().cast(pl.Int64).alias("count")))
+        if len(self.starts) > 64:
+            self.starts = [self.initial()]
+
+    def _split(self, begun: pl.DataFrame) -> None:
+        """Episodes that come back after another one began."""
+        ids = begun["episode"]
+        if ids.is_empty():
+            return
+        if ids.dtype.is_integer() and not self._seen:
+            rising = bool((ids.diff().drop_nulls() > 0).all())
+            if rising and (self._rising is None or ids[0] > self._rising):
+                self._rising = ids[-1]
+                return
+        if self._rising is not None and not self._seen and ids.dtype.is_integer():
+            back = begun.filter(pl.col("episode") <= self._rising)["row"]
+            self._fault("split episode", back)
+            return
+        if len(self._seen) > _MOST_EPISODES:
+            return
+        again = []
+        for row, name in zip(begun["row"], ids, strict=True):
+            if name in self._seen:
+                again.append(row)
+            self._seen.add(name)
+        self._fault("split episode", pl.Series(again, dtype=pl.Int64))
+
+    def _fault(self, kind: str, rows: pl.Series) -> None:
+        if rows.is_empty():
+            return
+        known = self.faults.get(kind)
+        count, row = len(rows) + (known.rows if known else 0), known.row if known else int(rows[0])
+        self.faults[kind] = Fault(kind, count, row, FAULTS[kind][0])

@@ -1,0 +1,65 @@
+"""`read_log`: a file of transitions, of any length, as counts."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from beliefbound.errors import ParameterError
+from beliefbound.logs.assembling import assemble
+from beliefbound.logs.blocks import blocks
+from beliefbound.logs.columns import Columns, Size
+from beliefbound.logs.counting import Counter
+from beliefbound.logs.log import Log
+from beliefbound.validation import check_count, check_names, check_sequence
+
+
+def read_log(
+    path: Path | str,
+    *,
+    columns: Mapping[str, str] | None = None,
+    states: Size = None,
+    actions: Size = None,
+    names: bool = False,
+    keep_suspicious: bool = False,
+    progress: Callable[[int], object] | None = None,
+) -> Log:
+    """Count the transitions of a CSV or Parquet file.
+
+    Args:
+      path: a table with the columns `state, action, reward, next_state` and, if it has them, `episode, t, terminated,
+        truncated`; other columns are ignored. CSV may be compressed by gzip.
+      columns: the names that these columns have in the file, where they differ: `{"state": "s"}`.
+      states, actions: how many there are, or their names in order; default: those that occur. Ids that are names are
+        numbered in alphabetical order.
+      names: take ids for names though they look like numbers.
+      keep_suspicious: count rows that do not follow each other as they stand, and say so, instead of refusing the file.
+      progress: told how many rows were read, now and then.
+
+    Raises:
+      FileError: with file, row and column: something in the file is not a log.
+
+    >>> import tempfile
+    >>> rows = ["state,action,reward,next_state,terminated", "dry,wait,0,wet,false", "wet,sow,1.5,dry,true"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(f"{folder}/log.csv").write_text("\\n".join(rows))
+    ...     log = read_log(f"{folder}/log.csv")
+    >>> log, log.states, log.reward_range
+    (Log(2 rows, 3 states, 2 actions), ('dry', 'wet', '(terminated)'), (0.0, 1.5))
+    """
+    file = Path(path)
+    sizes = {"states": _size(states, "states"), "actions": _size(actions, "actions")}
+    counter = Counter(Columns(file, columns, names=names, **sizes))
+    for first, block in blocks(file):
+        counter.add(block, first)
+        if progress is not None:
+            progress(counter.n_rows)
+    return assemble(counter, str(file), keep_suspicious=keep_suspicious)
+
+
+def _size(declared: Size, kind: str) -> Size:
+    """A number, or distinct names."""
+    if declared is None or isinstance(declared, int | np.integer):
+        return None if declared is None else check_count(declared, f"number of {kind}")
+    names = check_sequence(declared, kind, ParameterError, fix="give a number, or a list of names")
+    return check_names(names, len(names), kind.removesuffix("s"), ParameterError)

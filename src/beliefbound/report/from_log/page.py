@@ -1,0 +1,193 @@
+"""The page of a plan: which policy, how good for sure, what next."""
+
+from pathlib import Path
+
+import numpy as np
+
+from beliefbound.bounds.posterior.risk import LEVELS, Estimate
+from beliefbound.policy import StationaryPolicy
+from beliefbound.report.from_log.plan import LogPlan
+from beliefbound.report.page import Page, Picture, Section, Table
+
+_NAME = 200  # letters of a name that the page shows
+_ROWS = 300  # of a table; all of them are in the files
+_PAIRS = 40
+
+
+def page_of(found: LogPlan, drawn: dict[str, Picture]) -> Page:
+    """Everything that was found, as a page."""
+    log, task = found.log, found.task
+    early = " The work was interrupted: more time would have narrowed it." if found.interrupted else ""
+    return Page(
+        title=f"A policy from {Path(log.source).name[:_NAME]}",
+        lead=(
+            f"This policy is worth at least {found.lower.value:.4g} on average over what the log leaves possible, and "
+            f"no policy, not even one that learns, is worth more than {found.upper.value:.4g}. Both hold together with "
+            f"{100 * found.confidence:.4g}% confidence, if the prior and the family of rewards are right.{early}"
+        ),
+        facts=[
+            ("rows", f"{log.n_rows:,}"),
+            ("states", str(log.n_states)),
+            ("actions", str(log.n_actions)),
+            ("pairs never tried", str(int(log.unseen.sum()))),
+            ("discount", f"{task.discount:g}"),
+            ("decisions", "for ever" if task.horizon is None else str(task.horizon)),
+        ],
+        sections=[
+            _warned(found),
+            _which(found, drawn),
+            _certain(found, drawn),
+            _next(found, drawn),
+            _data(found, drawn),
+        ],
+    )
+
+
+def _warned(found: LogPlan) -> Section:
+    notes = [note[:1000] for note in found.notes()]
+    return Section("What to know first", notes or ["Nothing stood out: every check passed and every pair was tried."])
+
+
+def _which(found: LogPlan, drawn: dict[str, Picture]) -> Section:
+    chosen, log = found.choice.chosen, found.log
+    chances = found.policy.chances(log.n_actions)
+    first = chances if chances.ndim == 2 else chances[0]
+    share, visits = found.learnt.prior_share, log.visits
+    order = np.argsort(-found.reliance.visits.sum(axis=1), kind="stable")
+    actions = first.argmax(axis=1)
+    terminal = found.learnt.belief.terminal
+    rows = [
+        [
+            _short(log.state_name(int(s))),
+            "(ends)" if terminal[s] else _short(log.action_name(int(actions[s]))),
+            f"{found.state_lower[s]:.4g}",
+            f"{found.state_upper[s]:.4g}",
+            f"{visits[s, actions[s]]:,}",
+            f"{100 * share[s, actions[s]]:.0f}%",
+            f"{100 * found.reliance.visits[s].sum():.1f}%",
+        ]
+        for s in order[:_ROWS]
+    ]
+    more = "" if len(order) <= _ROWS else f" The first {_ROWS} of {len(order)} states; all are in policy.csv."
+    staged = "" if isinstance(found.policy, StationaryPolicy) else " The first stage; later ones are in policy.csv."
+    table = Table(
+        ["state", "action", "lower", "upper", "times tried", "prior's share", "of its steps"],
+        rows,
+        f"What the policy does, what is certain from each state, and what that rests on.{staged}{more}",
+    )
+    text = [
+        f"It comes from: {chosen.name}, one of {len(found.choice.pool)} memoryless policies, chosen for "
+        f"{found.objective.words} on {found.choice.n_select} models of the posterior. It is in policy.json (for "
+        f"load_policy) and policy.csv."
+    ]
+    return Section("Which policy", text, [table], [drawn["policy"]])
+
+
+def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
+    value = f"{found.objective.words[0].upper()}{found.objective.words[1:]}"
+    text = [
+        f"{value} is {_told(found.certified)}.",
+        f"Lower: {found.lower.method}. Upper: {found.upper.method}.",
+    ]
+    if found.bracket is not None:
+        text.append(
+            f"The best policy that learns as it acts is worth between {found.bracket.lower.value:.4g} and "
+            f"{found.bracket.upper.value:.4g}."
+        )
+    against = Table(
+        ["compared with", "its value", "gain over it", "from", "to", "chance to be worse", "at most"],
+        [
+            [
+                c.other.name,
+                _cells(c.value)[0],
+                *_cells(c.gain),
+                f"{100 * c.worse.value:.1f}%",
+                f"{100 * c.worse.high:.1f}%",
+            ]
+            for c in found.comparisons
+        ],
+        "On the same models: gains are paired. Behaviour is the policy that made the log, as frequencies per state.",
+    )
+    risk = Table(
+        ["share of models", "value", "from", "to"],
+        [
+            *([f"{100 * p:g}% are below", *_cells(q)] for p, q in zip(LEVELS, found.quantiles, strict=True)),
+            ["mean of the worst 10%", *_cells(found.cvar)],
+        ],
+        "How the policy's value varies with the model, and intervals for it.",
+    )
+    figures = [drawn["values"], drawn["states"], *([drawn["bracket"]] if "bracket" in drawn else [])]
+    return Section("How good, for sure", text, [against, risk], figures)
+
+
+def _next(found: LogPlan, drawn: dict[str, Picture]) -> Section:
+    log, share, visits = found.log, found.learnt.prior_share, found.log.visits
+    info, met = found.information, found.reliance.visits
+    gain = np.zeros_like(met) if info is None else info.gain
+    weight = met * share
+    order = np.lexsort((-weight.ravel(), -gain.ravel()))
+    order = order[~found.learnt.belief.terminal[order // log.n_actions]][:_PAIRS]
+    rows = []
+    for k in order:
+        s, a = np.unravel_index(int(k), met.shape)
+        rise = ["", ""] if info is None else [f"{gain[s, a]:.3g}", f"{info.low[s, a]:.3g} to {info.high[s, a]:.3g}"]
+        rows.append(
+            [
+                _short(log.state_name(int(s))),
+                _short(log.action_name(int(a))),
+                *rise,
+                f"{visits[s, a]:,}",
+                f"{100 * share[s, a]:.0f}%",
+                f"{100 * met[s, a]:.1f}%",
+            ]
+        )
+    table = Table(
+        ["state", "action", "rise in value", "interval", "times tried", "prior's share", "of the policy's steps"],
+        rows,
+        "Pairs of state and action, the most valuable to measure first.",
+    )
+    if info is None:
+        text = ["The rise in value from measuring single pairs was not computed; pairs are ordered by how much of the "
+                "policy's way leads through them on the prior's word."]  # fmt: skip
+    else:
+        text = [
+            f"Knowing everything would be worth at most {info.evpi.value:.4g} more. Measuring one pair until it is "
+            f"known raises the best of {info.n_policies} plans by the rise in the table (intervals: all of them "
+            f"together with {100 * info.confidence:.4g}% confidence)."
+        ]
+    return Section("What to measure next", text, [table], [drawn["measuring"]] if "measuring" in drawn else [])
+
+
+def _data(found: LogPlan, drawn: dict[str, Picture]) -> Section:
+    priors = Table(
+        ["prior", "the policy's value", "from", "to", "knowing the model", "at most"],
+        [
+            [row.prior, *(f"{x:.4g}" for x in (row.value, row.low, row.high, row.best, row.best_high))]
+            for row in found.reliance.table
+        ],
+        "The same policy under other priors; intervals are 95% each. Where they disagree, the prior speaks.",
+    )
+    checks = Table(
+        ["check", "p-value", "found"],
+        [[c.name, f"{c.p:.2g}", c.found[:_NAME]] for c in found.checks],
+        "The log against data that the posterior expects; small p-values are reasons to doubt.",
+    )
+    read = Table(["what was read", ""], [[name, text[:_NAME]] for name, text in found.log.rows()])
+    text = [
+        f"Transitions: {found.learnt.prior}. Rewards: {found.learnt.rewards}. On "
+        f"{100 * found.reliance.share:.1f}% of the policy's (discounted) steps what is expected comes from the prior."
+    ]
+    return Section("What it rests on", text, [priors, checks, read], [drawn["coverage"]])
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else f"{name[:_NAME]}…"
+
+
+def _cells(x: Estimate) -> list[str]:
+    return [f"{value:.4g}" if np.isfinite(value) else "" for value in (x.value, x.low, x.high)]
+
+
+def _told(x: Estimate) -> str:
+    ends = f"at least {x.low:.4g}" if not np.isfinite(x.high) else f"between {x.low:.4g} and {x.high:.4g}"
+    return f"{ends} (estimated {x.value:.4g}; {x.method})"

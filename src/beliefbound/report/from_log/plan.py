@@ -1,0 +1,284 @@
+"""`plan_log`: which policy, how good for sure, what next.
+
+1. The posterior of the log (`beliefs.from_log`).
+2. A memoryless policy, chosen among candidates on models of the posterior (`bounds.posterior.candidates`).
+3. *Certificate.* On fresh models: `lower ≤ E V^π`, what the chosen policy is worth on average over the posterior. From
+   above, no policy, not even one that learns as it acts, is worth more than `upper`: `E max` on the same models, and
+   the bracket of `bounds.bracket` where the problem is small enough. Hence `lower ≤ Bayes-optimal value ≤ upper`.
+4. Comparison with the behaviour policy of the log and with the expected MDP's policy, on the same models; the
+   distribution of the value under the posterior.
+5. How much rests on the prior (`report.from_log.prior`), and what to measure next (`bounds.information`); intervals
+   there are 95% each, on their own.
+
+The error `1 − confidence` is split: a quarter each to the bracket and to the comparisons, an eighth each to the
+policy's value, to `E max`, to statements about risk, and to the bars of single states. So all of them hold together.
+
+All of it is about the posterior: if the prior or the family of rewards is wrong, so is the certificate.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.stats as stats
+
+from beliefbound.beliefs.from_log import Learnt, Prior, learn
+from beliefbound.beliefs.log_checks import Check, check_learnt
+from beliefbound.beliefs.log_rewards import RewardChoice
+from beliefbound.beliefs.rewards import RewardBelief
+from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bracket import Bracket, bracket
+from beliefbound.bounds.information.result import Information
+from beliefbound.bounds.log import TracePoint
+from beliefbound.bounds.posterior.candidates import Candidate, Choice, choose
+from beliefbound.bounds.posterior.fresh import Fresh, fresh_values
+from beliefbound.bounds.posterior.risk import (
+    LEVELS,
+    Estimate,
+    Objective,
+    cvar_interval,
+    mean_interval,
+    objective_interval,
+    quantile_interval,
+    worse_interval,
+)
+from beliefbound.bounds.posterior.value_range import value_range
+from beliefbound.logs.log import Log
+from beliefbound.planning.task import Task
+from beliefbound.report.from_log.measuring import measure_next
+from beliefbound.report.from_log.prior import Reliance, reliance
+from beliefbound.validation import FloatArray, as_rng, check_count, check_probability
+
+BRACKET_ENTRIES = 60_000  # states² × actions up to which the bracket's own samples fit and are quick
+_TAIL = 0.1  # of the CVaR that is always shown
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The chosen policy against another, model by model."""
+
+    other: Candidate
+    value: Estimate  # of the other policy
+    gain: Estimate  # chosen minus other
+    worse: Estimate  # probability that the chosen one is worse
+
+
+@dataclass(frozen=True, eq=False)
+class LogPlan:
+    """What was found from a log.
+
+    Attributes:
+      log, learnt, task, checks: what was read, the posterior, the problem, and checks of one against the other.
+      choice: the chosen policy and its rivals; `objective`: what was asked to be large, `certified` its estimate.
+      lower, upper: bounds on the Bayes-optimal value, the first attained by the chosen policy.
+      bracket: the bracket of policies that learn, where it was computed.
+      fresh: values on fresh models; its policies are the chosen one and then those of `comparisons`.
+      quantiles, cvar: of the chosen policy's value, `quantiles` at `LEVELS`.
+      state_lower, state_upper: `[s]`, bounds from each state.
+      reliance: how much rests on the prior.
+      information: what measuring each pair is worth; `None` where it was not computed.
+      confidence: of everything together.
+      interrupted: whether somebody ended the work before its time.
+    """
+
+    log: Log
+    learnt: Learnt
+    task: Task
+    checks: list[Check]
+    choice: Choice
+    objective: Objective
+    certified: Estimate
+    lower: Bound
+    upper: Bound
+    bracket: Bracket | None
+    fresh: Fresh
+    comparisons: tuple[Comparison, ...]
+    quantiles: tuple[Estimate, ...]
+    cvar: Estimate
+    state_lower: FloatArray
+    state_upper: FloatArray
+    reliance: Reliance
+    information: Information | None
+    confidence: float
+    interrupted: bool
+
+    @property
+    def policy(self) -> Any:
+        """The chosen policy."""
+        return self.choice.chosen.policy
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know, in order of weight."""
+        doubts = [f"doubtful: {c.name}: {c.found} (p = {c.p:.2g})" for c in self.checks if c.suspicious]
+        return (*self.reliance.warnings, *doubts, *self.log.notes, *self.learnt.notes)
+
+
+def plan_log(
+    log: Log,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: Any = None,
+    prior: Prior | float = "uniform",
+    rewards: RewardChoice | RewardBelief = "suggest",
+    known: Any = None,
+    terminal: Any = None,
+    only_tried: bool = False,
+    objective: str = "mean",
+    confidence: float = 0.95,
+    n_models: int = 2000,
+    time_limit: float = 20.0,
+    measure: bool = True,
+    seed: int = 1,
+    threads: int | None = None,
+    watch: Callable[[TracePoint], object] | None = None,
+    stop: Callable[[], bool] | None = None,
+    say: Callable[[str], object] = lambda text: None,
+) -> LogPlan:
+    """A policy for whatever made the log, and what is certain about it.
+
+    Args:
+      log: from `read_log`, `roll_out` or `read_minari`.
+      discount, horizon, initial: of the problem; default start: as episodes of the log begin.
+      prior, rewards, known, terminal, only_tried: of the posterior, as for `DirichletBelief.from_log`.
+      objective: what a good policy is, over models of the posterior: `mean`, `cvar:0.1`, `percentile:0.1`, `worst`.
+      confidence: of all statements together.
+      n_models: fresh models that value policies; fewer are drawn where they would take too long.
+      time_limit: seconds for the bracket, roughly; 0: no bracket, `E max` alone from above.
+      measure: whether to find out what to measure next.
+      seed: of all randomness; results depend on it, and the bracket on the time it takes.
+      watch, stop, say: told of the closing bracket; asked whether to end early; told what is being done.
+
+    >>> from beliefbound.logs import log_of
+    >>> log = log_of([0, 1] * 30, [0, 0, 1, 0] * 15, [0.0, 1.0] * 30, [1, 0] * 30)
+    >>> found = plan_log(log, discount=0.9, n_models=200, time_limit=0, measure=False)
+    >>> found.lower.value <= found.upper.value
+    True
+    """
+    check_probability(confidence, "confidence")
+    n_models, goal, rng = check_count(n_models, "n_models", least=50), Objective.parse(objective), as_rng(seed)
+    say("learning the posterior")
+    options: dict[str, Any] = {"rewards": rewards, "known": known, "terminal": terminal, "only_tried": only_tried}
+    learnt = learn(log, prior=prior, initial=initial, **options)
+    task = Task.of(learnt.belief, discount=discount, horizon=horizon)
+    error, n = 1.0 - confidence, _affordable(task, n_models)
+    say("choosing a policy")
+    behaviour = _offered(log, learnt)
+    choice = choose(task, goal, rng, behaviour=behaviour.policy, n_select=min(400, n))
+    say(f"valuing it on {n} fresh models")
+    others = [behaviour, choice.expected]
+    fresh = fresh_values(task, [choice.chosen.policy, *(other.policy for other in others)], n, rng, stop=stop)
+    range_ = value_range(task)
+    value = mean_interval(fresh.values[0], error / 8.0, range_)
+    lower = _bound("lower", value.low, value, "the policy", error / 16.0, fresh.n, choice.chosen.policy)
+    best = mean_interval(fresh.best, error / 4.0, range_)  # of which one side is used
+    upper = _bound("upper", best.high, best, "E max", error / 8.0, fresh.n, None)
+    closed = None
+    if time_limit > 0.0 and log.n_states**2 * log.n_actions <= BRACKET_ENTRIES:
+        say("closing the bracket")
+        closed = bracket(
+            learnt.belief,
+            discount=discount,
+            horizon=horizon,
+            confidence=1.0 - error / 4.0,
+            time_limit=time_limit,
+            rng=rng,
+            threads=threads,
+            watch=watch,
+            stop=stop,
+        )
+        if closed.upper.value < upper.value:
+            upper = closed.upper
+    comparisons = tuple(
+        _compared(other, choice.chosen, fresh, k, error / 8.0, range_) for k, other in enumerate(others, start=1)
+    )
+    each = error / 8.0 / (len(LEVELS) + 2)
+    state_lower, state_upper = _states(fresh, task, error / 8.0, range_)
+    say("looking at what rests on the prior")
+    rests = reliance(log, learnt, task, choice.chosen.policy, prior, options, fresh, rng)
+    information = None
+    if measure and not (stop is not None and stop()):
+        say("valuing measurements")
+        information = measure_next(task, lower, rng, time_limit)
+    return LogPlan(
+        log=log,
+        learnt=learnt,
+        task=task,
+        checks=check_learnt(log, learnt),
+        choice=choice,
+        objective=goal,
+        certified=value if goal.kind == "mean" else objective_interval(fresh.values[0], goal, each, range_),
+        lower=lower,
+        upper=upper,
+        bracket=closed,
+        fresh=fresh,
+        comparisons=comparisons,
+        quantiles=tuple(quantile_interval(fresh.values[0], level, each) for level in LEVELS),
+        cvar=cvar_interval(fresh.values[0], _TAIL, each),
+        state_lower=state_lower,
+        state_upper=state_upper,
+        reliance=rests,
+        information=information,
+        confidence=confidence,
+        interrupted=stop is not None and stop(),
+    )
+
+
+def _affordable(task: Task, asked: int) -> int:
+    """Models that can be solved in a minute or so."""
+    S, A = task.belief.n_states, task.belief.n_actions
+    stages = task.horizon * A if task.horizon is not None else 8 * (S / 3.0 + A)
+    return int(np.clip(6e10 / (S * S * stages), 50, asked))
+
+
+def _offered(log: Log, learnt: Learnt) -> Candidate:
+    """The behaviour policy, where an action that is not offered is never taken."""
+    return Candidate("behaviour", log.behaviour() if learnt.belief.available.all() else _within(log, learnt))
+
+
+def _within(log: Log, learnt: Learnt) -> Any:
+    from beliefbound.policy import StationaryPolicy
+
+    chances = log.behaviour().probabilities * learnt.belief.available
+    return StationaryPolicy(probabilities=chances / chances.sum(axis=1, keepdims=True))
+
+
+def _compared(
+    other: Candidate, chosen: Candidate, fresh: Fresh, k: int, error: float, range_: tuple[float, float] | None
+) -> Comparison:
+    """The chosen policy against policy `k` of the fresh values: three intervals that share the error."""
+    value = mean_interval(fresh.values[k], error / 2.0, range_)
+    if other.policy == chosen.policy:
+        same = Estimate(0.0, 0.0, 0.0, "the same policy")
+        return Comparison(other, value, same, same)
+    gain, wide = fresh.values[0] - fresh.values[k], None if range_ is None else range_[1] - range_[0]
+    between = mean_interval(gain, error / 4.0, None if wide is None else (-wide, wide))
+    return Comparison(other, value, between, worse_interval(gain, error / 4.0))
+
+
+def _bound(side: Any, value: float, estimate: Estimate, of: str, alpha: float, n: int, policy: Any) -> Bound:
+    return Bound(
+        value,
+        side,
+        f"{of} on {n} fresh models, {estimate.method}",
+        exact=False,
+        confidence=1.0 - alpha,
+        estimate=estimate.value,
+        n_samples=n,
+        policy=policy,
+    )
+
+
+def _states(
+    fresh: Fresh, task: Task, alpha: float, range_: tuple[float, float] | None
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds from each state: the policy's mean value, and QMDP; Student's intervals, all of them at once."""
+    S, A = fresh.qmdp.shape
+    law = stats.t(fresh.n - 1)
+    scale = np.sqrt(1.0 / max(1, fresh.n - 1))
+    low = fresh.by_state - law.ppf(1.0 - alpha / (2 * S)) * fresh.spread * scale
+    high = fresh.qmdp + law.ppf(1.0 - alpha / (2 * S * A)) * fresh.qmdp_spread * scale
+    ends: Any = getattr(task.belief, "terminal", np.zeros(S, dtype=np.bool_))
+    top = np.where(task.belief.available, high, -np.inf).max(axis=1)
+    return np.where(ends, 0.0, low), np.where(ends, 0.0, top)

@@ -1,0 +1,208 @@
+"""The files of a plan. `certificate.json` is written last: a folder without it holds no result.
+
+format        "beliefbound certificate"
+version       1
+lower         the policy is worth at least this, on average over the posterior
+upper         no policy, not even one that learns, is worth more
+confidence    with which everything in the file holds together, except `priors` and `measure`: 95% each on their own
+discount      of the problem
+horizon       decisions; null: for ever
+policy        file, origin, kind, gap (upper − lower) and actions: one name or number per state, of the first stage
+objective     what was asked to be large, of the policy: name, value, low, high, method
+initial       {state: probability} of the start
+bounds        every bound: side, value, estimate, confidence, samples, method
+bracket       of policies that learn: lower, upper; null where it was not computed
+comparisons   name, value, gain and probability of being worse, each with low, high, method
+risk          quantiles and cvar of the policy's value over models
+states        name, action, lower, upper, visits, prior_share, terminal
+priors        the policy and perfect knowledge under other priors
+prior_share   of the policy's steps, the part about which the prior speaks
+measure       pairs by the rise that measuring them would bring; empty where it was not computed
+checks        of the posterior against the log: name, found, p
+log           what was read; posterior: prior, rewards, file
+notes         what a reader should know
+interrupted   whether somebody ended the work before its time
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from beliefbound.beliefs.dirichlet_file import save_belief
+from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.posterior.risk import LEVELS, Estimate
+from beliefbound.io.atomic import write_aside, write_text
+from beliefbound.policy import StationaryPolicy
+from beliefbound.report.from_log.page import page_of
+from beliefbound.report.from_log.pictures import pictures
+from beliefbound.report.from_log.plan import LogPlan
+from beliefbound.report.page import write_page
+
+FORMAT, VERSION = "beliefbound certificate", 1
+CERTIFICATE, REPORT = "certificate.json", "report.html"
+_PAIRS = 200  # measurements that the certificate lists
+
+
+def write_plan(found: LogPlan, out: Path) -> Path:
+    """Write everything into a folder; returns the page."""
+    for name in (CERTIFICATE, REPORT):
+        (out / name).unlink(missing_ok=True)  # an earlier result must not stand beside new files
+    log = found.log
+    names: dict[str, Any] = {"state_names": log.states, "action_names": log.actions}
+    found.policy.save(out / "policy.json", note=policy_words(found), **names)
+    write_aside(out / "policy.csv", _policy_table(found).write_csv)
+    save_belief(out / "posterior.npz", found.learnt.belief, states=log.states, actions=log.actions)
+    drawn = pictures(found, out / "figures")
+    write_page(page_of(found, drawn), out / REPORT)
+    text = msgspec.json.format(msgspec.json.encode(certificate(found)), indent=2).decode()
+    write_text(out / CERTIFICATE, text + "\n")
+    return out / REPORT
+
+
+def policy_words(found: LogPlan) -> str:
+    """What is true of the policy, in a sentence."""
+    return (
+        f"Worth at least {found.lower.value:.6g} on average over the posterior of {Path(found.log.source).name}; no "
+        f"policy is worth more than {found.upper.value:.6g}; with {100 * found.confidence:.4g}% confidence, if prior "
+        f"and reward family are right."
+    )
+
+
+def certificate(found: LogPlan) -> dict[str, Any]:
+    """The content of `certificate.json`."""
+    log, learnt, task = found.log, found.learnt, found.task
+    start = np.flatnonzero(task.start)
+    chosen = found.choice.chosen
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "lower": found.lower.value,
+        "upper": found.upper.value,
+        "confidence": found.confidence,
+        "discount": task.discount,
+        "horizon": task.horizon,
+        "policy": {
+            "file": "policy.json",
+            "origin": chosen.name,
+            "kind": "stationary" if isinstance(chosen.policy, StationaryPolicy) else "memoryless",
+            "gap": max(0.0, found.upper.value - found.lower.value),
+            "actions": [log.action_name(a) if log.actions else a for a in first_actions(found).tolist()],
+        },
+        "objective": {"name": str(found.objective), "meaning": found.objective.words, **_estimate(found.certified)},
+        "initial": {log.state_name(int(s)): float(task.start[s]) for s in start},
+        "bounds": [_bound(bound) for bound in (found.lower, found.upper)]
+        + [_bound(bound) for bound in (found.bracket.bounds if found.bracket else ())],
+        "bracket": None
+        if found.bracket is None
+        else {
+            "lower": found.bracket.lower.value,
+            "upper": found.bracket.upper.value,
+            "confidence": found.bracket.confidence,
+            "trace": [[p.seconds, p.lower.value, p.upper.value] for p in found.bracket.trace],
+        },
+        "comparisons": [
+            {
+                "name": c.other.name,
+                "value": _estimate(c.value),
+                "gain": _estimate(c.gain),
+                "probability_worse": _estimate(c.worse),
+            }
+            for c in found.comparisons
+        ],
+        "risk": {
+            "quantiles": [{"level": p, **_estimate(q)} for p, q in zip(LEVELS, found.quantiles, strict=True)],
+            "cvar": {"level": 0.1, **_estimate(found.cvar)},
+        },
+        "states": _states(found),
+        "priors": [row._asdict() for row in found.reliance.table],
+        "prior_share": found.reliance.share,
+        "measure": _measurements(found),
+        "checks": [{"name": c.name, "found": c.found, "p": c.p} for c in found.checks],
+        "log": {
+            "source": Path(log.source).name,
+            "rows": log.n_rows,
+            "episodes": log.n_episodes,
+            "terminated": log.n_terminated,
+            "truncated": log.n_truncated,
+            "states": log.n_states,
+            "actions": log.n_actions,
+            "unseen_pairs": int(log.unseen.sum()),
+            "reward_range": list(log.reward_range),
+        },
+        "posterior": {"file": "posterior.npz", "prior": learnt.prior, "rewards": learnt.rewards},
+        "notes": list(found.notes()),
+        "interrupted": found.interrupted,
+    }
+
+
+def first_actions(found: LogPlan) -> Any:
+    """The likeliest action of each state, at the first stage, `[s]`."""
+    chances = found.policy.chances(found.log.n_actions)
+    return (chances if chances.ndim == 2 else chances[0]).argmax(axis=-1)
+
+
+def _bound(bound: Bound) -> dict[str, Any]:
+    return {
+        "side": bound.side,
+        "value": bound.value,
+        "estimate": bound.estimate,
+        "confidence": bound.confidence,
+        "samples": bound.n_samples,
+        "method": bound.method,
+    }
+
+
+def _estimate(x: Estimate) -> dict[str, Any]:
+    """Ends that are not finite are null."""
+    low, high = (end if np.isfinite(end) else None for end in (x.low, x.high))
+    return {"value": x.value, "low": low, "high": high, "method": x.method}
+
+
+def _states(found: LogPlan) -> list[dict[str, Any]]:
+    log, actions, visits = found.log, first_actions(found), found.log.visits
+    return [
+        {
+            "name": log.state_name(s),
+            "action": log.action_name(int(actions[s])),
+            "lower": float(found.state_lower[s]),
+            "upper": float(found.state_upper[s]),
+            "visits": int(visits[s].sum()),
+            "prior_share": float(found.learnt.prior_share[s, actions[s]]),
+            "terminal": bool(found.task.belief.terminal[s]),  # type: ignore[attr-defined]
+        }
+        for s in range(log.n_states)
+    ]
+
+
+def _measurements(found: LogPlan) -> list[dict[str, Any]]:
+    info = found.information
+    if info is None:
+        return []
+    order = np.argsort(-info.gain, axis=None, kind="stable")[:_PAIRS]
+    return [
+        {
+            "state": found.log.state_name(int(s)),
+            "action": found.log.action_name(int(a)),
+            "gain": float(info.gain[s, a]),
+            "low": float(info.low[s, a]),
+            "high": float(info.high[s, a]),
+        }
+        for s, a in zip(*np.unravel_index(order, info.gain.shape), strict=True)
+    ]
+
+
+def _policy_table(found: LogPlan) -> pl.DataFrame:
+    """One row per stage, state and action taken."""
+    log = found.log
+    chances = found.policy.chances(log.n_actions)
+    stages = chances if chances.ndim == 3 else chances[None]
+    k, s, a = np.nonzero(stages > 0.0)
+    columns: dict[str, Any] = {} if isinstance(found.policy, StationaryPolicy) else {"stage": k}
+    columns |= {"idstate": s, "state": [log.state_name(int(i)) for i in s]}
+    columns |= {"idaction": a, "action": [log.action_name(int(i)) for i in a]}
+    if not found.policy.is_deterministic:
+        columns["probability"] = stages[k, s, a]
+    return pl.DataFrame(columns)

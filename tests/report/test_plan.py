@@ -1,0 +1,254 @@
+"""From a log to a certified policy: claims hold, files say what was found, and the page is safe to open."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import gymnasium
+import numpy as np
+import polars as pl
+import pytest
+
+from beliefbound import (
+    MDP,
+    DirichletBelief,
+    KnownRewards,
+    StationaryPolicy,
+    evaluate,
+    load_actor,
+    load_belief,
+    load_policy,
+)
+from beliefbound.agents.actor import Actor
+from beliefbound.bounds.finite.problem import stage_values
+from beliefbound.errors import BeliefError, FileError, ParameterError
+from beliefbound.logs import log_of
+from beliefbound.report.from_log.command import plan_file
+from beliefbound.report.from_log.plan import plan_log
+from support.command_line import beliefbound
+from support.oracles import dirichlet_value
+
+QUICK = {"n_models": 100, "time_limit": 0, "measure": False}
+HOSTILE = ("<script>alert(1)</script>", "\"' onload=x", "مرحبا", "n" * 10_000, "$\\frac{1}{0}$", "plain")
+
+
+def simulated(truth, rng, n):
+    """Steps of a uniform policy in an MDP `[s,a,t]`, every pair equally often."""
+    s, a = rng.integers(0, truth.shape[0], n), rng.integers(0, truth.shape[1], n)
+    t = (rng.random(n)[:, None] > np.cumsum(truth[s, a], axis=1)[:, :-1]).sum(axis=1)
+    return s, a, t
+
+
+@pytest.mark.parametrize("n", [2, 12])
+def test_the_certificate_covers_the_exact_value_over_many_logs(n):
+    """Fifteen logs of models drawn from the prior, some pairs never seen: the Bayes-optimal value of the posterior, by
+    enumeration of every history, lies between the bounds; at 95% three misses would come in 4 cases of 100, and the
+    bounds are on the safe side."""
+    paid = KnownRewards([[0.0, 0.5], [1.0, 0.2]])
+    missed = 0
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        truth = rng.dirichlet([0.5, 0.5], size=(2, 2))
+        s, a, t = simulated(truth, rng, n)
+        log = log_of(s, a, paid.rewards[s, a], t, n_states=2, n_actions=2)
+        found = plan_log(log, discount=0.9, horizon=3, initial=0, rewards=paid, seed=seed, **QUICK)
+        exact = dirichlet_value(found.learnt.belief, 0, 0.9, 3)
+        missed += not found.lower.value <= exact <= found.upper.value
+        assert (found.log.unseen.sum() > 0) == any("never observed" in note for note in found.notes())
+    assert missed <= 2
+
+
+def test_the_posterior_is_calibrated():
+    """Where the truth comes from the prior, a policy's true value is as likely in each fifth of the posterior's."""
+    ranks = []
+    paid = KnownRewards([[0.0, 0.5], [1.0, 0.2]])
+    for seed in range(60):
+        rng = np.random.default_rng(1000 + seed)
+        truth = rng.dirichlet([0.5, 0.5], size=(2, 2))
+        s, a, t = simulated(truth, rng, 10)
+        belief = DirichletBelief.from_log(
+            log_of(s, a, paid.rewards[s, a], t, n_states=2, n_actions=2), rewards=paid, initial=0
+        )
+        policy = StationaryPolicy([1, 0])
+        drawn = evaluate(policy, belief.sample(200, seed), discount=0.9)[:, 0]
+        ranks.append((drawn < evaluate(policy, MDP(truth, paid.rewards), discount=0.9)[0]).mean())
+    counts = np.histogram(ranks, bins=5, range=(0.0, 1.0))[0]
+    assert ((counts - 12) ** 2 / 12).sum() < 18.5  # chi-squared with 4 degrees of freedom: once in a thousand
+
+
+def test_a_policy_is_never_valued_on_models_that_chose_it():
+    """With no data the in-sample optimum of many policies looks far better than it is; the bound must not."""
+    log = log_of([0, 1], [0, 1], [0.0, 1.0], [1, 0], n_states=4, n_actions=3)
+    found = plan_log(log, discount=0.9, rewards=KnownRewards(np.arange(12.0).reshape(4, 3)), **QUICK)
+    many = found.task.belief.sample(3000, 99)
+    value = float((stage_values(found.policy, many.models, 0.9, None, 0)[0] @ found.task.start).mean())
+    assert found.lower.value <= value + 0.5
+    assert found.reliance.share > 0.5
+    assert any(note.startswith("WARNING: most of this value rests on the prior") for note in found.notes())
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A plan whose states have hostile names, with everything computed."""
+    folder = tmp_path_factory.mktemp("plan")
+    rng = np.random.default_rng(4)
+    s, a = rng.integers(0, 5, 400), rng.integers(0, 2, 400)
+    t = np.minimum(5, s + a * rng.integers(0, 2, 400))
+    frame = pl.DataFrame(
+        {
+            "state": [HOSTILE[i] for i in s],
+            "action": [("<b>stay</b>", "go")[i] for i in a],
+            "reward": 1.0 * (t == 5) - 0.1 * a,
+            "next_state": [HOSTILE[i] for i in t],
+            "terminated": t == 5,
+        }
+    )
+    frame.write_csv(folder / "log.csv")
+    found, report = plan_file(
+        str(folder / "log.csv"),
+        folder / "out",
+        states=None,
+        initial=["مرحبا"],
+        discount=0.9,
+        n_models=200,
+        time_limit=1.0,
+        objective="cvar:0.2",
+    )
+    return folder / "out", found, report
+
+
+def test_files_say_what_was_found(written):
+    folder, found, _ = written
+    said = json.loads((folder / "certificate.json").read_text())
+    assert (said["lower"], said["upper"]) == (found.lower.value, found.upper.value)
+    assert said["lower"] <= said["upper"]
+    assert (said["confidence"], said["discount"], said["horizon"]) == (0.95, 0.9, None)
+    assert said["initial"] == {"مرحبا": 1.0}
+    assert said["objective"]["name"] == "cvar:0.2"
+    assert load_policy(folder / "policy.json") == found.policy
+    assert len(said["states"]) == found.log.n_states
+    ends = [state["name"] for state in said["states"] if state["terminal"]]
+    assert ends == ["plain"]
+    assert said["bracket"]["lower"] <= said["bracket"]["upper"]
+    assert len(said["measure"]) > 0
+    assert {row["prior"] for row in said["priors"]} >= {"uniform", "jeffreys", "sparse", "empirical"}
+    belief = load_belief(folder / "posterior.npz")
+    assert np.array_equal(belief.concentration, found.learnt.belief.concentration)
+    table = pl.read_csv(folder / "policy.csv")
+    assert set(table["state"]) == set(HOSTILE)
+    act = load_actor(folder / "policy.json")
+    taken = dict(zip(table["state"], table["action"], strict=True))
+    assert act("مرحبا") == taken["مرحبا"]
+    assert all(row["low"] <= row["gain"] <= row["high"] for row in said["measure"])
+
+
+def test_an_actor_plays_in_gymnasium(written):
+    env, act = gymnasium.make("FrozenLake-v1"), Actor(StationaryPolicy(np.full(16, 2)))
+    observation, _ = env.reset(seed=1)
+    after, reward, *_ = env.step(act(observation))
+    act.observe(observation, 2, reward, after)
+    assert env.action_space.contains(act(np.array(after)))
+
+
+def test_names_are_shown_as_text(written):
+    _, _, report = written
+    page = report.read_text()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<b>stay" not in page
+    assert "مرحبا" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "https://" not in page
+
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+PROBE = """<script type="module">
+window.addEventListener("load", () => setTimeout(() => {
+  const images = [...document.images];
+  const first = document.querySelector("table"), head = first.tHead.rows[0].cells[2];
+  head.querySelector("button").click();
+  const column = [...first.tBodies[0].rows].map(row => parseFloat(row.cells[2].textContent));
+  document.title = JSON.stringify({
+    images: images.length, drawn: images.filter(i => i.complete && i.naturalWidth > 50).length,
+    overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    sorted: column.every((x, i) => i === 0 || column[i - 1] <= x),
+    buttons: document.querySelectorAll("th button").length,
+    scripts: document.scripts.length,
+  });
+}, 50));
+</script></body>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: the page is not looked at in a browser")
+@pytest.mark.parametrize("width", [1200, 390])
+def test_the_page_works_in_a_browser(written, tmp_path, width):
+    _, _, report = written
+    probed = tmp_path / "probed.html"
+    probed.write_text(report.read_text().replace("</body>", PROBE))
+    done = subprocess.run(
+        [
+            CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
+            f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},900", "--virtual-time-budget=3000",
+            "--dump-dom", probed.as_uri(),
+        ],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    title = re.search(r"<title>(.*?)</title>", done.stdout, re.S)
+    assert title is not None, done.stderr[-2000:]
+    seen = json.loads(title.group(1).replace("&quot;", '"'))
+    assert "CONSOLE" not in done.stderr
+    assert seen["drawn"] == seen["images"] == 6
+    assert seen["overflow"] <= 0
+    assert seen["sorted"]
+    assert seen["buttons"] > 10
+    assert seen["scripts"] == 2  # the page's own, and this probe
+
+
+BAD = [
+    (["--initial", "nowhere"], "there is no state 'nowhere'"),
+    (["--objective", "median"], "the objective is 'median'"),
+    (["--prior", "flat"], "the prior is 'flat'"),
+    (["--rewards", "gamma"], "rewards is 'gamma'"),
+    (["--column", "state"], "give COLUMN=NAME"),
+    (["--discount", "1"], "discount is 1 and there is no horizon"),
+    (["--terminal", "7"], "there is no state '7'"),
+    (["--states", "1"], "only 1 states are declared"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), BAD)
+def test_bad_words_are_told_and_nothing_is_written(tmp_path, words, message):
+    (tmp_path / "log.csv").write_text("state,action,reward,next_state\n0,0,1,1\n1,0,0,0\n")
+    options = {"discount": 0.9, **QUICK}
+    keys = {"--initial": "initial", "--terminal": "terminal", "--column": "columns"}
+    name, value = words
+    key = keys.get(name, name.removeprefix("--"))
+    options[key] = [value] if name in keys else float(value) if name == "--discount" else value
+    with pytest.raises((BeliefError, ParameterError, FileError), match=re.escape(message)):
+        plan_file(str(tmp_path / "log.csv"), tmp_path / "out", **options)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_the_command_ends_in_one_line_where_the_log_is_bad(tmp_path):
+    (tmp_path / "log.csv").write_text("state,action,reward,next_state\n0,0,1,1\n1,0,inf,0\n")
+    done = beliefbound("plan", tmp_path / "log.csv", "--discount", 0.9, "--out", tmp_path / "out")
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1].startswith("error: ")
+    assert "row 2, column 'reward': it is inf" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out" / "certificate.json").exists()
+
+
+def test_the_command_answers_three_questions(tmp_path):
+    rows = ["state,action,reward,next_state", *(["new,run,5,old", "old,run,1,old", "old,fix,-2,new"] * 20)]
+    (tmp_path / "log.csv").write_text("\n".join(rows))
+    options = ("--discount", 0.9, "--models", 100, "--time", 0, "--no-measure", "--out", tmp_path / "out")
+    done = beliefbound("plan", tmp_path / "log.csv", *options)
+    assert done.returncode == 0, done.stderr
+    assert "worth at least" in done.stdout
+    assert "no policy is worth more than" in done.stdout
+    said = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    assert dict(zip(["new", "old"], said["policy"]["actions"], strict=True))["old"] == "fix"
