@@ -1,6 +1,7 @@
 """Agents that learn by acting: by name, by hand, or in thousands of runs. One file each; importing it registers it."""
 
 from beliefbound.agents import (  # noqa: F401
+    amp_em,
     beb,
     bolt,
     delayed_q,
@@ -17,8 +18,10 @@ from beliefbound.agents import (  # noqa: F401
     qlearning,
     random,
     rmax,
+    sem,
     thompson,
     ucrl2,
+    vb_em,
     vbrb,
 )
 from beliefbound.agents.check import check_agent
