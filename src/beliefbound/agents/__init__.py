@@ -3,6 +3,7 @@
 from beliefbound.agents import (  # noqa: F401
     amp_em,
     beb,
+    beetle,
     bolt,
     delayed_q,
     e3,
