@@ -27,58 +27,30 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
-import scipy.special
 from numba import njit
 
+from beliefbound.agents.monomials import (
+    Basis,
+    Points,
+    Projection,
+    Unknowns,
+    choose_basis,
+    lift,
+    projection_of,
+    sample_points,
+    unknowns_of,
+)
 from beliefbound.agents.offline import planned_once
 from beliefbound.agents.priors import PRIOR, posterior_for
 from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
 from beliefbound.agents.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
-from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.options import EXACT, EXACT_INLINE, FAST
 from beliefbound.kernels.posterior import Posterior, copy_into, forget, learn, outcome_of, row_of
 from beliefbound.kernels.random import below, stream_from
 from beliefbound.limits import AGENT_BYTES
-from beliefbound.validation import BoolArray, FloatArray, IntArray
-
-
-class Unknowns(NamedTuple):
-    """The parameters as one table of counts: rows of transitions, then a row of reward values for each pair."""
-
-    prior: FloatArray  # [row,column]
-    row: IntArray  # [pair]: of transitions; that of rewards is `n_rows + pair`
-    arrive: IntArray  # [pair,j]; −1 where there is no such outcome
-    paid: FloatArray  # [k,pair,j], scaled
-    available: BoolArray  # [s,a]
-    n_rows: int
-    discount: float
-
-
-class Points(NamedTuple):
-    """Beliefs, the states they were met in, and the expectations of the basis there."""
-
-    state: IntArray  # [n]
-    counts: FloatArray  # [n,row,column]
-    phi: FloatArray  # [n,i]
-
-
-class Basis(NamedTuple):
-    """Monomials, each scaled to at most 1 at the points."""
-
-    powers: FloatArray  # [row,column,i]
-    degree: FloatArray  # [row,i]
-    start: FloatArray  # [i]: expectations under the prior
-
-
-class Projection(NamedTuple):
-    """What a backup is projected by."""
-
-    solve: FloatArray  # [i,n]: coefficients from values at the points
-    reward: FloatArray  # [pair,i]: coefficients of the expected reward
-    cell: IntArray  # [pair,k,j]: which matrix; −1 where there is no such outcome
-    times: FloatArray  # [cell,i,i']: multiply by the chance of (j, k) and project
+from beliefbound.validation import FloatArray, IntArray
 
 
 class Functions(NamedTuple):
@@ -87,118 +59,6 @@ class Functions(NamedTuple):
     coefficients: FloatArray  # [f,i]
     action: IntArray  # [f]
     first: IntArray  # [s+1]: those of state s are first[s] … first[s+1] − 1
-
-
-def unknowns_of(posterior: Posterior, available: BoolArray, discount: float) -> Unknowns:
-    """The table of a posterior's prior."""
-    (n_rows, n_outcomes), (n_values, pairs) = posterior.alpha.shape, posterior.reward.shape
-    learnt = pairs if n_values > 1 else 0
-    prior = np.zeros((n_rows + learnt, max(n_outcomes, n_values)))
-    prior[:n_rows, :n_outcomes] = posterior.prior_alpha
-    prior[n_rows:, :n_values] = posterior.prior_reward.T[:learnt]
-    row = np.array(posterior.row) if posterior.tied else np.arange(pairs)
-    arrive = np.array(posterior.arrive) if posterior.tied else np.tile(np.arange(n_outcomes), (pairs, 1))
-    arrive = np.where(posterior.prior_alpha[row] > 0.0, arrive, -1)
-    paid = np.ascontiguousarray(np.broadcast_to(posterior.paid, (n_values, pairs, n_outcomes)))
-    return Unknowns(prior, row, arrive, paid, available, n_rows, discount)
-
-
-def sample_points(unknowns: Unknowns, *, points: int, length: int, rng: np.random.Generator) -> Points:
-    """Beliefs on trajectories of the predictive; `phi` is still empty."""
-    states: list[int] = []
-    counts: list[FloatArray] = []
-    n_states, n_actions = unknowns.available.shape
-    n_values = len(unknowns.paid)
-    while len(states) < points:
-        s, seen = int(rng.integers(n_states)), unknowns.prior.copy()
-        for k in range(length + 1):
-            if k & (k - 1) == 0:  # 0, 1, 2, 4, 8, …
-                states.append(s)
-                counts.append(seen.copy())
-            pair = s * n_actions + int(rng.choice(np.flatnonzero(unknowns.available[s])))
-            chances = seen[unknowns.row[pair]][: unknowns.arrive.shape[1]]
-            j = int(rng.choice(len(chances), p=chances / chances.sum()))
-            seen[unknowns.row[pair], j] += 1.0
-            if n_values > 1:
-                rewards = seen[unknowns.n_rows + pair][:n_values]
-                seen[unknowns.n_rows + pair, int(rng.choice(n_values, p=rewards / rewards.sum()))] += 1.0
-            s = int(unknowns.arrive[pair, j])
-    kept = np.array(counts[:points])
-    return Points(np.array(states[:points]), kept, np.zeros((points, 0)))
-
-
-def log_expectations(counts: FloatArray, powers: FloatArray) -> FloatArray:
-    """`log E_b φ` as `[n,i]` of monomials `powers[i,row,column]` at beliefs `counts[n,row,column]`, cells of none 0."""
-    total = np.zeros((len(counts), len(powers)))
-    for i, power in enumerate(powers):
-        rows, columns = np.nonzero(power)
-        some = np.unique(rows)
-        cells, sums = counts[:, rows, columns], counts[:, some].sum(axis=2)
-        total[:, i] = (_lgamma(cells + power[rows, columns]) - _lgamma(cells)).sum(axis=1)
-        total[:, i] -= (_lgamma(sums + power[some].sum(axis=1)) - _lgamma(sums)).sum(axis=1)
-    return total
-
-
-def _lgamma(x: FloatArray) -> FloatArray:
-    out: FloatArray = scipy.special.gammaln(x)
-    return out
-
-
-def choose_basis(unknowns: Unknowns, points: Points, size: int) -> tuple[Points, Basis]:
-    """Of the monomials of the points' histories, those that tell most: QR with pivots, the constant first."""
-    candidates = np.unique((points.counts - unknowns.prior).round().astype(np.int32), axis=0)
-    order = np.argsort(candidates.reshape(len(candidates), -1).sum(axis=1), kind="stable")
-    candidates = candidates[order]
-    if candidates[0].any():
-        candidates = np.concatenate([np.zeros_like(candidates[:1]), candidates])
-    logs = log_expectations(points.counts, candidates)
-    phi = np.exp(logs - logs.max(axis=0))
-    if len(candidates) > size:
-        free = phi[:, 1:] - phi[:, 1:].mean(axis=0)  # what is left beside the constant
-        _, pivots = scipy.linalg.qr(free, mode="r", pivoting=True)
-        chosen = np.concatenate([[0], 1 + np.sort(pivots[: size - 1])])
-        candidates, logs, phi = candidates[chosen], logs[:, chosen], phi[:, chosen]
-    start = np.exp(log_expectations(unknowns.prior[None], candidates)[0] - logs.max(axis=0))
-    powers = np.ascontiguousarray(np.moveaxis(candidates, 0, -1).astype(np.float64))
-    basis = Basis(powers, np.ascontiguousarray(powers.sum(axis=1)), start)
-    return points._replace(phi=np.ascontiguousarray(phi)), basis
-
-
-def projection_of(unknowns: Unknowns, points: Points, basis: Basis, ridge: float) -> Projection:
-    """Least squares at the points, and what multiplying by each outcome's chance becomes under it."""
-    u, sizes, v = np.linalg.svd(points.phi, full_matrices=False)
-    solve = np.ascontiguousarray((v.T * (sizes / (sizes**2 + ridge * sizes[0] ** 2))) @ u.T)
-    (n_values, pairs, _), size = unknowns.paid.shape, points.phi.shape[1]
-    possible = np.broadcast_to(unknowns.arrive[:, None, :] >= 0, (pairs, n_values, unknowns.arrive.shape[1]))
-    cell = np.where(possible, possible.cumsum().reshape(possible.shape) - 1, -1)
-    reward, times = np.zeros((pairs, size)), np.zeros((int(possible.sum()), size, size))
-    mean = points.counts / points.counts.sum(axis=2, keepdims=True)
-    for pair, k, j in np.argwhere(possible):
-        chance, lifted = mean[:, unknowns.row[pair], j].copy(), points.phi.copy()
-        lift_all(points.counts, basis, unknowns.row[pair], j, lifted)
-        if n_values > 1:
-            chance *= mean[:, unknowns.n_rows + pair, k]
-            lift_all(points.counts, basis, unknowns.n_rows + pair, k, lifted)
-        reward[pair] += solve @ (chance * unknowns.paid[k, pair, j])
-        times[cell[pair, k, j]] = solve @ (chance[:, None] * lifted)
-    return Projection(solve, reward, cell, times)
-
-
-@njit(**EXACT)
-def lift(counts, column, powers, degree, phi):
-    """Expectations `phi[i]` after one more in a `column` of a row of `counts`."""
-    total = 0.0
-    for x in counts:
-        total += x
-    for i in range(phi.size):
-        phi[i] *= (counts[column] + powers[i]) * total / (counts[column] * (total + degree[i]))
-
-
-@njit(**EXACT)
-def lift_all(counts, basis, row, column, phi):
-    """`lift` at every point: `counts[n,row,column]`, `phi[n,i]`."""
-    for n in range(len(phi)):
-        lift(counts[n, row], column, basis.powers[row, column], basis.degree[row], phi[n])
 
 
 class Problem(NamedTuple):
@@ -227,11 +87,13 @@ class Scratch(NamedTuple):
     phi: FloatArray  # [i]
     follow: IntArray  # [k,j]: the function that goes on, for the action tried
     best: IntArray  # [k,j]: for the best action so far
-    values: FloatArray  # [n]
     out: FloatArray  # [i]: the new function
+    values: FloatArray  # [n]
+    risen: FloatArray  # [n]: values of the sweep at hand
+    left: IntArray  # [n]: points that it has not served yet
 
 
-@njit(**EXACT_INLINE)
+@njit(**FAST)
 def dot(x, y):
     """`Σ x y`."""
     total = 0.0
@@ -240,11 +102,20 @@ def dot(x, y):
     return total
 
 
+@njit(**EXACT_INLINE)
+def share(counts, column):
+    """Of a column in the sum of a row."""
+    total = 0.0
+    for x in counts:
+        total += x
+    return counts[column] / total
+
+
 @njit(**EXACT)
 def add(pool, s, action, coefficients):
     """One more function of state s."""
     f = pool.count[0]
-    pool.coefficients[f] = coefficients
+    copy_into(pool.coefficients[f], coefficients)
     pool.action[f] = action
     pool.members[s, pool.size[s]] = f
     pool.size[s] += 1
@@ -279,17 +150,17 @@ def backup(problem, pool, n, scratch):
                 t = unknowns.arrive[pair, j]
                 if t < 0:
                     continue
-                chance = counts[row, j] / counts[row].sum()
-                scratch.phi[:] = points.phi[n]
+                chance = share(counts[row], j)
+                copy_into(scratch.phi, points.phi[n])
                 lift(counts[row], j, basis.powers[row, j], basis.degree[row], scratch.phi)
                 if n_values > 1:
-                    chance *= counts[rewards, k] / counts[rewards].sum()
+                    chance *= share(counts[rewards], k)
                     lift(counts[rewards], k, basis.powers[rewards, k], basis.degree[rewards], scratch.phi)
                 scratch.follow[k, j], ahead = best_function(pool, t, scratch.phi)
                 value += chance * (unknowns.paid[k, pair, j] + unknowns.discount * clipped(ahead, problem.highest))
         if value > highest + 1e-12:
             chosen, highest = a, value
-            scratch.best[:] = scratch.follow
+            copy_into(scratch.best, scratch.follow)
     project(problem, pool, s * n_actions + chosen, scratch)
     return chosen
 
@@ -305,7 +176,7 @@ def project(problem, pool, pair, scratch):
     """Coefficients of playing `pair` and going on with the functions `scratch.best[k,j]`."""
     projection, points, out, values = problem.projection, problem.points, scratch.out, scratch.values
     n_values, n_outcomes = scratch.best.shape
-    out[:] = projection.reward[pair]
+    copy_into(out, projection.reward[pair])
     for k in range(n_values):
         for j in range(n_outcomes):
             cell = projection.cell[pair, k, j]
@@ -330,8 +201,9 @@ def sweep(problem, old, new, values, stream, scratch):
     points = problem.points
     new.size.fill(0)
     new.count[0] = 0
-    risen, left = np.full(values.size, -np.inf), np.arange(values.size)
-    n_left = values.size
+    risen, left, n_left = scratch.risen, scratch.left, values.size
+    for m in range(n_left):
+        risen[m], left[m] = -np.inf, m
     while n_left > 0:
         n = left[below(stream, n_left)]
         s = points.state[n]
@@ -339,7 +211,7 @@ def sweep(problem, old, new, values, stream, scratch):
         if clipped(dot(points.phi[n], scratch.out), problem.highest) < values[n]:  # lost in projection: keep the old
             f, _ = best_function(old, s, points.phi[n])
             action = old.action[f]
-            scratch.out[:] = old.coefficients[f]
+            copy_into(scratch.out, old.coefficients[f])
         add(new, s, action, scratch.out)
         for m in range(values.size):
             if points.state[m] == s:
@@ -355,8 +227,10 @@ def sweep(problem, old, new, values, stream, scratch):
         if new.size[s] == 0:  # never met at a point
             f = old.members[s, 0]
             add(new, s, old.action[f], old.coefficients[f])
-    rise = (risen - values).max()
-    values[:] = risen
+    rise = 0.0
+    for m in range(values.size):
+        rise = max(rise, risen[m] - values[m])
+        values[m] = risen[m]
     return rise
 
 
@@ -385,7 +259,15 @@ def scratch_for(problem: Problem) -> Scratch:
     n_values, _, n_outcomes = problem.unknowns.paid.shape
     points, size = problem.points.phi.shape
     follow = np.zeros((n_values, n_outcomes), np.int64)
-    return Scratch(np.zeros(size), follow, follow.copy(), np.zeros(points), np.zeros(size))
+    return Scratch(
+        phi=np.zeros(size),
+        follow=follow,
+        best=follow.copy(),
+        out=np.zeros(size),
+        values=np.zeros(points),
+        risen=np.zeros(points),
+        left=np.zeros(points, np.int64),
+    )
 
 
 def problem_of(unknowns: Unknowns, points: Points, *, size: int, ridge: float) -> Problem:

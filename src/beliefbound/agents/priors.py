@@ -26,9 +26,10 @@ PriorFunction = Callable[[Environment], DirichletBelief]
 PRIORS = Registry("prior", group="beliefbound.agents", example="support")
 
 _FLAT = ("prior", ("flat",))
+_UNSTRUCTURED = ("prior", ("flat", "known-rewards"))
 PRIOR = (
     RegisteredName("prior", "flat", PRIORS, "what is known beforehand: flat, known-rewards, support, tied, …"),
-    Number("concentration", None, 0.0, 1e6, "of the Dirichlet prior", above=True, auto="1/states", needs=_FLAT),
+    Number("concentration", None, 0.0, 1e6, "of the Dirichlet prior", above=True, auto="1/states", needs=_UNSTRUCTURED),
     Number("successes", 1.0, 0.0, 1e6, "first parameter of the Beta prior on scaled rewards", above=True, needs=_FLAT),
     Number("failures", 1.0, 0.0, 1e6, "second parameter of the Beta prior", above=True, needs=_FLAT),
 )
@@ -81,6 +82,8 @@ def belief_for(setting: Setting, values: Mapping[str, Any]) -> DirichletBelief:
             f"prior={values['prior']} is made from the environment's MDP, which a black box does not show; "
             "pass belief=..., or take prior=flat"
         )
+    if values["prior"] == "known-rewards":
+        return known_rewards(setting.environment, values["concentration"])
     return check_fits(PRIORS.find(values["prior"]).build(setting.environment), setting.environment)
 
 
@@ -91,12 +94,11 @@ def flat(environment: Environment) -> DirichletBelief:
     return DirichletBelief(environment.n_states, environment.n_actions, rewards=BetaRewards(low=low, high=high))
 
 
-@prior("known-rewards", summary="every transition alike, the environment's rewards known")
-def known_rewards(environment: Environment) -> DirichletBelief:
+@prior("known-rewards", summary="every transition alike, the environment's rewards known; concentration= changes it")
+def known_rewards(environment: Environment, concentration: float | None = None) -> DirichletBelief:
     """Concentration `1 / n_states`; rewards `[s,a]`, or `[s,a,t]` where they depend on the arrival."""
-    return DirichletBelief(
-        environment.n_states, environment.n_actions, rewards=KnownRewards(_paid_on_arrival(environment))
-    )
+    rewards = KnownRewards(_paid_on_arrival(environment))
+    return DirichletBelief(environment.n_states, environment.n_actions, concentration=concentration, rewards=rewards)
 
 
 @prior("support", summary="Dirichlet on the transitions that the environment allows, flat Beta rewards")
