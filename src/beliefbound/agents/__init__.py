@@ -5,6 +5,7 @@ from beliefbound.agents import (  # noqa: F401
     beb,
     beetle,
     bolt,
+    controller,
     delayed_q,
     e3,
     exploit,
