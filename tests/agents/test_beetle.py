@@ -219,5 +219,5 @@ def test_bad_parameters_are_answered(name, message):
 
 
 def test_what_does_not_fit_in_memory_is_refused():
-    with pytest.raises(ParameterError, match="GB; take a smaller basis"):
+    with pytest.raises(ParameterError, match="GB and up to .* take a smaller basis"):
         make_agent("beetle:basis=2000", make_env("garnet:60,4,2"))

@@ -40,7 +40,7 @@ from beliefbound.agents.monomials import (
     sample_points,
     unknowns_of,
 )
-from beliefbound.agents.offline import planned_once
+from beliefbound.agents.offline import MOST_PLANNING, planned_once
 from beliefbound.agents.priors import PRIOR, posterior_for
 from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
 from beliefbound.agents.registry import agent
@@ -382,11 +382,12 @@ def beetle(setting: Setting, *, points: int, basis: int, **values: Any) -> Machi
     unknowns = unknowns_of(posterior, setting.available, setting.discount)
     size = min(basis, points)
     cells = len(posterior.reward) * int((unknowns.arrive >= 0).sum())
-    needed = 8 * (cells * size**2 + (points + size) * unknowns.prior.size)
-    if needed > AGENT_BYTES:
+    needed = 8 * (cells * size**2 + 2 * points**2 + 3 * points * unknowns.prior.size)
+    work = cells * points * size**2 + values["sweeps"] * points * (cells * size**2 / setting.n_states + points * size)
+    if needed > AGENT_BYTES or work > MOST_PLANNING:
         raise ParameterError(
-            f"basis is {basis}: projections of {cells} outcomes on so many monomials, and {points} beliefs, need "
-            f"{needed / 1e9:.0f} GB; take a smaller basis, fewer points, or a prior with fewer outcomes"
+            f"basis is {basis} and points {points}: to plan on them for {cells} outcomes needs {needed / 1e9:.1f} GB and "
+            f"up to {work:.1g} operations; take a smaller basis, fewer points, or a prior with fewer outcomes"
         )
     settings = (values[name] for name in ("ridge", "sweeps", "tolerance", "seed"))
     found, functions = planned_once(plan, unknowns, points, values["length"], size, *settings)

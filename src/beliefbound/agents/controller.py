@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.offline import planned_once
+from beliefbound.agents.offline import MOST_PLANNING, planned_once
 from beliefbound.agents.priors import PRIOR, posterior_for
 from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
 from beliefbound.agents.registry import agent
@@ -31,7 +31,7 @@ from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.posterior import Posterior, draw
 from beliefbound.kernels.random import categorical, load, save, stream_from
-from beliefbound.limits import AGENT_BYTES, MOST_WORK
+from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 LEAST, MOST = 1e-6, 1e6  # lengths of a step: shorter ones change nothing, longer ones make tables of 0 and 1
@@ -278,7 +278,7 @@ def controller(setting: Setting, *, nodes: int, models: int, horizon: int, **val
     S, A = setting.n_states, setting.n_actions
     needed = 8 * (TABLES * nodes**2 * S * S * A + 2 * models * S * S * A + horizon * nodes * S)
     work = float(models) * horizon * nodes**2 * S * S * A * (values["iterations"] + 1) * values["starts"]
-    if needed > AGENT_BYTES or work > MOST_WORK:
+    if needed > AGENT_BYTES or work > MOST_PLANNING:
         raise ParameterError(
             f"nodes is {nodes}: training a controller of so many for {S} states and {A} actions needs "
             f"{needed / 1e9:.1f} GB and {work:.1g} operations; take fewer nodes, models or steps"

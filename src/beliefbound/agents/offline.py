@@ -14,6 +14,7 @@ import numpy as np
 
 Plan = TypeVar("Plan")
 
+MOST_PLANNING = 3e11  # operations of a plan: some minutes, in which nothing can be said to whoever waits
 KEPT = 32  # plans; those used longest ago are dropped
 
 _guard = Lock()
