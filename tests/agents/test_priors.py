@@ -32,7 +32,10 @@ def walk(environment, agent, steps=60, seed=3):
     return [np.array(x) for x in zip(*seen, strict=True)]
 
 
-@pytest.mark.parametrize("name", [name for name in priors() if name not in ("environment", "inaccurate")])
+ELSEWHERE = ("environment", "inaccurate", "tied", "semi-tied")  # for environments drawn from one; of rows of their own
+
+
+@pytest.mark.parametrize("name", [name for name in priors() if name not in ELSEWHERE])
 def test_the_agents_posterior_is_the_beliefs(name):
     """Counts and expected MDP after a walk are those of `DirichletBelief.update`."""
     environment = make_env("riverswim")
@@ -144,6 +147,47 @@ def test_exploit_renews_every_row_that_shares_parameters():
     totals = [play(agent, CHAIN, seed=1, runs=100, steps=200).total for agent in agents]
     gain = totals[0] - totals[1]
     assert gain.mean() > 4 * gain.std() / 10  # knowing that slips are alike earns more; false alarms: 3e-5
+
+
+@pytest.mark.parametrize(("name", "rows"), [("tied", 1), ("semi-tied", 2)])
+def test_tied_priors_count_moves_and_slips(name, rows):
+    """Every move reveals whether it slipped: by hand, in the belief and in the agent."""
+    from beliefbound.agents.priors import PRIORS
+
+    belief = PRIORS.find(name).build(CHAIN)
+    agent = make_agent(f"exploit:prior={name}", CHAIN)
+    s, a, r, t = walk(CHAIN, agent, steps=80)
+    moved = np.where(a == 1, t == np.minimum(s + 1, 4), t == 0)
+    np.testing.assert_array_equal(agent.machine.state.posterior.alpha, belief.update(s, a, r, t).concentration)
+    for k in range(rows):
+        here = np.full(80, True) if rows == 1 else a == k
+        counts = [1.0 + moved[here].sum(), 1.0 + (~moved[here]).sum()]
+        np.testing.assert_array_equal(agent.machine.state.posterior.alpha[k], counts)
+    np.testing.assert_array_equal(agent.machine.state.posterior.paid[0, 2 * 4 + 1], [1.0, 0.2])  # on arrival
+
+
+def test_structure_is_worth_having_and_every_model_based_agent_can_have_it():
+    """The more is shared, the less there is to learn (1000 runs each would say so of every step, 40 do of the ends)."""
+    totals = {
+        prior: play(make_agent(f"mcbrl:n=4,prior={prior}", CHAIN), CHAIN, seed=2, runs=40, steps=200).total
+        for prior in ("known-rewards", "semi-tied", "tied")
+    }
+    for less, more in (("known-rewards", "semi-tied"), ("known-rewards", "tied")):
+        gain = totals[more] - totals[less]
+        assert gain.mean() > 4 * gain.std() / np.sqrt(40)  # false alarms: 3e-5
+
+
+def test_tied_priors_say_where_they_do_not_fit():
+    with pytest.raises(ParameterError, match=r"prior=tied does not fit .*grid.* both lead to state"):
+        make_agent("exploit:prior=tied", make_env("grid:3"))
+    known = make_agent("exploit:prior=tied", make_env("double-loop"))  # deterministic: nothing to learn
+    known.reset(1)
+    np.testing.assert_array_equal(known.machine.state.models.p[..., 0], make_env("double-loop").mdp.transitions)
+
+
+def test_known_rewards_take_a_concentration():
+    state = make_agent("exploit:prior=known-rewards,concentration=2", RIVER).machine.state
+    assert (state.posterior.alpha == 2.0).all()
 
 
 def test_beliefs_that_cannot_be_used_are_refused():

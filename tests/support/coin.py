@@ -6,7 +6,7 @@ from beliefbound import MDP, DirichletBelief, KnownRewards
 from beliefbound.envs import environment_from_mdp
 
 
-def coin(*, heads=1.0, tails=1.0, chance=0.5):
+def coin(chance=0.5, *, heads=1.0, tails=1.0):
     """`(environment, belief)`: in D (0) `coin` (0) goes to W (1) with an unknown chance, else to L (2), and `safe` (1)
     to H (3); all return to D. Leaving W pays 1, H ½, all else 0. The chance of W is Beta(heads, tails), in truth
     `chance`; everything else is known."""

@@ -1,10 +1,13 @@
 """Agents that learn by acting: by name, by hand, or in thousands of runs. One file each; importing it registers it."""
 
 from beliefbound.agents import (  # noqa: F401
+    amp_em,
     bayes_q,
     beb,
+    beetle,
     bolt,
     boss,
+    controller,
     delayed_q,
     e3,
     exploit,
@@ -22,8 +25,10 @@ from beliefbound.agents import (  # noqa: F401
     random,
     rmax,
     sboss,
+    sem,
     thompson,
     ucrl2,
+    vb_em,
     vbrb,
     vpi,
     wyatt,

@@ -19,15 +19,17 @@ from beliefbound.grammar import Number
 from beliefbound.kernels.posterior import Posterior
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.plugins import RegisteredName, Registry
+from beliefbound.validation import IntArray
 
 PriorFunction = Callable[[Environment], DirichletBelief]
 
 PRIORS = Registry("prior", group="beliefbound.agents", example="support")
 
 _FLAT = ("prior", ("flat",))
+_UNSTRUCTURED = ("prior", ("flat", "known-rewards"))
 PRIOR = (
-    RegisteredName("prior", "flat", PRIORS, "what is known beforehand: flat, known-rewards, support, environment, …"),
-    Number("concentration", None, 0.0, 1e6, "of the Dirichlet prior", above=True, auto="1/states", needs=_FLAT),
+    RegisteredName("prior", "flat", PRIORS, "what is known beforehand: flat, known-rewards, support, tied, …"),
+    Number("concentration", None, 0.0, 1e6, "of the Dirichlet prior", above=True, auto="1/states", needs=_UNSTRUCTURED),
     Number("successes", 1.0, 0.0, 1e6, "first parameter of the Beta prior on scaled rewards", above=True, needs=_FLAT),
     Number("failures", 1.0, 0.0, 1e6, "second parameter of the Beta prior", above=True, needs=_FLAT),
 )
@@ -80,6 +82,8 @@ def belief_for(setting: Setting, values: Mapping[str, Any]) -> DirichletBelief:
             f"prior={values['prior']} is made from the environment's MDP, which a black box does not show; "
             "pass belief=..., or take prior=flat"
         )
+    if values["prior"] == "known-rewards":
+        return known_rewards(setting.environment, values["concentration"])
     return check_fits(PRIORS.find(values["prior"]).build(setting.environment), setting.environment)
 
 
@@ -90,12 +94,11 @@ def flat(environment: Environment) -> DirichletBelief:
     return DirichletBelief(environment.n_states, environment.n_actions, rewards=BetaRewards(low=low, high=high))
 
 
-@prior("known-rewards", summary="every transition alike, the environment's rewards known")
-def known_rewards(environment: Environment) -> DirichletBelief:
+@prior("known-rewards", summary="every transition alike, the environment's rewards known; concentration= changes it")
+def known_rewards(environment: Environment, concentration: float | None = None) -> DirichletBelief:
     """Concentration `1 / n_states`; rewards `[s,a]`, or `[s,a,t]` where they depend on the arrival."""
-    return DirichletBelief(
-        environment.n_states, environment.n_actions, rewards=KnownRewards(_paid_on_arrival(environment))
-    )
+    rewards = KnownRewards(_paid_on_arrival(environment))
+    return DirichletBelief(environment.n_states, environment.n_actions, concentration=concentration, rewards=rewards)
 
 
 @prior("support", summary="Dirichlet on the transitions that the environment allows, flat Beta rewards")
@@ -130,6 +133,41 @@ def inaccurate(environment: Environment) -> DirichletBelief:
     return DirichletBelief(
         environment.n_states, environment.n_actions, concentration=1.0, rewards=rewards, initial=environment.start
     )
+
+
+@prior("tied", summary="one row of outcomes, such as move and slip, for all pairs; flat, rewards known")
+def tied(environment: Environment) -> DirichletBelief:
+    """On Chain: one chance of slipping, Beta(1, 1); every move reveals whether it slipped."""
+    return _tied("tied", environment, np.zeros((environment.n_states, environment.n_actions), dtype=np.int64))
+
+
+@prior("semi-tied", summary="one row of outcomes for each action; flat, rewards known")
+def semi_tied(environment: Environment) -> DirichletBelief:
+    """On Chain: a chance of slipping for each action, independent, each Beta(1, 1)."""
+    actions = np.arange(environment.n_actions)
+    return _tied("semi-tied", environment, np.tile(actions, (environment.n_states, 1)))
+
+
+def _tied(name: str, environment: Environment, row: IntArray) -> DirichletBelief:
+    """Pairs share `row[s,a]` of the environment's outcomes; a pair of one possible outcome is known."""
+    possible = environment.chances > 0.0
+    certain = possible.sum(axis=2) == 1
+    n_rows = int(row.max()) + 1
+    rows = np.where(certain, n_rows, row)
+    arrive = np.where(possible, environment.outcomes.next_state, -1)
+    alone = np.take_along_axis(arrive, possible.argmax(axis=2)[:, :, None], axis=2)
+    arrive[certain] = -1
+    arrive[certain, 0] = alone[certain, 0]
+    concentration = np.zeros((n_rows + 1, arrive.shape[2]))
+    concentration[n_rows, 0] = 1.0
+    for k in range(n_rows):
+        shared = possible[(rows == k)].any(axis=0)
+        concentration[k] = shared if shared.any() else concentration[n_rows]
+    rewards = KnownRewards(_paid_on_arrival(environment))
+    try:
+        return DirichletBelief.tied(rows, arrive, concentration, rewards=rewards)
+    except BeliefError as cause:
+        raise ParameterError(f"prior={name} does not fit {environment!r}: {cause}") from None
 
 
 def _paid_on_arrival(environment: Environment) -> Any:
