@@ -1,7 +1,9 @@
 """Agents that learn by acting: by name, by hand, or in thousands of runs. One file each; importing it registers it."""
 
 from beliefbound.agents import (  # noqa: F401
+    bamcp,
     beb,
+    bfs3,
     bolt,
     delayed_q,
     e3,
@@ -17,6 +19,7 @@ from beliefbound.agents import (  # noqa: F401
     qlearning,
     random,
     rmax,
+    sparse_sampling,
     thompson,
     ucrl2,
     vbrb,
