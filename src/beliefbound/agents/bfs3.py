@@ -16,8 +16,8 @@ The action of largest `r + γ mean U` is played. The bounds hold for the tree th
 node has `width` successors where nature has all of them.
 
 Defaults for width and depth are those of the BAMCP authors' program, which says that it is their interpretation of the
-paper; how many roll-outs was tuned to the time allowed. Trees are not kept. A roll-out ends where nothing is left to close.
-Rewards that must be learnt are part of what a successor is, and expected rewards are in closed form.
+paper; how many roll-outs was tuned to the time allowed. Trees are not kept. A roll-out ends where nothing is left to
+close. Rewards that must be learnt are part of what a successor is, and expected rewards are in closed form.
 """
 
 from typing import Any, NamedTuple
@@ -35,10 +35,9 @@ from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.urn import Urn, column_at, count_column, expected_reward, new_urn, prepare, rewind
 from beliefbound.kernels.posterior import Posterior, forget, learn
-from beliefbound.kernels.random import load, save, uniform
+from beliefbound.kernels.random import load, save
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import FloatArray, IntArray
-
 
 CLOSED = 1e-9  # of the largest value: a gap that counts as none
 

@@ -139,7 +139,13 @@ def back_up(tree, lists, discount, node, s, a):
 @njit(**EXACT)
 def descend(state, root):
     """One descent from the root, and the values on its way."""
-    posterior, urn, tree, lists, n_actions = state.posterior, state.urn, state.tree, state.lists, state.lists.offered.shape[1]
+    posterior, urn, tree, lists, n_actions = (
+        state.posterior,
+        state.urn,
+        state.tree,
+        state.lists,
+        state.lists.offered.shape[1],
+    )
     node, s, length, entered = 0, root, 0, True
     while entered and length < state.depth:
         a = thompson_action(posterior, state.model, state.stream, state.sweeps, state.tolerance, s)

@@ -224,3 +224,19 @@ def column_at(posterior, urn, pair, stream):
     if posterior.reward.shape[0] == 1:
         return j
     return value_at(posterior, pair, uniform(stream)) * posterior.alpha.shape[1] + j
+
+
+@inlined
+def column_chance(posterior, urn, pair, column):
+    """The predictive chance of a column of a pair."""
+    n_outcomes, row = posterior.alpha.shape[1], row_of(posterior, pair)
+    k, j = column // n_outcomes, column % n_outcomes
+    if arrival_of(posterior, pair, j) < 0:
+        return 0.0
+    chance = posterior.alpha[row, j] / urn.total[row]
+    if posterior.reward.shape[0] > 1:
+        total = 0.0
+        for i in range(posterior.reward.shape[0]):
+            total += posterior.reward[i, pair]
+        chance *= posterior.reward[k, pair] / total
+    return chance
