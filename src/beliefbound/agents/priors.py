@@ -87,6 +87,19 @@ def belief_for(setting: Setting, values: Mapping[str, Any]) -> DirichletBelief:
     return check_fits(PRIORS.find(values["prior"]).build(setting.environment), setting.environment)
 
 
+def offered_belief(setting: Setting, values: Mapping[str, Any]) -> DirichletBelief:
+    """`belief_for`, without the actions that the environment does not offer; refuses what `posterior_for` refuses."""
+    posterior_for(setting, values)
+    belief = belief_for(setting, values)
+    if setting.available.all():
+        return belief
+    knobs = {"rewards": belief.rewards, "terminal": belief.terminal, "available": setting.available}
+    if belief.ties is not None:
+        return DirichletBelief.tied(belief.ties.row, belief.ties.arrive, belief.concentration, **knobs)
+    sizes = setting.n_states, setting.n_actions
+    return DirichletBelief(*sizes, concentration=belief.concentration, **knobs)
+
+
 @prior("flat", summary="every transition alike, Beta rewards; concentration=, successes= and failures= change it")
 def flat(environment: Environment) -> DirichletBelief:
     """Concentration `1 / n_states` and Beta(1, 1) on the declared range of rewards."""

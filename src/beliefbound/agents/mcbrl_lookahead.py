@@ -1,0 +1,189 @@
+"""MCBRL that looks ahead: what a step would teach is part of what it is worth.
+
+As `mcbrl`, n models are drawn when a plan is due and MMBI sweeps over them at every step. In place of MMBI's own
+action, which values no information, the agent asks what each action would show. With weights `w_m` of the models, the
+posterior after next state t is `w_m P_m(t|s,a)`, up to scale, and there
+
+    lower(t) = max_b Σ_m w_m P_m(t|s,a) Q_m(t,b),    upper(t) = max_b Σ_m w_m P_m(t|s,a) Q*_m(t,b),
+
+`Q_m` by MMBI's values (an action of its own choice, then MMBI's policy), `Q*_m` the model's own optimum (told the model
+after one more step: QMDP). It maximises `Σ_m w_m r_m(s,a) + γ Σ_t ((1 − mix) lower(t) + mix upper(t))`, ties to the
+lowest action: the policy behind the brackets of this package, on MCBRL's models. Rewards are not part of what is shown.
+
+Between plans the weights follow the transitions seen. A plan is due by the schedule, and *also* when the posterior has
+moved away from the models held: when their effective number `1 / Σ w²` falls below `renew · n`. With `schedule=moved`
+there is no clock, and only that makes a plan due.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from beliefbound.agents.mcbrl import (
+    DUE,
+    NEVER,
+    PLANNING,
+    PRESETS,
+    SCHEDULES,
+    STEP,
+    SWEEPS,
+    mcbrl,
+    plan,
+)
+from beliefbound.agents.mcbrl import observe as learn_and_watch
+from beliefbound.agents.mcbrl import reset as forget_all
+from beliefbound.agents.protocol import Machine, Setting
+from beliefbound.agents.registry import agent
+from beliefbound.errors import ParameterError
+from beliefbound.grammar import Choice, Number
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.planning.held_bounds import Optimum, new_optimum, optimum_from_above
+from beliefbound.kernels.planning.held_models import HeldModels, settle
+from beliefbound.kernels.planning.urn import decisions_that_matter
+from beliefbound.kernels.posterior import Posterior
+from beliefbound.validation import FloatArray, IntArray
+
+__all__ = ["State", "act", "mcbrl_lookahead", "observe", "reset"]
+
+
+class State(NamedTuple):
+    """The fields of `mcbrl.State`, each model's optimum, weights and parameters."""
+
+    posterior: Posterior
+    models: HeldModels
+    stream: np.ndarray  # uint64 [4]
+    clock: IntArray
+    planned_p: FloatArray
+    planned_r: FloatArray
+    row: FloatArray
+    schedule: int
+    interval: int
+    increment: int
+    threshold: float
+    sweeps: int
+    tolerance: float
+    warm: bool
+    alone: Optimum  # of each model by itself
+    weights: FloatArray  # [m]
+    likely: FloatArray  # [m] scratch
+    depth: int
+    mix: float
+    renew: float
+    by_clock: bool
+
+
+@njit(**EXACT)
+def reset(state, stream):
+    """Back to the prior."""
+    forget_all(state, stream)
+
+
+@njit(**EXACT)
+def plan_again(state):
+    """Draw models, solve each, and weigh them alike."""
+    plan(state)
+    optimum_from_above(state.models, state.alone, state.depth, state.tolerance)
+    for m in range(state.weights.size):
+        state.weights[m] = 1.0 / state.weights.size
+    if not state.by_clock:
+        state.clock[DUE] = NEVER
+
+
+@njit(**EXACT)
+def look_ahead(models, alone, weights, likely, mix, s):
+    """The action of largest value one step ahead."""
+    n_states, n_actions, n = models.r.shape
+    chosen, best = -1, -np.inf
+    for a in range(n_actions):
+        if not models.available[s, a]:
+            continue
+        total = 0.0
+        for m in range(n):
+            total += weights[m] * models.r[s, a, m]
+        for t in range(n_states):
+            chance = 0.0
+            for m in range(n):
+                likely[m] = weights[m] * models.p[s, a, t, m]
+                chance += likely[m]
+            if chance <= 0.0:
+                continue
+            lower, upper = -np.inf, -np.inf
+            for b in range(n_actions):
+                if models.available[t, b]:
+                    below, above = 0.0, 0.0
+                    for m in range(n):
+                        below += likely[m] * models.q[t, b, m]
+                        above += likely[m] * alone.q[t, b, m]
+                    lower, upper = max(lower, below), max(upper, above)
+            total += models.discount * (lower + mix * (upper - lower))
+        if total > best:
+            chosen, best = a, total
+    return chosen
+
+
+@njit(**EXACT_INLINE)
+def act(state, s):
+    """Plan if it is due, sweep, and look ahead."""
+    state.clock[STEP] += 1
+    if state.clock[STEP] >= state.clock[DUE]:
+        plan_again(state)
+    state.clock[SWEEPS] += settle(state.models, state.sweeps, state.tolerance)
+    return look_ahead(state.models, state.alone, state.weights, state.likely, state.mix, s)
+
+
+@njit(**EXACT)
+def reweigh(state, s, a, t):
+    """Weights after a transition; a plan is due where few models are left to speak of."""
+    weights, total = state.weights, 0.0
+    for m in range(weights.size):
+        weights[m] *= state.models.p[s, a, t, m]
+        total += weights[m]
+    if not total > 0.0:  # no model explains it
+        for m in range(weights.size):
+            weights[m] = 1.0 / weights.size
+        state.clock[DUE] = state.clock[STEP] + 1
+        return
+    squares = 0.0
+    for m in range(weights.size):
+        weights[m] /= total
+        squares += weights[m] * weights[m]
+    if squares * state.renew * weights.size > 1.0:
+        state.clock[DUE] = state.clock[STEP] + 1
+
+
+@njit(**EXACT_INLINE)
+def observe(state, s, a, r, t):
+    """Condition the belief, and the weights of the models held, on one transition."""
+    learn_and_watch(state, s, a, r, t)
+    reweigh(state, s, a, t)
+
+
+@agent(
+    "mcbrl-lookahead",
+    summary="MCBRL that looks one step ahead, between MMBI and knowing the model; new models when few fit",
+    parameters=(
+        Number("n", 16, 1, 2**20, "models drawn at a plan", whole=True, always=True),
+        Number("mix", 0.6, 0.0, 1.0, "of knowing the model after the next step"),
+        Number("renew", 0.5, 0.0, 1.0, "share of effective models below which a plan is due"),
+        Choice("schedule", "linear", (*SCHEDULES, "moved"), "when to draw new models"),
+        *(parameter for parameter in PLANNING if parameter.name != "schedule"),
+    ),
+    presets=PRESETS,
+)
+def mcbrl_lookahead(setting: Setting, *, n: int, mix: float, renew: float, schedule: str, **values: Any) -> Machine:
+    """The machine; memory is that of n models."""
+    if schedule == "moved" and n == 1:
+        raise ParameterError("schedule=moved with n=1: one model always fits as well as itself; take n=2 or more")
+    fields = mcbrl(setting, n=n, schedule="linear" if schedule == "moved" else schedule, **values).state
+    state = State(
+        *fields,
+        alone=new_optimum(setting.n_states, setting.n_actions, n),
+        weights=np.full(n, 1.0 / n),
+        likely=np.zeros(n),
+        depth=decisions_that_matter(setting.discount),
+        mix=float(mix),
+        renew=float(renew),
+        by_clock=schedule != "moved",
+    )
+    return Machine(state, reset, act, observe)

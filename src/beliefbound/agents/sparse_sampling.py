@@ -1,0 +1,245 @@
+"""Bayesian sparse sampling (Wang, Lizotte, Bowling & Schuurmans, ICML 2005).
+
+At every step a tree of histories is grown by `samples` descents from the present state. At a decision node a descent
+draws one model from the *node's* posterior and takes that model's optimal action (Thompson sampling inside the tree: it
+looks where an action may be best). At an outcome node it draws what follows from the predictive of that posterior; a
+child that is there is entered, else one is added and the descent ends. A new node is worth what the expected MDP of its
+posterior earns in the decisions that are left of `depth`. Backed up are
+
+    Q(h,a) = r + γ Σ_i n_i V(h_i) / Σ_i n_i   for actions that were tried, n_i descents through child i,
+
+the new node's own estimate for actions that were not (else the root could miss the only good one), and
+`V(h) = max_a Q(h,a)`. The action of largest Q at the root is played (ties: lowest).
+
+The paper's experiments are bandits, and its depth is the bandit's horizon. Ours: `depth` is by default
+`floor(ln 0.01 / ln γ)`; models are solved by value iteration, warm from the model before, to `tolerance`. Rewards that
+must be learnt are part of a history; expected rewards are in closed form. With ever more samples Q at the root
+converges to the Bayes-adaptive value where Thompson sampling tries every action that matters for ever.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from beliefbound.agents.priors import PRIOR, posterior_for
+from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
+from beliefbound.agents.registry import agent
+from beliefbound.errors import ParameterError
+from beliefbound.grammar import Number
+from beliefbound.kernels.actions import ActionLists, action_lists
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.planning.held_models import HeldModels, clear, held_models, settle
+from beliefbound.kernels.planning.urn import (
+    Urn,
+    column_at,
+    count_column,
+    decisions_that_matter,
+    expected_reward,
+    new_urn,
+    prepare,
+    rewind,
+)
+from beliefbound.kernels.posterior import Posterior, draw, expected, forget, learn
+from beliefbound.kernels.random import load, save
+from beliefbound.limits import AGENT_BYTES
+from beliefbound.validation import FloatArray, IntArray
+
+
+class Tree(NamedTuple):
+    """Nodes are histories; the children of an action are a list."""
+
+    size: IntArray  # [1]
+    value: FloatArray  # [node]
+    visits: IntArray  # [node]: descents that entered it
+    tries: IntArray  # [node,a]
+    q: FloatArray  # [node,a]: at first by the expected MDP
+    reward: FloatArray  # [node,a]: expected, once tried
+    first: IntArray  # [node,a]: the youngest child, −1 if there is none
+    sibling: IntArray  # [node]: the next older child, −1 if there is none
+    column: IntArray  # [node]: what was seen on the way here
+    path: IntArray  # [step]: nodes met
+    states: IntArray  # [step]: states they are in
+    taken: IntArray  # [step]: actions taken there
+
+
+class State(NamedTuple):
+    """The belief, a model of it, its expected MDP, the tree and parameters."""
+
+    posterior: Posterior
+    urn: Urn
+    model: HeldModels
+    mean: HeldModels
+    tree: Tree
+    lists: ActionLists
+    stream: np.ndarray  # uint64 [4]
+    samples: int
+    depth: int
+    sweeps: int
+    tolerance: float
+    discount: float
+
+
+@njit(**EXACT)
+def reset(state, stream):
+    """Back to the prior."""
+    save(state.stream, load(stream))
+    forget(state.posterior)
+    clear(state.model)
+
+
+@njit(**EXACT)
+def add_node(posterior, mean, lists, tree, column, s, left):
+    """A node for the counts as they are, worth what the expected MDP earns in `left` decisions; its number."""
+    n_actions = posterior.n_actions
+    node = tree.size[0]
+    tree.size[0] = node + 1
+    tree.visits[node] = 0
+    tree.sibling[node] = -1
+    tree.column[node] = column
+    tree.value[node] = 0.0 if left == 0 else -np.inf
+    if left > 0:
+        for pair in range(mean.available.size):
+            i, a = pair // n_actions, pair % n_actions
+            mean.r[i, a, 0] = expected(posterior, pair, mean.p[i, a, :, 0])
+        clear(mean)
+        settle(mean, left, 0.0)
+    for index in range(lists.counts[s]):
+        a = lists.offered[s, index]
+        tree.tries[node, a] = 0
+        tree.first[node, a] = -1
+        tree.q[node, a] = mean.mixed[s, a] if left > 0 else 0.0
+        tree.value[node] = max(tree.value[node], tree.q[node, a])
+    return node
+
+
+@njit(**EXACT)
+def thompson_action(posterior, model, stream, sweeps, tolerance, s):
+    """The optimal action of a model drawn from the counts as they are."""
+    draw(posterior, stream, model.p, model.r)
+    settle(model, sweeps, tolerance)
+    return model.actions[s]
+
+
+@njit(inline="always", **EXACT)
+def back_up(tree, lists, discount, node, s, a):
+    """`Q(h,a)` and `V(h)`."""
+    total, count, child = 0.0, 0, tree.first[node, a]
+    while child >= 0:
+        total += tree.visits[child] * tree.value[child]
+        count += tree.visits[child]
+        child = tree.sibling[child]
+    tree.q[node, a] = tree.reward[node, a] + discount * total / count
+    best = -np.inf
+    for index in range(lists.counts[s]):
+        best = max(best, tree.q[node, lists.offered[s, index]])
+    tree.value[node] = best
+
+
+@njit(**EXACT)
+def descend(state, root):
+    """One descent from the root, and the values on its way."""
+    posterior, urn, tree, lists, n_actions = (
+        state.posterior,
+        state.urn,
+        state.tree,
+        state.lists,
+        state.lists.offered.shape[1],
+    )
+    node, s, length, entered = 0, root, 0, True
+    while entered and length < state.depth:
+        a = thompson_action(posterior, state.model, state.stream, state.sweeps, state.tolerance, s)
+        pair = s * n_actions + a
+        if tree.tries[node, a] == 0:
+            tree.reward[node, a] = expected_reward(posterior, urn, pair)
+        tree.tries[node, a] += 1
+        tree.path[length] = node
+        tree.states[length] = s
+        tree.taken[length] = a
+        length += 1
+        column = column_at(posterior, urn, pair, state.stream)
+        s = count_column(posterior, urn, pair, column)
+        child = tree.first[node, a]
+        while child >= 0 and tree.column[child] != column:
+            child = tree.sibling[child]
+        entered = child >= 0
+        if not entered:
+            child = add_node(posterior, state.mean, lists, tree, column, s, state.depth - length)
+            tree.sibling[child] = tree.first[node, a]
+            tree.first[node, a] = child
+        tree.visits[child] += 1
+        node = child
+    for i in range(length - 1, -1, -1):
+        back_up(tree, lists, state.discount, tree.path[i], tree.states[i], tree.taken[i])
+    rewind(posterior, urn, 0, 0)
+
+
+@njit(**EXACT_INLINE)
+def act(state, s):
+    """Grow a tree, and take the best action at its root."""
+    prepare(state.posterior, state.urn)
+    state.tree.size[0] = 0
+    add_node(state.posterior, state.mean, state.lists, state.tree, -1, s, state.depth)
+    for _ in range(state.samples):
+        descend(state, s)
+    chosen = state.lists.offered[s, 0]
+    for index in range(1, state.lists.counts[s]):
+        a = state.lists.offered[s, index]
+        if state.tree.q[0, a] > state.tree.q[0, chosen]:
+            chosen = a
+    return chosen
+
+
+@njit(**EXACT_INLINE)
+def observe(state, s, a, r, t):
+    """Condition the belief on one transition."""
+    learn(state.posterior, s, a, r, t)
+
+
+@agent(
+    "sparse-sampling",
+    summary="a tree of histories grown by Thompson sampling, the expected MDP at its leaves (Wang et al. 2005)",
+    parameters=(
+        Number("samples", 32, 1, 10**7, "descents a step", whole=True, always=True),
+        Number("depth", None, 1, 10**5, "decisions planned for", whole=True, auto="ln 0.01 / ln discount"),
+        Number("sweeps", 1000, 1, 10**6, "most sweeps of value iteration on a model", whole=True),
+        Number("tolerance", 1e-3, 0.0, 1e6, "change of the values that ends them"),
+        *PRIOR,
+        DISCOUNT,
+    ),
+)
+def sparse_sampling(setting: Setting, *, samples: int, depth: int | None, **values: Any) -> Machine:
+    """The machine; memory is that of a node a sample."""
+    A, nodes = setting.n_actions, samples + 1
+    if 8 * nodes * (4 * A + 4) > AGENT_BYTES:
+        raise ParameterError(f"{samples} samples need {8e-9 * nodes * (4 * A + 4):.0f} GB; take fewer")
+    posterior = posterior_for(setting, values)
+    depth = min(decisions_that_matter(setting.discount), 10**5) if depth is None else depth
+    state = State(
+        posterior=posterior,
+        urn=new_urn(posterior, depth),
+        model=held_models(1, setting.available, setting.discount),
+        mean=held_models(1, setting.available, setting.discount),
+        tree=Tree(
+            size=np.zeros(1, np.int64),
+            value=np.zeros(nodes),
+            visits=np.zeros(nodes, np.int64),
+            tries=np.zeros((nodes, A), np.int64),
+            q=np.zeros((nodes, A)),
+            reward=np.zeros((nodes, A)),
+            first=np.full((nodes, A), -1, np.int64),
+            sibling=np.full(nodes, -1, np.int64),
+            column=np.zeros(nodes, np.int64),
+            path=np.zeros(depth, np.int64),
+            states=np.zeros(depth, np.int64),
+            taken=np.zeros(depth, np.int64),
+        ),
+        lists=action_lists(setting.available),
+        stream=np.zeros(4, np.uint64),
+        samples=samples,
+        depth=depth,
+        sweeps=values["sweeps"],
+        tolerance=values["tolerance"],
+        discount=float(setting.discount),
+    )
+    return Machine(state, reset, act, observe)

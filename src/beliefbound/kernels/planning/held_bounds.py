@@ -1,0 +1,126 @@
+"""What models held by an agent (`held_models`) are worth: each by itself from above, a policy from below, and CADP.
+
+Rewards are in [0, 1], so sweeps that start at `1/(1−γ)` fall to the optimal values and never below them, and the value
+of a policy for finitely many decisions is at most its value for ever: both ends are on the right side however few
+sweeps are made.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from beliefbound.kernels.options import EXACT
+from beliefbound.kernels.planning.occupancy import Lanes
+from beliefbound.kernels.planning.occupancy import sweep_lanes as ascend_once
+from beliefbound.kernels.planning.simd import zeros
+from beliefbound.kernels.planning.sweep import backup_lanes, induct_lanes, take_lanes
+
+ROUNDING = 1e-12  # of the largest value: a gain below it is none
+
+
+class Optimum(NamedTuple):
+    """What each model is worth by itself, from above."""
+
+    q: np.ndarray  # [s,a,m] ≥ Q*_m
+    mean: np.ndarray  # [s,a]: its mean over models
+    v: np.ndarray  # [s,m] scratch
+    out: np.ndarray  # [s,m] scratch
+
+
+def new_optimum(n_states: int, n_actions: int, n: int) -> Optimum:
+    """Room for `n` models."""
+    return Optimum(zeros(n_states, n_actions, n), zeros(n_states, n_actions), zeros(n_states, n), zeros(n_states, n))
+
+
+@njit(**EXACT)
+def optimum_from_above(models, optimum, sweeps, tolerance):
+    """At most `sweeps` sweeps of value iteration on each model by itself, from above, until no value falls by more than
+    `tolerance`."""
+    n_states, n_actions, n = models.r.shape
+    v, out, q, available = optimum.v, optimum.out, optimum.q, models.available
+    for s in range(n_states):
+        for m in range(n):
+            v[s, m] = 1.0 / (1.0 - models.discount)
+    for _ in range(sweeps):
+        backup_lanes(models.p, models.r, models.w, 0, models.discount, v, q, optimum.mean)
+        fall = 0.0
+        for s in range(n_states):
+            for m in range(n):
+                out[s, m] = -np.inf
+            for a in range(n_actions):
+                if available[s, a]:
+                    for m in range(n):
+                        out[s, m] = max(out[s, m], q[s, a, m])
+            for m in range(n):
+                fall = max(fall, v[s, m] - out[s, m])
+        v, out = out, v
+        if fall <= tolerance:
+            break
+
+
+@njit(**EXACT)
+def value_below(models, table, decisions, s):
+    """What the policy `table[k,s]` (its last line for ever) earns from `s` in so many decisions, mean over models;
+    values are scratch."""
+    p, r, w, q, mixed = models.p, models.r, models.w, models.q, models.mixed
+    n_states, _, n = r.shape
+    v, out = models.even, models.odd
+    for t in range(n_states):
+        for m in range(n):
+            v[t, m] = 0.0
+    for k in range(decisions - 1, -1, -1):
+        backup_lanes(p, r, w, 0, models.discount, v, q, mixed)
+        line = min(k, table.shape[0] - 1)
+        for t in range(n_states):
+            take_lanes(q, t, table[line, t], out)
+        v, out = out, v
+    total = 0.0
+    for m in range(n):
+        total += w[m] * v[s, m]
+    return total
+
+
+class Ascent(NamedTuple):
+    """A time-indexed policy and its occupancies."""
+
+    actions: np.ndarray  # int64 [k,s]
+    b: np.ndarray  # [k,s,m]
+    mass: np.ndarray  # [k,s]
+    v: np.ndarray  # [s,m]
+    start: np.ndarray  # [s]
+
+
+def new_ascent(decisions: int, n_states: int, n: int) -> Ascent:
+    """Room for policies of so many decisions on `n` models."""
+    return Ascent(
+        actions=np.zeros((decisions, n_states), np.int64),
+        b=zeros(decisions, n_states, n),
+        mass=np.zeros((decisions, n_states)),
+        v=zeros(n_states, n),
+        start=np.zeros(n_states),
+    )
+
+
+@njit(**EXACT)
+def ascend(models, ascent, s, sweeps):
+    """CADP (`planning.cadp`) from state `s`: at most `sweeps` sweeps of coordinate ascent from MMBI; returns the value
+    on these models."""
+    n_states, _, n = models.r.shape
+    for t in range(n_states):
+        ascent.start[t] = 1.0 if t == s else 0.0
+        ascent.mass[0, t] = ascent.start[t]
+        for m in range(n):
+            ascent.b[0, t, m] = models.w[m]
+            ascent.v[t, m] = 0.0
+    induct_lanes(models.p, models.r, models.w, models.available, models.discount, ascent.v, ascent.actions)
+    rounding = ROUNDING / (1.0 - models.discount)
+    lanes = Lanes(models.p, models.r, models.w, models.available, models.discount, ascent.start, rounding)
+    first, before = 0, -np.inf
+    for _ in range(sweeps):
+        first, value = ascend_once(lanes, first, ascent.b, ascent.mass, ascent.actions, ascent.v)
+        if first == ascent.actions.shape[0] or value <= before + rounding:
+            before = max(before, value)
+            break
+        before = value
+    return before

@@ -1,0 +1,242 @@
+"""Simulating under a posterior without drawing a model: outcomes from the predictive, counted as they fall.
+
+To draw a row `θ ~ Dirichlet(α)` once and then outcomes from `θ` has the same law as to draw each outcome from the
+predictive `α_j / Σα` and add one to `α_j` (Pólya's urn; Blackwell & MacQueen 1973): the outcomes of a row are
+exchangeable, and de Finetti's mixture of theirs is that Dirichlet. So a simulation that counts what it draws is a
+simulation in one model of the posterior, at the cost of a walk along a row where Gamma draws would cost as many
+logarithms. The same holds for reward values.
+
+Counts are changed in place, in the posterior itself. What they were is kept in a journal, and `rewind` puts it back,
+bit for bit. The expected reward of a pair needs no draw: it is a martingale of the counts.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from beliefbound.kernels.options import EXACT
+from beliefbound.kernels.posterior import Posterior, arrival_of, row_of
+from beliefbound.kernels.random import uniform
+
+inlined = njit(inline="always", **EXACT)  # by numba itself, as in `kernels.posterior`
+
+
+SHORT = 8  # outcomes of a row up to which all of them are looked at
+
+
+class Urn(NamedTuple):
+    """Sums of the counts, expected rewards, and a journal of what was changed."""
+
+    total: np.ndarray  # [row]: Σ_j α
+    mean: np.ndarray  # [pair]: the expected reward, where rewards do not depend on the arrival
+    size: np.ndarray  # int64 [2]: entries of the two journals
+    row: np.ndarray  # int64 [entry]: whose outcome was counted
+    place: np.ndarray  # int64 [entry]: where in the flat α
+    before: np.ndarray  # [entry]: α there, before
+    summed: np.ndarray  # [entry]: the total of the row, before
+    valued: np.ndarray  # int64 [entry]: where in the flat reward counts one was counted
+    worth: np.ndarray  # [entry]: the count there, before
+
+
+def new_urn(posterior: Posterior, steps: int) -> Urn:
+    """For simulations of at most `steps` steps."""
+    n_rows, pairs = len(posterior.alpha), posterior.reward.shape[1]
+    return Urn(
+        total=np.zeros(n_rows),
+        mean=np.zeros(pairs),
+        size=np.zeros(2, np.int64),
+        row=np.zeros(steps, np.int64),
+        place=np.zeros(steps, np.int64),
+        before=np.zeros(steps),
+        summed=np.zeros(steps),
+        valued=np.zeros(steps, np.int64),
+        worth=np.zeros(steps),
+    )
+
+
+def decisions_that_matter(discount: float, share: float = 0.01) -> int:
+    """`floor(ln share / ln γ)`, at least one: what follows so many decisions weighs no more than about `share`.
+
+    >>> decisions_that_matter(0.95)
+    89
+    """
+    return max(1, math.floor(math.log(share) / math.log(discount))) if discount > 0.0 else 1
+
+
+@inlined
+def mean_of(posterior, pair):
+    """The expected reward of a pair where rewards do not depend on the arrival."""
+    n_values = posterior.reward.shape[0]
+    if n_values == 1:
+        return posterior.paid[0, pair, 0]
+    total, reward = 0.0, 0.0
+    for k in range(n_values):
+        total += posterior.reward[k, pair]
+        reward += posterior.reward[k, pair] * posterior.paid[k, pair, 0]
+    return reward / total
+
+
+@inlined
+def prepare(posterior, urn):
+    """Sums and means of the counts as they are; nothing in the journals."""
+    urn.size[0] = 0
+    urn.size[1] = 0
+    for row in range(urn.total.size):
+        total = 0.0
+        for j in range(posterior.alpha.shape[1]):
+            total += posterior.alpha[row, j]
+        urn.total[row] = total
+    if posterior.paid.shape[2] == 1:
+        for pair in range(urn.mean.size):
+            urn.mean[pair] = mean_of(posterior, pair)
+
+
+@inlined
+def outcome_at(posterior, urn, row, u):
+    """The outcome of a row at quantile `u` of its predictive. Short rows without a branch that depends on `u`."""
+    alpha, n_outcomes = posterior.alpha, posterior.alpha.shape[1]
+    place = np.uint64(row)  # a signed index is first tested for its sign
+    target = u * urn.total[place]
+    j, reached = 0, 0.0
+    if n_outcomes <= SHORT:
+        for i in range(n_outcomes):
+            reached += alpha[place, np.uint64(i)]
+            j += reached <= target
+    else:
+        while j < n_outcomes:
+            reached += alpha[place, np.uint64(j)]
+            if reached > target:
+                break
+            j += 1
+    if j == n_outcomes:  # u rounded to 1
+        j -= 1
+        while alpha[row, j] <= 0.0:
+            j -= 1
+    return j
+
+
+@inlined
+def count_outcome(posterior, urn, row, j):
+    """Add one to outcome `j` of a row."""
+    write_outcome(posterior, urn, urn.size[0], row, j)
+    urn.size[0] += 1
+
+
+@inlined
+def write_outcome(posterior, urn, i, row, j):
+    """`count_outcome` with entry `i` of the journal, for a loop that keeps its size itself."""
+    alpha, total = posterior.alpha, urn.total
+    place, outcome, entry = np.uint64(row), np.uint64(j), np.uint64(i)
+    here, sum_here = alpha[place, outcome], total[place]
+    urn.row[entry] = row
+    urn.place[entry] = row * alpha.shape[1] + j
+    urn.before[entry] = here
+    urn.summed[entry] = sum_here
+    alpha[place, outcome] = here + 1.0
+    total[place] = sum_here + 1.0
+
+
+@inlined
+def value_at(posterior, pair, u):
+    """The reward value of a pair at quantile `u` of its predictive."""
+    total = 0.0
+    for k in range(posterior.reward.shape[0]):
+        total += posterior.reward[k, pair]
+    left = u * total
+    for k in range(posterior.reward.shape[0] - 1):
+        left -= posterior.reward[k, pair]
+        if left < 0.0:
+            return k
+    return posterior.reward.shape[0] - 1
+
+
+@inlined
+def count_value(posterior, urn, pair, k):
+    """Add one to reward value `k` of a pair."""
+    i = urn.size[1]
+    urn.valued[i] = k * posterior.reward.shape[1] + pair
+    urn.worth[i] = posterior.reward[k, pair]
+    urn.size[1] = i + 1
+    posterior.reward[k, pair] += 1.0
+    if posterior.paid.shape[2] == 1:
+        urn.mean[pair] = mean_of(posterior, pair)
+
+
+@inlined
+def rewind(posterior, urn, outcomes, values):
+    """Take back what was counted since the journals had so many entries."""
+    alpha, reward = posterior.alpha.reshape(posterior.alpha.size), posterior.reward.reshape(posterior.reward.size)
+    for i in range(urn.size[0] - 1, outcomes - 1, -1):
+        alpha[urn.place[i]] = urn.before[i]
+        urn.total[urn.row[i]] = urn.summed[i]
+    urn.size[0] = outcomes
+    for i in range(urn.size[1] - 1, values - 1, -1):
+        reward[urn.valued[i]] = urn.worth[i]
+        if posterior.paid.shape[2] == 1:
+            pair = urn.valued[i] % posterior.reward.shape[1]
+            urn.mean[pair] = mean_of(posterior, pair)
+    urn.size[1] = values
+
+
+@inlined
+def reward_after(posterior, urn, pair, j):
+    """The expected reward of a pair whose outcome was `j`."""
+    if posterior.paid.shape[2] == 1:
+        return urn.mean[pair]
+    total, reward = 0.0, 0.0
+    for k in range(posterior.reward.shape[0]):
+        total += posterior.reward[k, pair]
+        reward += posterior.reward[k, pair] * posterior.paid[k, pair, j]
+    return reward / total
+
+
+@inlined
+def expected_reward(posterior, urn, pair):
+    """The expected reward of a pair under the counts as they are."""
+    if posterior.paid.shape[2] == 1:
+        return urn.mean[pair]
+    row = row_of(posterior, pair)
+    total, reward = 0.0, 0.0
+    for j in range(posterior.alpha.shape[1]):
+        if posterior.alpha[row, j] > 0.0 and arrival_of(posterior, pair, j) >= 0:
+            total += posterior.alpha[row, j]
+            reward += posterior.alpha[row, j] * reward_after(posterior, urn, pair, j)
+    return reward / total
+
+
+@inlined
+def count_column(posterior, urn, pair, column):
+    """Condition on a column `k·J + j` of a pair; returns the next state."""
+    n_outcomes = posterior.alpha.shape[1]
+    k, j = column // n_outcomes, column % n_outcomes
+    count_outcome(posterior, urn, row_of(posterior, pair), j)
+    if posterior.reward.shape[0] > 1:
+        count_value(posterior, urn, pair, k)
+    return arrival_of(posterior, pair, j)
+
+
+@inlined
+def column_at(posterior, urn, pair, stream):
+    """A column `k·J + j` of a pair drawn from its predictive; nothing is counted."""
+    j = outcome_at(posterior, urn, row_of(posterior, pair), uniform(stream))
+    if posterior.reward.shape[0] == 1:
+        return j
+    return value_at(posterior, pair, uniform(stream)) * posterior.alpha.shape[1] + j
+
+
+@inlined
+def column_chance(posterior, urn, pair, column):
+    """The predictive chance of a column of a pair."""
+    n_outcomes, row = posterior.alpha.shape[1], row_of(posterior, pair)
+    k, j = column // n_outcomes, column % n_outcomes
+    if arrival_of(posterior, pair, j) < 0:
+        return 0.0
+    chance = posterior.alpha[row, j] / urn.total[row]
+    if posterior.reward.shape[0] > 1:
+        total = 0.0
+        for i in range(posterior.reward.shape[0]):
+            total += posterior.reward[i, pair]
+        chance *= posterior.reward[k, pair] / total
+    return chance
