@@ -23,6 +23,8 @@ from .bounds.bound import Bound as Bound
 from .bounds.bound import Regret as Regret
 from .bounds.bracket import Bracket as Bracket
 from .bounds.bracket import bracket as bracket
+from .bounds.certified import Certified as Certified
+from .bounds.certified import certify as certify
 from .bounds.distance import belief_distance as belief_distance
 from .bounds.finite.lookahead import lookahead_lower as lookahead_lower
 from .bounds.finite.lookahead import lookahead_upper as lookahead_upper

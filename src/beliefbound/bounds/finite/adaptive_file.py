@@ -65,7 +65,8 @@ def read_adaptive(path: Path, arrays: dict[str, Array]) -> tuple[Controller, Loo
     return controller, lookahead
 
 
-def _controller(file: Shapes) -> Controller:
+def read_outcomes(file: Shapes) -> tuple[Array, Array, Array, Array]:
+    """`(available, first, arrive, seen)`: the actions of states and what may follow them."""
     available = file.take("available", "?", "state action")
     n_states, n_actions = available.shape
     if not available.size or not available.any(axis=1).all():
@@ -82,6 +83,12 @@ def _controller(file: Shapes) -> Controller:
     if seen is None or seen.dtype != np.float64 or seen.shape != arrive.shape or np.isinf(seen).any():
         raise file.wrong("seen", f"is not one reward, or NaN, for each of {len(arrive)} outcome rows")
     del file.arrays["seen"]
+    return available, first, arrive, seen
+
+
+def _controller(file: Shapes) -> Controller:
+    available, first, arrive, seen = read_outcomes(file)
+    n_states, n_actions = available.shape
     pool_first = file.take("pool_first", "i8", "policy_edge")
     pool = file.ids("pool", "i8", "line state", 0, n_actions)
     if len(pool_first) < 2 or pool_first[0] != 0 or pool_first[-1] != len(pool) or (np.diff(pool_first) < 1).any():
