@@ -59,7 +59,7 @@ def write_adaptive(path: Path, controller: Controller, lookahead: Lookahead | No
 def read_adaptive(path: Path, arrays: dict[str, Array]) -> tuple[Controller, Lookahead | None]:
     """The frozen data of an adaptive policy; a `FileError` names the file and its fault."""
     file = Shapes(path, arrays)
-    controller = _controller(file)
+    controller = read_controller(file)
     lookahead = _lookahead(file, controller) if "stop" in file.arrays else None
     file.done()
     return controller, lookahead
@@ -86,7 +86,8 @@ def read_outcomes(file: Shapes) -> tuple[Array, Array, Array, Array]:
     return available, first, arrive, seen
 
 
-def _controller(file: Shapes) -> Controller:
+def read_controller(file: Shapes, parts: int = 1) -> Controller:
+    """The controller of a file; one that has several parts has a root for each of them and each start state."""
     available, first, arrive, seen = read_outcomes(file)
     n_states, n_actions = available.shape
     pool_first = file.take("pool_first", "i8", "policy_edge")
@@ -102,7 +103,8 @@ def _controller(file: Shapes) -> Controller:
     after = file.ids("after", "i4", "node row", COMMIT - (len(pool_first) - 2), len(state))
     roots = file.ids("roots", "i8", "start", 0, len(state))
     _check_links(file, first, arrive, state, after)
-    if not len(roots) or len(set(state[roots])) != len(roots):
+    starts = state[roots].reshape(parts, -1) if len(roots) % parts == 0 else np.empty((1, 0))
+    if not starts.size or len(set(starts[0])) != starts.shape[1] or (starts != starts[0]).any():
         raise file.wrong("roots", "does not hold one node for each start state")
     horizon = int(file.number("horizon", "i8", -1, _LARGEST))
     if horizon == 0:

@@ -53,6 +53,15 @@ class AlphaPolicy:
     def __repr__(self) -> str:
         return f"AlphaPolicy({self.n_states} states, {self.n_actions} actions, {len(self._vectors.state)} vectors)"
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AlphaPolicy):
+            return NotImplemented
+        mine, theirs = self._arrays(), other._arrays()
+        return all(np.array_equal(mine[name], theirs[name], equal_nan=mine[name].dtype.kind == "f") for name in mine)
+
+    def __hash__(self) -> int:
+        return hash((self._vectors.value.tobytes(), self._vectors.action.tobytes()))
+
     def action_at(self, s: int, belief: FloatArray) -> int:
         """The action in `s` at weights `[m]`, which need not sum to one; ties to the first vector."""
         own = self._of[s]
@@ -90,9 +99,12 @@ class AlphaPolicy:
 
     def save(self, path: Path | str) -> None:
         """Write the policy as an archive of arrays."""
+        write_archive(Path(path), KIND, self._arrays())
+
+    def _arrays(self) -> dict[str, Array]:
         outcomes = {"like": self._outcomes.like, "arrive": self._outcomes.arrive, "first": self._outcomes.first}
         own = {"seen": self._outcomes.reward, "weights": self._weights, "available": self._available}
-        write_archive(Path(path), KIND, {**self._vectors._asdict(), **outcomes, **own})
+        return {**self._vectors._asdict(), **outcomes, **own}
 
     def as_controller(self, task: FiniteTask) -> Controller | None:
         """The same as a finite-state controller, where few enough beliefs can be met: equal ones are one node."""
