@@ -25,6 +25,8 @@ from .bounds.bound import Bound as Bound
 from .bounds.bound import Regret as Regret
 from .bounds.bracket import Bracket as Bracket
 from .bounds.bracket import bracket as bracket
+from .bounds.certified import Certified as Certified
+from .bounds.certified import certify as certify
 from .bounds.distance import belief_distance as belief_distance
 from .bounds.finite.lookahead import lookahead_lower as lookahead_lower
 from .bounds.finite.lookahead import lookahead_upper as lookahead_upper
@@ -35,6 +37,8 @@ from .bounds.information.value import value_of_information as value_of_informati
 from .bounds.memoryless.branch_and_bound import BestMemoryless as BestMemoryless
 from .bounds.memoryless.branch_and_bound import best_memoryless as best_memoryless
 from .bounds.policy_files import load_policy as load_policy
+from .bounds.robust import RobustBracket as RobustBracket
+from .bounds.robust import robust_bracket as robust_bracket
 from .convert.gym_table import from_gymnasium as from_gymnasium
 from .envs.environment import Environment as Environment
 from .envs.registry import make_env as make_env

@@ -23,6 +23,7 @@ ARRAY_BYTES = 16 << 30  # one array that a constructor allocates
 FILE_BYTES = 4 << 30  # arrays of one file, once unpacked: a small archive may claim to be large
 HEADER_BYTES = 64 << 10  # words at the head of an archive of arrays
 SPEC_BYTES = 100_000  # a spec: a hundred agents with all their parameters are a tenth of that
+TEXT_BYTES = 256 << 20  # a problem as words: POMDPX or Cassandra format; larger ones come as arrays
 AGENT_BYTES = 4 << 30  # tables of counts, or of sampled models, that one agent holds
 RUN_BYTES = 8 << 30  # totals, curves and visits of one call of `play`: fewer runs at a time, or sparser curves
 OUTCOME_BYTES = 2 << 30  # outcome rows of a finite belief, models × (pair, arrival, reward): no search beyond

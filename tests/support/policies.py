@@ -5,7 +5,12 @@ import numpy as np
 from beliefbound.beliefs import BetaRewards, DirichletBelief
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.finite.adaptive import SETTLE, AdaptivePolicy
+from beliefbound.bounds.finite.alpha_policy import AlphaPolicy
+from beliefbound.bounds.finite.controller_value import completed
+from beliefbound.bounds.finite.mixed import MixedPolicy, join_controllers
+from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.io.formats.policyx import AlphaVectors
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 from support.beliefs import chain_belief, random_belief
 
@@ -20,6 +25,8 @@ KINDS = (
     "looks ahead, horizon",
     "particles",
     "particles, rewards to learn",
+    "mixed",
+    "alpha vectors",
 )
 
 
@@ -48,6 +55,13 @@ def policy_of(kind):
     horizon = 30 if "horizon" in kind else None
     if kind.startswith("settled"):
         return adaptive("bernoulli", horizon=horizon)[0]
+    if kind == "mixed":
+        parts = [adaptive("bernoulli", nodes=nodes)[0].data[0] for nodes in (1, 30)]
+        return MixedPolicy(join_controllers([completed(part) for part in parts]), np.array([0.25, 0.75]))
+    if kind == "alpha vectors":
+        belief = random_belief(np.random.default_rng(1), "bernoulli", n_models=4, n_states=3)[0]
+        vectors = AlphaVectors(np.repeat(np.arange(3), 4), rng.integers(0, 2, size=12), rng.random((12, 4)))
+        return AlphaPolicy(vectors, outcome_rows(belief), belief.weights, belief.available)
     if kind.startswith("looks ahead"):
         return adaptive("bernoulli", stop=0.5, horizon=horizon, tolerance=1e-3)[0]
     rewards = BetaRewards(1.0, 1.0) if "learn" in kind else chain_belief(0, 0).rewards

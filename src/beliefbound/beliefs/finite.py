@@ -50,7 +50,7 @@ class FiniteBelief(Frozen):
       reward_range: `(low, high)`, the two values of a Bernoulli reward; default `(0, 1)`.
       initial: start distribution `[state]`, or one start state; optional.
       available: booleans `[state, action]`; default: every action everywhere.
-      states, actions: names; optional.
+      states, actions, model_names: names; optional.
       normalize: rescale rows that do not sum to one instead of refusing them.
 
     Arrays are not copied when they already are float64, never modified, and read-only from here on.
@@ -63,7 +63,7 @@ class FiniteBelief(Frozen):
     [0.0, 1.0]
     """
 
-    __slots__ = ("actions", "initial", "models", "reward_range", "signal", "states", "weights")
+    __slots__ = ("actions", "initial", "model_names", "models", "reward_range", "signal", "states", "weights")
     _called = "a belief"
 
     models: ModelSet  # without their weights
@@ -73,6 +73,7 @@ class FiniteBelief(Frozen):
     initial: FloatArray | None
     states: tuple[str, ...] | None
     actions: tuple[str, ...] | None
+    model_names: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -86,6 +87,7 @@ class FiniteBelief(Frozen):
         available: Any = None,
         states: Sequence[str] | None = None,
         actions: Sequence[str] | None = None,
+        model_names: Sequence[str] | None = None,
         normalize: bool = False,
     ) -> None:
         if isinstance(transitions, list | tuple) and transitions and all(sp.issparse(x) for x in transitions):
@@ -111,7 +113,7 @@ class FiniteBelief(Frozen):
         )
         start = check_initial(initial, models.n_states, BeliefError)
         arrival = as_floats(rewards, "rewards", BeliefError) if np.ndim(rewards) == 4 else None
-        self._fill(models, weights, reward_signal, reward_range, start, arrival, states, actions)
+        self._fill(models, weights, reward_signal, reward_range, start, arrival, states, actions, model_names)
 
     def _fill(
         self,
@@ -123,6 +125,7 @@ class FiniteBelief(Frozen):
         arrival: FloatArray | None,
         states: Sequence[str] | None,
         actions: Sequence[str] | None,
+        model_names: Sequence[str] | None,
     ) -> None:
         if not isinstance(signal, Signal):
             signal = named_signal(signal, models, arrival, reward_range)
@@ -144,6 +147,7 @@ class FiniteBelief(Frozen):
             initial=initial,
             states=check_names(states, models.n_states, "state", BeliefError),
             actions=check_names(actions, models.n_actions, "action", BeliefError),
+            model_names=check_names(model_names, models.n_models, "model", BeliefError),
         )
 
     @classmethod
@@ -157,10 +161,11 @@ class FiniteBelief(Frozen):
         initial: FloatArray | None = None,
         states: Sequence[str] | None = None,
         actions: Sequence[str] | None = None,
+        model_names: Sequence[str] | None = None,
     ) -> "FiniteBelief":
         """A belief over an already validated `ModelSet`."""
         belief = cls.__new__(cls)
-        belief._fill(models, weights, reward_signal, reward_range, initial, None, states, actions)
+        belief._fill(models, weights, reward_signal, reward_range, initial, None, states, actions, model_names)
         return belief
 
     @classmethod
@@ -239,9 +244,11 @@ class FiniteBelief(Frozen):
 
     def reweight(self, weights: Any) -> "FiniteBelief":
         """The same models under other weights `[m]`."""
-        return self._with(self.models, weights, self.signal)
+        return self._with(self.models, weights, self.signal, self.model_names)
 
-    def _with(self, models: ModelSet, weights: Any, signal: Signal) -> "FiniteBelief":
+    def _with(
+        self, models: ModelSet, weights: Any, signal: Signal, model_names: Sequence[str] | None = None
+    ) -> "FiniteBelief":
         return FiniteBelief.of(
             models,
             weights,
@@ -250,6 +257,7 @@ class FiniteBelief(Frozen):
             initial=self.initial,
             states=self.states,
             actions=self.actions,
+            model_names=model_names,
         )
 
     def mean(self) -> MDP:

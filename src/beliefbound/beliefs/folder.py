@@ -1,12 +1,13 @@
-"""Model folders: `read_models`, `write_models`. The files are described in `io.model_folder`; this is what they mean.
+"""Models from files: `read_models`, `write_models`. Single files, in the formats of other fields, are those of
+`beliefs.formats`. The files of a model folder are described in `io.model_folder`; this is what they mean.
 
 * Duplicate rows of one transition are summed. The reward of `(model, state, action)` is the common value of its rows,
   or, where rows differ, their probability-weighted sum.
 * A state without any row in a model is absorbing there, with reward 0 under every action; `notes` say so.
 * A state with rows for some actions but not for all is an error: the format has no unavailable actions.
 * Probabilities must sum to one within 1e-6; sums off by more than 1e-9 are rescaled, and `notes` say so.
-* States, actions and models are numbered from 0 without gaps over all files of the folder. States and actions may have
-  names (`io.names`), which beliefs and models carry on.
+* States, actions and models are numbered from 0 without gaps over all files of the folder. They may have names
+  (`io.names`), which beliefs carry on.
 
 What an agent learns from rewards (`reward_signal`) decides which upper bounds are true. It is taken from the
 argument, else from the row `reward_signal` in `parameters.csv`, else read off the files, for training and test models
@@ -21,6 +22,7 @@ together:
   arrival. Then only bounds that hold whatever rewards reveal are offered (any policy's value, `E max`, QMDP).
 """
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -28,6 +30,7 @@ from typing import Any, get_args
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.beliefs.formats import FORMATS, is_format, part_of, read_format, write_format
 from beliefbound.beliefs.rows import LOOSE, assemble, average_model, count_ids, signal_of_rows
 from beliefbound.beliefs.signals import RewardSignal
 from beliefbound.errors import FileError, ParameterError
@@ -50,7 +53,7 @@ _TOLD: tuple[RewardSignal, ...] = ("known", "deterministic", "bernoulli")  # sig
 
 @dataclass(frozen=True, eq=False)
 class ModelFolder:
-    """What a model folder holds.
+    """What a model folder, or a single file of models, holds.
 
     Attributes:
       training: the models to plan with, and their weights.
@@ -74,10 +77,15 @@ class ModelFolder:
 
 
 def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) -> ModelFolder:
-    """Read a model folder; see the module's text for the rules.
+    """Read models: a folder of CSV files, or one file of another field, which its ending tells.
+
+    * a folder with `training.csv`, `initial.csv`, `parameters.csv` (`io.model_folder`; the rules open this module);
+    * `.pomdpx`, the format of SARSOP, and `.pomdp`, that of Cassandra's solvers: one or more observed variables, and
+      hidden ones that never change (`io.formats`); anything else is refused with the reason;
+    * `.npz`: arrays of parameter draws (`io.formats.draws` has the names).
 
     Args:
-      path: the folder.
+      path: the folder or file.
       reward_signal: what the agent sees of rewards; default: as `parameters.csv` says, else read off the files.
 
     Beliefs are dense, or sparse when a dense array would exceed 64 MB and be less than 30% full.
@@ -92,8 +100,14 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
     if reward_signal is not None and not (isinstance(reward_signal, str) and reward_signal in get_args(RewardSignal)):
         options = ", ".join(get_args(RewardSignal))
         raise ParameterError(f"reward_signal is {shown(reward_signal)}; choose one of {options}")
-    raw = read_folder(path)
     folder = Path(path)
+    if is_format(folder):
+        return _of_file(folder, reward_signal)
+    if folder.is_file():
+        raise FileError(
+            f"{folder} is not a folder, and its ending is none of {', '.join(FORMATS)}; give models as such"
+        )
+    raw = read_folder(folder)
     unknown = sorted(set(raw.parameters) - set(PARAMETERS))
     notes = [f"parameters.csv: {name!r} is not used" for name in unknown]
     discount = _discount(raw, folder)
@@ -125,6 +139,7 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
             initial=initial,
             states=raw.states,
             actions=raw.actions,
+            model_names=raw.models if name == "training.csv" else None,
         )
 
     true = None
@@ -146,6 +161,14 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
     )
 
 
+def _of_file(path: Path, reward_signal: RewardSignal | None) -> ModelFolder:
+    """What a single file holds."""
+    belief, discount, notes = read_format(path, reward_signal)
+    assert belief.initial is not None
+    average = average_model(part_of(belief), belief)
+    return ModelFolder(belief, None, None, average, belief.initial, discount, notes)
+
+
 def write_models(
     path: str | Path,
     training: FiniteBelief,
@@ -156,10 +179,14 @@ def write_models(
     true: MDP | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write a model folder that `read_models` reads back exactly: every probability, reward and weight, bit by bit.
+    """Write models that `read_models` reads back exactly: every probability, reward and weight, bit by bit.
+
+    A name that ends in `.pomdpx`, `.pomdp` or `.npz` gives one file of that format, any other a model folder. Formats
+    of POMDP solvers take `known` and `unobserved` rewards only; `.pomdp` multiplies weights and start chances. Names
+    that a format cannot hold are changed, with a warning.
 
     Args:
-      path: the folder; it appears complete or not at all when it is new or empty.
+      path: the folder or file; it appears complete or not at all when it is new or empty.
       training, test: beliefs with the same reward signal; `true`: one MDP. Same states and actions.
       discount: of the problem.
       initial: start distribution or state; default: `training.initial`.
@@ -180,6 +207,8 @@ def write_models(
     start = training.initial if initial is None else check_initial(initial, training.n_states, ParameterError)
     if start is None:
         raise ParameterError("a model folder needs a start distribution; pass initial=...")
+    if is_format(Path(path)):
+        return _to_file(Path(path), training, start, discount, others=(test, true), overwrite=overwrite)
     sets = [("training", training.models), *([("test", test.models)] if test is not None else [])]
     sets += [("true", true.models)] if true is not None else []
     for name, models in sets:
@@ -218,10 +247,31 @@ def write_models(
     for name, belief in (("weights.csv", training), ("test_weights.csv", test)):
         if belief is not None and (belief.weights != 1.0 / belief.n_models).any():
             tables[name] = {"idoutcome": np.arange(belief.n_models), "weight": belief.weights}
-    for kind, names in (("state", training.states), ("action", training.actions)):
+    named = (("states", "idstate", training.states), ("actions", "idaction", training.actions))
+    for file, key, names in (*named, ("models", "idoutcome", training.model_names)):
         if names is not None:
-            tables[f"{kind}s.csv"] = {f"id{kind}": np.arange(len(names)), "name": list(names)}
+            tables[f"{file}.csv"] = {key: np.arange(len(names)), "name": list(names)}
     return write_folder(path, tables, overwrite=overwrite)
+
+
+def _to_file(
+    path: Path,
+    training: FiniteBelief,
+    start: FloatArray,
+    discount: float,
+    *,
+    others: tuple[FiniteBelief | None, MDP | None],
+    overwrite: bool,
+) -> Path:
+    """Write a single file; what cannot be in it is refused, what had to be changed is said in a warning."""
+    if any(other is not None for other in others):
+        raise ParameterError(f"{path}: a single file holds one set of models; write test and true models to a folder")
+    if path.exists() and not overwrite:
+        raise FileError(f"{path} exists; pass overwrite=True")
+    changed = write_format(path, training, start, discount)
+    if changed:
+        warnings.warn(f"{path.name}: {'; '.join(changed)}", stacklevel=3)
+    return path
 
 
 def _columns(models: ModelSet, arrival: FloatArray | None) -> dict[str, Any]:

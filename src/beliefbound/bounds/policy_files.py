@@ -4,7 +4,7 @@ from pathlib import Path
 
 from beliefbound.bounds.dirichlet import policy_file as particle_file
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
-from beliefbound.bounds.finite import adaptive_file
+from beliefbound.bounds.finite import adaptive_file, alpha_policy, mixed
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.errors import FileError
 from beliefbound.policy import Policy
@@ -41,6 +41,10 @@ def load_policy(path: Path | str) -> Policy:
     kind, arrays = read_archive(file)
     if kind == adaptive_file.KIND:
         return AdaptivePolicy.of(*adaptive_file.read_adaptive(file, arrays))
+    if kind == alpha_policy.KIND:
+        return alpha_policy.read_alpha(file, arrays)
+    if kind == mixed.KIND:
+        return mixed.read_mixed(file, arrays)
     if kind == particle_file.KIND:
         return ParticlePolicy(**particle_file.read_particle(file, arrays))
     raise FileError(f"{file} holds a policy of the unknown kind {kind!r}")

@@ -11,8 +11,11 @@ from beliefbound.errors import BeliefboundError
 # isort: off
 from beliefbound.cli import paper  # noqa: F401
 from beliefbound.cli import bound  # noqa: F401
+from beliefbound.cli import certify  # noqa: F401
+from beliefbound.cli import robust  # noqa: F401
 from beliefbound.cli import plan  # noqa: F401
 from beliefbound.cli import compare  # noqa: F401
+from beliefbound.cli import convert  # noqa: F401
 from beliefbound.cli import experiment  # noqa: F401
 from beliefbound.cli import league  # noqa: F401
 from beliefbound.cli import names  # noqa: F401

@@ -37,8 +37,8 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
     write_aside(path, write)
 
 
-def read_arrays(path: Path) -> dict[str, Array]:
-    """All arrays of an archive.
+def read_arrays(path: Path, *, words: bool = False) -> dict[str, Array]:
+    """All arrays of an archive: of numbers and, if asked for, of `words`.
 
     Raises:
       FileError: it is missing, no archive, damaged, too large, or holds something other than plain numbers.
@@ -50,14 +50,14 @@ def read_arrays(path: Path) -> dict[str, Array]:
                 raise FileError(f"{path} has {len(entries)} entries; at most {_MAX_ENTRIES} are read")
             if sum(entry.file_size for entry in entries) > FILE_BYTES:
                 raise FileError(f"{path} would need more than {FILE_BYTES >> 30} GiB of memory")
-            return {entry.filename.removesuffix(".npy"): _read(archive, entry, path) for entry in entries}
+            return {entry.filename.removesuffix(".npy"): _read(archive, entry, path, words) for entry in entries}
     except OSError as cause:
         raise FileError(f"cannot read {path}: {cause.strerror or cause}") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeError) as cause:
         raise FileError(f"{path} is damaged, or no archive of arrays: {cause}") from None
 
 
-def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> Array:
+def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, words: bool) -> Array:
     fault = f"{path}, entry {entry.filename!r}"
     with archive.open(entry) as file:
         try:
@@ -70,9 +70,9 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> Array
                 raise ValueError(f"version {version} of the array format is not read")
         except (ValueError, SyntaxError, TypeError, RecursionError) as cause:
             raise FileError(f"{fault} is no array: {cause}") from None
-        if dtype.kind not in _KINDS or dtype.fields is not None:
-            raise FileError(f"{fault} holds {dtype} values; only plain numbers are read")
-        if any(n < 0 for n in shape):
+        if (dtype.kind not in _KINDS and not (words and dtype.kind == "U")) or dtype.fields is not None:
+            raise FileError(f"{fault} holds {dtype} values; only plain numbers{' and words' if words else ''} are read")
+        if any(n < 0 for n in shape) or dtype.itemsize == 0:
             raise FileError(f"{fault} has the impossible shape {shape}")
         count = math.prod(shape)
         if count * dtype.itemsize != entry.file_size - file.tell():

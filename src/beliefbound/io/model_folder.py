@@ -6,11 +6,12 @@
 * `parameters.csv`: `parameter, value` with a row `discount`; optional rows `reward_signal`, `reward_low`,
   `reward_high`.
 * optional `weights.csv`, `test_weights.csv`: `idoutcome, weight`. Without them models weigh the same.
-* optional `states.csv`: `idstate, name`; optional `actions.csv`: `idaction, name`.
+* optional `states.csv`: `idstate, name`; `actions.csv`: `idaction, name`; `models.csv`: `idoutcome, name`, for the
+  training models.
 
-Columns are found by name, in any order; others are ignored. Ids are whole numbers from 0; those of states or actions
-may be names instead (`io.names`). Every error names file and line. What the rows mean (duplicates, absorbing states) is
-decided in `beliefs.folder` and `beliefs.rows`.
+Columns are found by name, in any order; others are ignored. Ids are whole numbers from 0; those of states, actions or
+training models may be names instead (`io.names`). Every error names file and line. What the rows mean (duplicates,
+absorbing states) is decided in `beliefs.folder` and `beliefs.rows`.
 """
 
 import os
@@ -24,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from beliefbound.errors import FileError
-from beliefbound.io.csv_table import check_not_negative, ids, numbers, read_table
+from beliefbound.io.csv_table import check_not_negative, numbers, read_table
 from beliefbound.io.names import Names, read_names
 from beliefbound.validation import FloatArray, IntArray
 
@@ -38,6 +39,7 @@ FILES = (
     "test_weights.csv",
     "states.csv",
     "actions.csv",
+    "models.csv",
 )
 PARAMETERS = ("discount", "reward_signal", "reward_low", "reward_high")
 
@@ -58,8 +60,8 @@ class ModelRows:
 
 @dataclass(frozen=True, eq=False)
 class FolderRows:
-    """A whole folder. Weights and start probabilities are `(ids, values)` pairs; parameters are text; `states` and
-    `actions` are names, in the order of ids."""
+    """A whole folder. Weights and start probabilities are `(ids, values)` pairs; parameters are text; `states`,
+    `actions` and `models` are names, in the order of ids."""
 
     training: ModelRows
     test: ModelRows | None
@@ -70,6 +72,7 @@ class FolderRows:
     test_weights: tuple[IntArray, FloatArray] | None
     states: tuple[str, ...] | None
     actions: tuple[str, ...] | None
+    models: tuple[str, ...] | None
 
 
 def read_folder(path: str | Path) -> FolderRows:
@@ -84,16 +87,19 @@ def read_folder(path: str | Path) -> FolderRows:
             raise FileError(f"{folder} has no {name}; a model folder needs training.csv, initial.csv, parameters.csv")
     states = Names(read_names(folder / "states.csv", "idstate"), "state")
     actions = Names(read_names(folder / "actions.csv", "idaction"), "action")
+    models, tested = Names(read_names(folder / "models.csv", "idoutcome"), "model"), Names(None, "model")
+    test, true = folder / "test.csv", folder / "true.csv"
     return FolderRows(
-        training=_transitions(folder / "training.csv", states, actions),
-        test=_transitions(folder / "test.csv", states, actions) if (folder / "test.csv").exists() else None,
-        true=_transitions(folder / "true.csv", states, actions, one=True) if (folder / "true.csv").exists() else None,
+        training=_transitions(folder / "training.csv", states, actions, models),
+        test=_transitions(test, states, actions, tested) if test.exists() else None,
+        true=_transitions(true, states, actions) if true.exists() else None,
         initial=_pairs(folder / "initial.csv", "idstate", "probability", states),
         parameters=_parameters(folder / "parameters.csv"),
-        weights=_optional_weights(folder / "weights.csv"),
-        test_weights=_optional_weights(folder / "test_weights.csv"),
+        weights=_optional_weights(folder / "weights.csv", models),
+        test_weights=_optional_weights(folder / "test_weights.csv", tested),
         states=states.names,
         actions=actions.names,
+        models=models.names,
     )
 
 
@@ -128,16 +134,17 @@ def write_folder(path: str | Path, tables: Mapping[str, Mapping[str, object]], *
     return folder
 
 
-def _transitions(file: Path, states: Names, actions: Names, *, one: bool = False) -> ModelRows:
+def _transitions(file: Path, states: Names, actions: Names, models: Names | None = None) -> ModelRows:
+    """The rows of a file; without names of models, those of one model."""
     names = ["idstatefrom", "idaction", "idstateto", "probability", "reward"]
-    frame = read_table(file, names if one else [*names, "idoutcome"])
+    frame = read_table(file, names if models is None else [*names, "idoutcome"])
     probability, line = numbers(frame, "probability", file)
     check_not_negative(probability, line, "probability", file)
     source, target = states.ids(frame, ("idstatefrom", "idstateto"), file)
     (action,) = actions.ids(frame, ("idaction",), file)
     return ModelRows(
         file=file.name,
-        model=np.zeros(len(source), dtype=np.int64) if one else ids(frame, "idoutcome", file),
+        model=np.zeros(len(source), dtype=np.int64) if models is None else models.ids(frame, ("idoutcome",), file)[0],
         source=source,
         action=action,
         target=target,
@@ -147,9 +154,9 @@ def _transitions(file: Path, states: Names, actions: Names, *, one: bool = False
     )
 
 
-def _pairs(file: Path, key: str, value: str, names: Names | None = None) -> tuple[IntArray, FloatArray]:
+def _pairs(file: Path, key: str, value: str, names: Names) -> tuple[IntArray, FloatArray]:
     frame = read_table(file, [key, value])
-    found = ids(frame, key, file) if names is None else names.ids(frame, (key,), file)[0]
+    (found,) = names.ids(frame, (key,), file)
     values, line = numbers(frame, value, file)
     check_not_negative(values, line, value, file)
     _, index, counts = np.unique(found, return_index=True, return_counts=True)
@@ -159,8 +166,8 @@ def _pairs(file: Path, key: str, value: str, names: Names | None = None) -> tupl
     return found, values
 
 
-def _optional_weights(file: Path) -> tuple[IntArray, FloatArray] | None:
-    return _pairs(file, "idoutcome", "weight") if file.exists() else None
+def _optional_weights(file: Path, models: Names) -> tuple[IntArray, FloatArray] | None:
+    return _pairs(file, "idoutcome", "weight", models) if file.exists() else None
 
 
 def _parameters(file: Path) -> dict[str, str]:

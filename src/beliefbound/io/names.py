@@ -1,9 +1,10 @@
-"""Names for the states and actions of a model folder.
+"""Names for the states, actions and models of a model folder.
 
-Where a folder has `states.csv` (`idstate, name`) or `actions.csv` (`idaction, name`), these name the ids that the other
-files use. Where an id column of `training.csv` holds no number at all, its cells are names themselves, in every file:
-they are numbered as that table lists them, else in the order in which they first appear in `training.csv` and then in
-the other files. Names are distinct. A cell that is neither is an error with its line.
+Where a folder has `states.csv` (`idstate, name`), `actions.csv` (`idaction, name`) or `models.csv` (`idoutcome, name`),
+these name the ids that the other files use. Where an id column of `training.csv` holds no number at all, its cells are
+names themselves, in every file: they are numbered as that table lists them, else in the order in which they first
+appear in `training.csv` and then in the other files. Names are distinct. A cell that is neither is an error with
+its line.
 """
 
 from pathlib import Path

@@ -59,13 +59,14 @@ def write_adaptive(path: Path, controller: Controller, lookahead: Lookahead | No
 def read_adaptive(path: Path, arrays: dict[str, Array]) -> tuple[Controller, Lookahead | None]:
     """The frozen data of an adaptive policy; a `FileError` names the file and its fault."""
     file = Shapes(path, arrays)
-    controller = _controller(file)
+    controller = read_controller(file)
     lookahead = _lookahead(file, controller) if "stop" in file.arrays else None
     file.done()
     return controller, lookahead
 
 
-def _controller(file: Shapes) -> Controller:
+def read_outcomes(file: Shapes) -> tuple[Array, Array, Array, Array]:
+    """`(available, first, arrive, seen)`: the actions of states and what may follow them."""
     available = file.take("available", "?", "state action")
     n_states, n_actions = available.shape
     if not available.size or not available.any(axis=1).all():
@@ -82,6 +83,13 @@ def _controller(file: Shapes) -> Controller:
     if seen is None or seen.dtype != np.float64 or seen.shape != arrive.shape or np.isinf(seen).any():
         raise file.wrong("seen", f"is not one reward, or NaN, for each of {len(arrive)} outcome rows")
     del file.arrays["seen"]
+    return available, first, arrive, seen
+
+
+def read_controller(file: Shapes, parts: int = 1) -> Controller:
+    """The controller of a file; one that has several parts has a root for each of them and each start state."""
+    available, first, arrive, seen = read_outcomes(file)
+    n_states, n_actions = available.shape
     pool_first = file.take("pool_first", "i8", "policy_edge")
     pool = file.ids("pool", "i8", "line state", 0, n_actions)
     if len(pool_first) < 2 or pool_first[0] != 0 or pool_first[-1] != len(pool) or (np.diff(pool_first) < 1).any():
@@ -95,7 +103,8 @@ def _controller(file: Shapes) -> Controller:
     after = file.ids("after", "i4", "node row", COMMIT - (len(pool_first) - 2), len(state))
     roots = file.ids("roots", "i8", "start", 0, len(state))
     _check_links(file, first, arrive, state, after)
-    if not len(roots) or len(set(state[roots])) != len(roots):
+    starts = state[roots].reshape(parts, -1) if len(roots) % parts == 0 else np.empty((1, 0))
+    if not starts.size or len(set(starts[0])) != starts.shape[1] or (starts != starts[0]).any():
         raise file.wrong("roots", "does not hold one node for each start state")
     horizon = int(file.number("horizon", "i8", -1, _LARGEST))
     if horizon == 0:

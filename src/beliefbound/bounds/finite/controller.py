@@ -65,23 +65,28 @@ class Controller(NamedTuple):
 
     def row(self, s: int, a: int, reward: float | None, t: int) -> int:
         """The outcome row of a transition, counted from the first row of `s`."""
-        begin, end = int(self.first[s, a]), int(self.first[s, a + 1])
-        rows = begin + np.flatnonzero(self.arrive[begin:end] == t)
-        if len(rows) and not np.isnan(self.seen[rows[0]]):
-            if reward is None:
-                raise ObservationError("the transition has no reward, but the belief learns from rewards")
-            rows = rows[np.argsort(np.abs(self.seen[rows] - reward), kind="stable")[:1]]
-            rows = rows[np.isclose(self.seen[rows], reward, rtol=1e-9, atol=1e-12)]
-        if not len(rows):
-            raise ObservationError(
-                f"state {s}, action {a}, reward {reward}, next state {t} is impossible in every model"
-            )
-        return int(rows[0] - self.first[s, 0])
+        return outcome_row(self.first, self.arrive, self.seen, s, a, reward, t)
 
     def follow(self, policy: int, stage: int, s: int) -> int:
         """The action of a policy of the pool."""
         first, last = int(self.pool_first[policy]), int(self.pool_first[policy + 1]) - 1
         return int(self.pool[min(first + stage, last), s])
+
+
+def outcome_row(
+    first: IntArray, arrive: IntArray, seen: FloatArray, s: int, a: int, reward: float | None, t: int
+) -> int:
+    """The outcome row of a transition, counted from the first row of `s`; an error where no model allows it."""
+    begin, end = int(first[s, a]), int(first[s, a + 1])
+    rows = begin + np.flatnonzero(arrive[begin:end] == t)
+    if len(rows) and not np.isnan(seen[rows[0]]):
+        if reward is None:
+            raise ObservationError("the transition has no reward, but the belief learns from rewards")
+        rows = rows[np.argsort(np.abs(seen[rows] - reward), kind="stable")[:1]]
+        rows = rows[np.isclose(seen[rows], reward, rtol=1e-9, atol=1e-12)]
+    if not len(rows):
+        raise ObservationError(f"state {s}, action {a}, reward {reward}, next state {t} is impossible in every model")
+    return int(rows[0] - first[s, 0])
 
 
 class Lookahead(NamedTuple):

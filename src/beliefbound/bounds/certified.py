@@ -1,0 +1,303 @@
+"""`certify`: what anybody's policy is worth on a belief, and how far below Bayes-optimal it can be.
+
+*Value.* Exact where it can be: tables by evaluation, finite-state controllers (`bracket`'s policies that settle,
+mixtures of them, and policies by alpha vectors whose beliefs repeat) by one linear system per model. Else by
+simulation, with intervals proven for bounded samples (`bounds.finite.simulation`); no sample has chosen the policy.
+
+*Distance.* `V* − V^π ≤ upper − V^π`, with the upper bound given, or `bracket`'s: it may be sampled too, and then the
+two share the error, half each.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from beliefbound.beliefs import FiniteBelief
+from beliefbound.bounds.bound import BAYES, Bound, BoundEntries, Regret, RegretEntries, missing
+from beliefbound.bounds.bracket import bracket
+from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.bounds.finite.alpha_policy import AlphaPolicy, read_sarsop
+from beliefbound.bounds.finite.controller import Controller
+from beliefbound.bounds.finite.controller_value import controller_values, start_value
+from beliefbound.bounds.finite.simulation import simulate
+from beliefbound.bounds.log import TracePoint
+from beliefbound.bounds.policy_files import load_policy
+from beliefbound.errors import ParameterError, PolicyError
+from beliefbound.planning.task import FiniteTask
+from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.results import Entries, Result, array_of
+from beliefbound.validation import (
+    FloatArray,
+    Rng,
+    as_rng,
+    check_count,
+    check_kind,
+    check_probability,
+    frozen,
+    shown,
+)
+
+VALUE = "value of the policy"
+
+
+class CertifiedEntries(Entries):
+    """A `Certified` in a file."""
+
+    lower: BoundEntries
+    upper: BoundEntries
+    best: BoundEntries
+    regret: RegretEntries
+    confidence: float
+    model_values: list[float] | None
+
+
+@dataclass(frozen=True)
+class Certified(Result):
+    """What a policy earns, and how far from Bayes-optimal it can be.
+
+    Attributes:
+      lower, upper: the policy's own value lies between them; equal where it is exact.
+      best: the upper bound on the Bayes-optimal value that it is compared with.
+      regret: at most so far below Bayes-optimal.
+      confidence: with which all of this holds; 1 where all of it is exact.
+      model_values: `[m]`, the exact value on each model, where it is known.
+      policy: the policy, where it can be saved.
+    """
+
+    lower: Bound
+    upper: Bound
+    best: Bound
+    regret: Regret
+    confidence: float
+    model_values: FloatArray | None = field(default=None, repr=False, compare=False)
+    policy: Policy | None = field(default=None, repr=False, compare=False)
+
+    _kind, _entries = "certified policy", CertifiedEntries
+
+    @property
+    def exact(self) -> bool:
+        """Whether the value of the policy is exact; the distance may be sampled all the same."""
+        return self.lower.exact
+
+    @property
+    def value(self) -> float:
+        """The value of the policy: exact, or the centre of its interval."""
+        return self.lower.centre
+
+    def __repr__(self) -> str:
+        value = f"{self.value:.6g} exactly" if self.exact else f"in [{self.lower.value:.6g}, {self.upper.value:.6g}]"
+        holds = "proven" if self.confidence == 1.0 else f"{100 * self.confidence:.4g}% confidence"
+        return f"Certified(value {value}, at most {self.regret.value:.6g} below Bayes-optimal, {holds})"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        value = (
+            f"{self.value:.6g}, exact"
+            if self.exact
+            else (f"in [{self.lower.value:.6g}, {self.upper.value:.6g}], {self.lower.n_samples} walks")
+        )
+        rows = [("value", f"{value}: {self.lower.method}")]
+        rows.append(("Bayes-optimal", f"at most {self.best.value:.6g}: {self.best.method}"))
+        rows.append(("distance", f"at most {self.regret.value:.6g} below Bayes-optimal"))
+        scale = abs(self.best.value)
+        if scale > 0.0:
+            rows.append(("share", f"at most {100 * self.regret.value / scale:.3g}% of that bound is missing"))
+        holds = "with certainty" if self.confidence == 1.0 else f"with {100 * self.confidence:.4g}% confidence"
+        rows.append(("holds", holds))
+        if self.model_values is not None:
+            worst = int(np.argmin(self.model_values))
+            rows.append(("worst model", f"{self.model_values[worst]:.6g}, on model {worst}"))
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers and words, ready for JSON."""
+        return {
+            "lower": self.lower.to_dict(),
+            "upper": self.upper.to_dict(),
+            "best": self.best.to_dict(),
+            "regret": self.regret.to_dict(),
+            "confidence": float(self.confidence),
+            "model_values": None if self.model_values is None else self.model_values.tolist(),
+        }
+
+    @staticmethod
+    def _read_policy(file: Path) -> Policy:
+        return load_policy(file)
+
+    @classmethod
+    def _from_entries(cls, entries: CertifiedEntries, policy: Policy | None) -> Self:
+        lower, upper = Bound._from_entries(entries.lower, policy), Bound._from_entries(entries.upper, None)
+        if (lower.side, upper.side) != ("lower", "upper"):
+            raise ParameterError("its lower and upper bounds are on the wrong sides")
+        values = None if entries.model_values is None else array_of(entries.model_values, (None,), "model_values")
+        best, regret = Bound._from_entries(entries.best, None), Regret._from_entries(entries.regret, policy)
+        return cls(lower, upper, best, regret, entries.confidence, values, policy)
+
+
+def certify(
+    policy: Any,
+    belief: FiniteBelief,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+    upper: Bound | None = None,
+    confidence: float = 0.95,
+    samples: int = 1000,
+    target_gap: float | None = None,
+    time_limit: float | None = None,
+    rng: Rng = None,
+    threads: int | None = None,
+    progress: bool = False,
+    watch: Callable[[TracePoint], object] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Certified:
+    """What a policy earns on a finite belief, and how far below Bayes-optimal it can be.
+
+    Args:
+      policy: a table, a policy of `bracket` or `load_policy`, any object with `reset(seed)`, `act(state)` and
+        `observe(state, action, reward, next_state)`; or a file: one that `save` wrote, or SARSOP's `.policy`.
+      belief: the models and their weights.
+      discount, horizon, initial: of the problem; a policy with stages brings its own horizon.
+      upper: a bound on the Bayes-optimal value of the same problem; default: `bracket` looks for one.
+      confidence: with which value and distance hold together. What is exact holds with certainty.
+      samples: walks, where the value is simulated.
+      target_gap, time_limit, threads, progress, watch, stop: of `bracket`, where there is no `upper`.
+      rng: a generator, a seed, or `None` for fresh randomness.
+
+    >>> from beliefbound import FiniteBelief, StationaryPolicy
+    >>> stay, rewards = [[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[0.0, 3.0]]]
+    >>> belief = FiniteBelief(stay, rewards, reward_signal="unobserved")
+    >>> certify(StationaryPolicy([0]), belief, discount=0.5, rng=0)
+    Certified(value 1 exactly, at most 2 below Bayes-optimal, proven)
+    """
+    check_kind(belief, FiniteBelief, "belief", ParameterError, fix="give a FiniteBelief; others are not certified yet")
+    delta, source = 1.0 - check_probability(confidence, "confidence"), as_rng(rng)
+    samples = check_count(samples, "samples")
+    if upper is not None and (not isinstance(upper, Bound) or upper.side != "upper" or upper.of != BAYES):
+        raise ParameterError(f"upper is {shown(upper)}; give an upper bound on the {BAYES}")
+    stages = getattr(policy, "horizon", None) if horizon is None else horizon
+    task = FiniteTask.of(belief, discount=discount, horizon=stages, initial=initial)
+    if isinstance(policy, str | Path):
+        policy = read_policy(Path(policy), task)
+        if horizon is None and policy.horizon is not None:
+            task = FiniteTask.of(belief, discount=discount, horizon=policy.horizon, initial=initial)
+    _check(policy, task)
+    own, values = _exactly(policy, task)
+    simulated = own is None
+    if upper is None:
+        found = bracket(
+            belief,
+            initial=task.start,
+            discount=discount,
+            horizon=task.horizon,
+            confidence=1.0 - 0.5 * delta if simulated else confidence,
+            target_gap=target_gap,
+            time_limit=time_limit,
+            rng=source,
+            threads=threads,
+            progress=progress,
+            watch=watch,
+            stop=stop,
+        )
+        upper = found.upper if found.upper.exact else _at(found.upper, found.confidence)
+    if own is None:
+        own = _sampled(policy, task, source, samples, delta if upper.exact else 0.5 * delta)
+    lower, high = own
+    return _certified(policy, task, lower, high, upper, values)
+
+
+def read_policy(path: Path, task: FiniteTask) -> Policy:
+    """A policy from a file: SARSOP's, or one that `save` wrote."""
+    if path.suffix.lower() in (".policy", ".policyx"):
+        return read_sarsop(path, task)
+    return load_policy(path)
+
+
+def exact_values(policy: Any, task: FiniteTask) -> FloatArray | None:
+    """`[m]`: the exact value of a policy on every model from the task's start; `None` where it cannot be had."""
+    if isinstance(policy, StationaryPolicy | MemorylessPolicy):
+        values: FloatArray = task.policy_values(policy) @ task.start
+        return values
+    parts = getattr(policy, "parts", None)  # a mixture
+    if parts is not None:
+        mixed: FloatArray = np.zeros(task.models.n_models)
+        for chance, part in parts:
+            mixed = mixed + chance * start_value(controller_values(part, task), part, task)
+        return mixed
+    controller = _controller(policy, task)
+    return None if controller is None else start_value(controller_values(controller, task), controller, task)
+
+
+def _controller(policy: Any, task: FiniteTask) -> Controller | None:
+    if isinstance(policy, AdaptivePolicy):
+        controller, lookahead = policy.data
+        return controller if lookahead is None else None
+    return policy.as_controller(task) if isinstance(policy, AlphaPolicy) else None
+
+
+def _check(policy: Any, task: FiniteTask) -> None:
+    if not all(callable(getattr(policy, name, None)) for name in ("reset", "act", "observe")):
+        raise PolicyError(f"policy is {shown(policy)}; give an object with reset, act and observe, or a file")
+    sizes = getattr(policy, "n_states", None), getattr(policy, "n_actions", None)
+    for name, size, own in zip(
+        ("states", "actions"), sizes, (task.models.n_states, task.models.n_actions), strict=True
+    ):
+        if isinstance(size, int) and size != own:
+            raise PolicyError(f"the policy has {size} {name}, the belief has {own}")
+    horizon = getattr(policy, "horizon", None)
+    if horizon is not None and horizon != task.horizon:
+        raise PolicyError(f"the policy makes {horizon} decisions, the problem has horizon {task.horizon}")
+
+
+def _exactly(policy: Any, task: FiniteTask) -> tuple[tuple[Bound, Bound] | None, FloatArray | None]:
+    values = exact_values(policy, task)
+    if values is None:
+        return None, None
+    value = float(task.weights @ values)
+    table = isinstance(policy, StationaryPolicy | MemorylessPolicy)
+    method = "evaluation on every model" if table else "evaluation of its decision graph on every model"
+    return (Bound(value, "lower", method, of=VALUE), Bound(value, "upper", method, of=VALUE)), frozen(values)
+
+
+def _sampled(
+    policy: Any, task: FiniteTask, rng: np.random.Generator, samples: int, alpha: float
+) -> tuple[Bound, Bound]:
+    walker = policy.fresh() if isinstance(policy, Policy) else policy
+    found = simulate(walker, task, rng, samples=samples, alpha=alpha)
+    proof: dict[str, Any] = {
+        "method": f"{samples} walks against QMDP as control variate; betting interval",
+        "exact": False,
+        "confidence": 1.0 - 0.5 * alpha,
+        "estimate": found.estimate,
+        "n_samples": samples,
+        "of": VALUE,
+    }
+    return Bound(found.low, "lower", **proof), Bound(found.high, "upper", **proof)
+
+
+def _at(bound: Bound, confidence: float) -> Bound:
+    """The best of several sampled bounds holds with the confidence of all of them together."""
+    kept = {"method": bound.method, "estimate": bound.estimate, "n_samples": bound.n_samples}
+    return Bound(bound.value, "upper", exact=False, confidence=confidence, **kept)  # type: ignore[arg-type]
+
+
+def _certified(
+    policy: Any, task: FiniteTask, lower: Bound, upper: Bound, best: Bound, values: FloatArray | None
+) -> Certified:
+    error = (1.0 - best.confidence) + (0.0 if lower.exact else 2.0 * (1.0 - lower.confidence))
+    confidence = 1.0 if error == 0.0 else max(0.0, 1.0 - error)
+    exact = lower.exact and best.exact
+    regret = Regret(
+        missing(best.value, lower.value, task.largest_value, exact=exact),
+        f"{best.method}, minus the policy's {'exact value' if lower.exact else 'value'}",
+        exact=exact,
+        confidence=confidence,
+        estimate=max(0.0, best.centre - lower.centre),
+        n_samples=max(best.n_samples, lower.n_samples),
+        policy=policy if isinstance(policy, Policy) else None,
+    )
+    kept = policy if isinstance(policy, Policy) else None
+    return Certified(lower, upper, best, regret, confidence, values, kept)

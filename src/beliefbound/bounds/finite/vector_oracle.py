@@ -1,0 +1,98 @@
+"""Alpha vectors as best responses: policies, with their values on every model, that are good at a prior asked for.
+
+A vector is the value of one controller on every model (`kernels.graph.alpha`), whatever the prior: those found for one
+prior serve all others. `improve` backs up at beliefs along trajectories from a prior; `best` is the best known policy
+at a prior, one controller for each start state. Without a horizon only.
+"""
+
+import numpy as np
+
+from beliefbound.bounds.finite.controller import Controller, controller_of, vector_nodes
+from beliefbound.bounds.finite.problem import named_pool, problem_of
+from beliefbound.kernels.graph import alpha as kernel
+from beliefbound.kernels.graph.alpha import Points, new_vectors
+from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
+from beliefbound.kernels.random import seed_stream, uniform
+from beliefbound.planning.task import FiniteTask
+from beliefbound.validation import FloatArray, IntArray
+
+_SWEEPS = 3  # over the beliefs of a round: values travel back along trajectories
+_DEPTH = 60  # steps of a trajectory, where the discount allows as many
+_RANDOM = 0.15  # share of its steps that are random
+_GAIN = 1e-7  # of the largest value: what a new vector must add
+_CAPACITY, _MOST_BYTES = 100_000, 1 << 28  # vectors, and the memory that they may take
+_KEPT = 8192  # latest beliefs at which vectors stay in use
+
+
+class VectorOracle:
+    """Vectors found so far for a task without a horizon."""
+
+    def __init__(self, task: FiniteTask, rng: np.random.Generator) -> None:
+        self.task = task
+        self.policies = [policy for _, policy in named_pool(task)]
+        self.problem = problem_of(task, stages=1, policies=self.policies)
+        each = 16 * task.models.n_models * (1 + task.models.n_states)
+        self.vectors = new_vectors(self.problem, self.problem.v[0], min(_CAPACITY, _MOST_BYTES // each))
+        self.states = np.flatnonzero(task.start)
+        self._stream = seed_stream(rng.integers(0, 2**64, size=4, dtype=np.uint64))
+        self._seen: list[Points] = []
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no space for another round."""
+        return int(self.vectors.size[0]) + 2000 > len(self.vectors.state)
+
+    def improve(self, prior: FloatArray, count: int) -> float:
+        """Back up at `count` beliefs on the way from a prior; what was gained at them in all."""
+        points = _empty(count, len(prior))
+        weights, used = np.array(prior), len(self.states)
+        depth = max(1, min(_DEPTH, int(np.ceil(np.log(1e-4) / np.log(max(self.task.discount, 1e-6))))))
+        points.state[:used], points.weight[:used], points.depth[:used] = self.states, weights, 0
+        chances = np.cumsum(self.task.start[self.states])
+        while used < count:
+            last = len(self.states) - 1
+            s = int(self.states[min(int(np.searchsorted(chances, uniform(self._stream), side="right")), last)])
+            mix = 0.8 * uniform(self._stream)
+            used = kernel.walk(self.problem, self.vectors, s, weights, self._stream, points, used, depth, _RANDOM, mix)
+        order, gained = np.argsort(-points.depth, kind="stable"), 0.0
+        for _ in range(_SWEEPS):
+            more = kernel.back_up_points(self.problem, self.vectors, points, order, _GAIN * self.task.largest_value)
+            gained += more
+            if more == 0.0:
+                break
+        self._seen.append(points)
+        while len(self._seen) > 1 and sum(len(part.state) for part in self._seen[1:]) > _KEPT:
+            self._seen.pop(0)
+        kernel.keep_used(self.vectors, Points(*map(np.concatenate, zip(*self._seen, strict=True))), len(self.policies))
+        return float(gained)
+
+    def best(self, prior: FloatArray) -> tuple[IntArray, FloatArray]:
+        """`(vectors [start], values [m])`: the best known policy at a prior, and its value on every model."""
+        weights = np.array(prior)
+        found = [kernel.best_vector(self.vectors, int(s), weights)[1] for s in self.states]
+        numbers = np.array([self.vectors.number[s, i] for s, i in zip(self.states, found, strict=True)], dtype=np.int64)
+        values: FloatArray = self.task.start[self.states] @ self.vectors.value[numbers]
+        return numbers, values
+
+    def controller(self, numbers: IntArray) -> Controller:
+        """The vectors of the start states as a controller."""
+        nodes = vector_nodes(self.problem, self.vectors, numbers, 0)
+        state, action, after, roots = nodes.state, nodes.action, nodes.after, nodes.begin.astype(np.int64)
+        first = self.problem.first
+        for i in np.flatnonzero(roots <= COMMIT):  # a memoryless policy: its first step becomes a node
+            s, policy = int(self.states[i]), self.policies[COMMIT - int(roots[i])]
+            line = np.full((1, first_width(first)), IMPOSSIBLE, dtype=np.int32)
+            line[0, : int(first[s, -1] - first[s, 0])] = roots[i]
+            roots[i] = len(state)
+            state, action = np.append(state, s), np.append(action, np.int32(np.atleast_2d(policy.actions)[0, s]))
+            after = np.concatenate([after.reshape(-1, line.shape[1]), line])
+        return controller_of(self.task, self.problem, self.policies, state, action, after, roots)
+
+
+def first_width(first: IntArray) -> int:
+    """The most outcome rows of a state."""
+    return int((first[:, -1] - first[:, 0]).max())
+
+
+def _empty(n: int, n_models: int) -> Points:
+    return Points(np.empty(n, dtype=np.int32), np.empty((n, n_models)), np.empty(n, dtype=np.int32))
