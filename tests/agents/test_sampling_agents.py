@@ -130,7 +130,7 @@ def test_models_are_solved_each_on_its_own():
     start_lowest(models.policy, models.available)
     solve_each(models)
     for m in range(5):
-        v = optimal_values(models.p[None, ..., m], models.r[None, ..., m], 0.9, 400, available)[0, 0]
+        v = optimal_values(models.p[None, ..., m], models.r[None, ..., m], 0.9, 400, available)[0][0]
         np.testing.assert_allclose(models.v[:, m], v, rtol=1e-10)
         q = np.where(available, models.r[..., m] + 0.9 * models.p[..., m] @ v, -np.inf)
         assert [greedy(models, s, m) for s in range(4)] == q.argmax(axis=1).tolist()

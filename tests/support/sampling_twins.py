@@ -171,7 +171,7 @@ def moments(law, x, discount, following):
     return (strength * mean + first) / (strength + 1), strength + 1, shape + 0.5, rate
 
 
-def mixture(law, x, discount, following, nodes=200_001):
+def mixture(law, x, discount, following, nodes=20_001):
     """By brute force: the midpoint of very many equal shares of a wide interval."""
     (mean, strength, shape, rate), (m, n, a, b) = law, following
     limit = math.acosh(math.exp(math.log(1e14) / (2 * a)))
