@@ -95,13 +95,17 @@ def test_backups_with_rewards_to_learn_and_with_tied_rows_are_the_exact_tree():
     from beliefbound import BetaRewards
 
     learnt = two_states(BetaRewards([[1.0, 2.0], [0.5, 1.0]], [[3.0, 1.0], [0.5, 2.0]]))
-    assert value_after_backups(of_belief(learnt, 0.9), 2, 0) == pytest.approx(dirichlet_value(learnt, 0, 0.9, 2), abs=1e-7)
+    assert value_after_backups(of_belief(learnt, 0.9), 2, 0) == pytest.approx(
+        dirichlet_value(learnt, 0, 0.9, 2), abs=1e-7
+    )
     paid = np.zeros((2, 2, 2))
     paid[:, :, 1] = [[1.0, 0.2], [0.6, 0.4]]  # on arrival
     shared = DirichletBelief.tied(
         [[0, 1], [1, 0]], [[[0, 1], [1, 0]], [[0, 1], [1, 0]]], [[1.0, 2.0], [0.5, 0.5]], rewards=KnownRewards(paid)
     )
-    assert value_after_backups(of_belief(shared, 0.9), 3, 1) == pytest.approx(dirichlet_value(shared, 1, 0.9, 3), abs=1e-8)
+    assert value_after_backups(of_belief(shared, 0.9), 3, 1) == pytest.approx(
+        dirichlet_value(shared, 1, 0.9, 3), abs=1e-8
+    )
 
 
 def test_the_projection_of_a_square():

@@ -7,8 +7,8 @@ from beliefbound.envs import environment_from_mdp
 
 
 def coin(theta=0.5):
-    """`(environment, belief)`. States D, W, L, H. In D action 0 tosses (to W with chance θ, else L), action 1 goes to H.
-    W, L, H lead back to D and pay 1, 0, ½. Belief: θ ~ Beta(1, 1), all else known."""
+    """`(environment, belief)`. States D, W, L, H. In D action 0 tosses (to W with chance θ, else L), action 1 goes
+    to H. W, L, H lead back to D and pay 1, 0, ½. Belief: θ ~ Beta(1, 1), all else known."""
     p = np.zeros((4, 2, 4))
     p[0, 0, 1], p[0, 0, 2], p[0, 1, 3] = theta, 1 - theta, 1.0
     p[1:, :, 0] = 1.0
