@@ -4,9 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from beliefbound.experiments.spec import checked
 from beliefbound.paper import figure1
 from beliefbound.paper.published import TABLE1
-from beliefbound.paper.reproduce import paper_spec, reproduce
+from beliefbound.paper.reproduce import others_spec, paper_spec, reproduce
 from beliefbound.paper.table1 import COLUMNS
 
 
@@ -52,6 +53,13 @@ def test_the_papers_experiment_is_data():
     assert (spec.steps, spec.discount, spec.accounting) == (1000, 0.95, "paper")
 
 
+def test_the_systems_quoted_by_the_paper_are_run_beside_it():
+    spec = others_spec(runs=500, seed=3)
+    assert checked(spec) == spec  # names in their canonical form, under which runs are found
+    assert (spec.runs, spec.steps, spec.seeds, spec.accounting) == (50, 1000, (3,), "paper")
+    assert {name.partition(":")[0] for name in spec.agents} == {"beetle", "amp-em", "sem"}
+
+
 def test_the_whole_paper_in_small(tmp_path):
     """400 runs: the four means lie within 4.5 joint standard errors of the paper's (false alarm below 1e-4)."""
     result = reproduce(tmp_path / "out", runs=400, seed=11, samples=(1, 2))
@@ -60,11 +68,13 @@ def test_the_whole_paper_in_small(tmp_path):
     assert names >= figures | {"table1.csv", "report.html", "runs.parquet", "figure1.csv", "figure2a.csv"}
     table = pl.read_csv(tmp_path / "out" / "table1.csv")
     assert tuple(table.columns[: len(COLUMNS)]) == COLUMNS
-    ran = table.filter(pl.col("total_reward").is_not_null())
+    assert table["total_reward"].is_not_null().all()
+    assert table["runs"].to_list() == [400.0] * 4 + [200.0, 40.0, 40.0]
+    ran = table.filter(pl.col("z_total").is_not_null())
     assert ran["model"].to_list() == [row.model for row in TABLE1 if row.agent]
     assert ran["z_total"].abs().max() < 4.5
     utility = (ran["utility"] - ran["paper_utility"]) / ran["utility_error"]
     assert utility.abs().max() < 4.5
     assert (ran["ci_low"] < ran["total_reward"]).all()
-    assert "BEETLE" in (tmp_path / "out" / "report.html").read_text()
+    assert "BEETLE plans once" in (tmp_path / "out" / "report.html").read_text()
     assert result.regret["n"].to_list() == [1, 2, None]

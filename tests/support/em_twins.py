@@ -1,4 +1,4 @@
-"""Plain NumPy twins of the EM agents, written from the formulas of their docstrings, without messages shared or kept."""
+"""Plain NumPy twins of the EM agents, written from the formulas of their docstrings."""
 
 import numpy as np
 from scipy.special import digamma

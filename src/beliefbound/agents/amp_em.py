@@ -14,8 +14,8 @@ All sites of a pass are updated from the same messages, `damping` being the shar
 an M-step. Sites are warm from plan to plan. Nothing is bounded, nor need passes converge: a cavity count is kept above
 a thousandth of the posterior's. Where only one step meets an uncertain row, the value is exact.
 
-Their abstract names expectation propagation, and the paper this package reproduces "the first two moments"; the schedule
-above is our reading. Interval, horizon, iterations and prior are not published; the defaults are ours.
+Their abstract names expectation propagation, and the paper that this package reproduces "the first two moments"; the
+rest is our reading. Interval, horizon, iterations and prior are not published; the defaults are ours.
 """
 
 from typing import Any, NamedTuple
@@ -118,7 +118,7 @@ def weigh(state, k, value):
 
 @njit(**EXACT)
 def match(c, w, site, damping):
-    """Move a `site[j]` towards the one that gives, with the cavity `c[j]`, the moments of the mixture of weights `w[j]`.
+    """Move `site[j]` towards what gives, with the cavity `c[j]`, the moments of the mixture of weights `w[j]`.
 
     The mixture has `E θ_i = (1 − W) c_i/C + (W c_i + w_i)/(C + 1)` with W the sum of w and C that of c, and
     `E θ_i² = c_i(c_i + 1) ((1 − W)/(C(C + 1)) + W/((C + 1)(C + 2))) + 2 w_i(c_i + 1)/((C + 1)(C + 2))`. A Dirichlet of
@@ -208,8 +208,15 @@ def amp_em(setting: Setting, *, rounds: int, damping: float, **values: Any) -> M
     if 8 * values["horizon"] * posterior.alpha.size > AGENT_BYTES:
         raise ParameterError(f"horizon is {values['horizon']}: sites of so many steps need too much memory; shorten it")
     counts = np.zeros_like(posterior.alpha)
-    sites = np.zeros((values["horizon"], *counts.shape))
     state = State(
-        posterior, trajectories, sites, *(counts.copy() for _ in range(4)), rounds=rounds, damping=float(damping)
+        posterior=posterior,
+        trajectories=trajectories,
+        sites=np.zeros((values["horizon"], *counts.shape)),
+        total=counts,
+        cavity=counts.copy(),
+        theta=counts.copy(),
+        weight=counts.copy(),
+        rounds=rounds,
+        damping=float(damping),
     )
     return Machine(state, reset, act, observe)

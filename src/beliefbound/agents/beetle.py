@@ -78,7 +78,7 @@ class Pool(NamedTuple):
     action: IntArray  # [f]
     members: IntArray  # [s,·]: functions of a state
     size: IntArray  # [s]
-    count: IntArray  # [1]
+    used: IntArray  # [1]
 
 
 class Scratch(NamedTuple):
@@ -114,12 +114,12 @@ def share(counts, column):
 @njit(**EXACT)
 def add(pool, s, action, coefficients):
     """One more function of state s."""
-    f = pool.count[0]
+    f = pool.used[0]
     copy_into(pool.coefficients[f], coefficients)
     pool.action[f] = action
     pool.members[s, pool.size[s]] = f
     pool.size[s] += 1
-    pool.count[0] += 1
+    pool.used[0] += 1
 
 
 @njit(**EXACT)
@@ -136,7 +136,7 @@ def best_function(pool, s, phi):
 @njit(**EXACT)
 def backup(problem, pool, n, scratch):
     """The projected function of the best action at point n to `scratch.out`; returns the action."""
-    unknowns, points, basis, projection = problem.unknowns, problem.points, problem.basis, problem.projection
+    unknowns, points, basis = problem.unknowns, problem.points, problem.basis
     n_values, _, n_outcomes = unknowns.paid.shape
     s, n_actions, counts = points.state[n], unknowns.available.shape[1], points.counts[n]
     chosen, highest = -1, -np.inf
@@ -200,7 +200,7 @@ def sweep(problem, old, new, values, stream, scratch):
     """Functions that are worth no less than `values[n]` at any point, by backups at some; returns the largest rise."""
     points = problem.points
     new.size.fill(0)
-    new.count[0] = 0
+    new.used[0] = 0
     risen, left, n_left = scratch.risen, scratch.left, values.size
     for m in range(n_left):
         risen[m], left[m] = -np.inf, m
@@ -242,7 +242,7 @@ def new_pool(problem: Problem) -> Pool:
         action=np.zeros(points + n_states, np.int64),
         members=np.zeros((n_states, points + 1), np.int64),
         size=np.zeros(n_states, np.int64),
-        count=np.zeros(1, np.int64),
+        used=np.zeros(1, np.int64),
     )
 
 
@@ -365,11 +365,11 @@ def observe(state, s, a, r, t):
     "beetle",
     summary="value functions as polynomials in the unknown chances, planned once from the prior (Poupart et al. 2006)",
     parameters=(
-        Number("points", 400, 2, 10**5, "beliefs at which values are backed up", whole=True),
+        Number("points", 250, 2, 10**5, "beliefs at which values are backed up", whole=True),
         Number("length", 64, 1, 10**4, "steps of the trajectories that they are met on", whole=True),
-        Number("basis", 60, 1, 5000, "monomials", whole=True),
+        Number("basis", 50, 1, 5000, "monomials", whole=True),
         Number("ridge", 1e-6, 0.0, 1.0, "of the projection, relative"),
-        Number("sweeps", 100, 1, 10**6, "most sweeps over the points", whole=True),
+        Number("sweeps", 60, 1, 10**6, "most sweeps over the points", whole=True),
         Number("tolerance", 1e-3, 0.0, 1e6, "rise of a value at a point that ends the sweeps"),
         Number("seed", 1, 0, 2**31, "of the points and of the order of backups", whole=True),
         *PRIOR,
@@ -386,8 +386,8 @@ def beetle(setting: Setting, *, points: int, basis: int, **values: Any) -> Machi
     work = cells * points * size**2 + values["sweeps"] * points * (cells * size**2 / setting.n_states + points * size)
     if needed > AGENT_BYTES or work > MOST_PLANNING:
         raise ParameterError(
-            f"basis is {basis} and points {points}: to plan on them for {cells} outcomes needs {needed / 1e9:.1f} GB and "
-            f"up to {work:.1g} operations; take a smaller basis, fewer points, or a prior with fewer outcomes"
+            f"basis is {basis} and points {points}: to plan on them for {cells} outcomes needs {needed / 1e9:.1f} GB "
+            f"and up to {work:.1g} operations; take a smaller basis, fewer points, or a prior with fewer outcomes"
         )
     settings = (values[name] for name in ("ridge", "sweeps", "tolerance", "seed"))
     found, functions = planned_once(plan, unknowns, points, values["length"], size, *settings)

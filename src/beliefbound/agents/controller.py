@@ -6,15 +6,16 @@ remembers of its history is the node. On a model m its value over H steps is tha
 `Q_τ(n,s,a) = r_m(s,a) + γ Σ_t P_m(t|s,a) Σ_n' η(n'|n,s,a,t) V_{τ+1}(n',t)`, `V_τ(n,s) = Σ_a π(a|n,s) Q_τ(n,s,a)`,
 
 and its value for the prior is the mean over models. It is trained before the first step on `models` drawn from the
-prior, from node 0 and every state alike. Both tables are softmax of weights, which move along the natural gradient: by a
-step times the advantage `E[Q_τ(n,s,a) − V_τ(n,s)]`, mean over models and steps by their chance of being in (n,s), and for
-a node chosen after (n,s,a,t) by `E[γ V_{τ+1}(n',t)]` less its mean under η. The gradient is exact. A step that lowers the
-value is taken back and halved, one that raises it is kept and the next is longer, so the value on these models never
-falls. At the end the tables are rounded to their likeliest entries where that is no worse. Of several random `starts`
-the best is kept; a local optimum is all that is promised.
+prior, from node 0 and every state alike. Both tables are softmax of weights, which move along the natural gradient: by
+a step times the advantage `E[Q_τ(n,s,a) − V_τ(n,s)]`, mean over models and steps by their chance of being in (n,s), and
+for a node chosen after (n,s,a,t) by `E[V_{τ+1}(n',t)]` less its mean under η. The gradient is exact. A step that lowers
+the value is taken back and halved, one that raises it is kept and the next is longer, so the value on these models
+never falls. At the end the tables are rounded to their likeliest entries where that is no worse. Of several random
+`starts` the best is kept; a local optimum is all that is promised.
 
-A controller learns nothing from rewards as they come, only from states. Duff's own methods sample trajectories; features,
-rates and results are not known to us, and all defaults are ours. A gradient costs `models · H · N² S² A` operations.
+A controller learns nothing from rewards as they come, only from states. Duff's own methods sample trajectories; their
+features, rates and results are not known to us, and all defaults are ours. A gradient costs `models · H · N² S² A`
+operations.
 """
 
 from typing import Any, NamedTuple

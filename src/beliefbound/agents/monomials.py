@@ -1,9 +1,10 @@
 """Polynomials in the unknown parameters of a Dirichlet belief: monomials, their expectations, and projections.
 
 Under independent Dirichlet rows the monomial `φ(θ) = Π θ^m` has the expectation `E_b φ = Π_rows B(α + m) / B(α)`,
-`B(x) = Π Γ(x_j) / Γ(Σ x_j)`. Seeing outcome j once more multiplies it by `(α_j + m_j)/α_j · Σα/(Σα + Σm)`, sums over the
-row, and `E_b[θ_j φ] = E_b[θ_j] E_{b+j}[φ]`. So with `times[j]` the least-squares projection, at a set of beliefs, of
-`E_b[θ_j φ_i]` on the expectations of a basis, a polynomial of coefficients c becomes, multiplied by `θ_j`, `times[j] c`.
+`B(x) = Π Γ(x_j) / Γ(Σ x_j)`. Seeing outcome j once more multiplies it by `(α_j + m_j)/α_j · Σα/(Σα + Σm)`, sums over
+the row, and `E_b[θ_j φ] = E_b[θ_j] E_{b+j}[φ]`. So with `times[j]` the least-squares projection, at a set of beliefs,
+of `E_b[θ_j φ_i]` on the expectations of a basis, the product of `θ_j` and a polynomial of coefficients c is projected
+to the coefficients `times[j] c`.
 
 Reward values that are learnt are parameters like any other: a step shows an outcome j and a value k.
 """
@@ -109,7 +110,7 @@ def log_expectations(counts: FloatArray, powers: FloatArray) -> FloatArray:
 
 def choose_basis(unknowns: Unknowns, points: Points, size: int) -> tuple[Points, Basis]:
     """Of the monomials of the points' histories, those that tell most: QR with pivots, the constant first."""
-    candidates = np.unique((points.counts - unknowns.prior).round().astype(np.int32), axis=0)
+    candidates = np.unique((points.counts - unknowns.prior).round(), axis=0)
     order = np.argsort(candidates.reshape(len(candidates), -1).sum(axis=1), kind="stable")
     candidates = candidates[order]
     if candidates[0].any():
@@ -122,7 +123,7 @@ def choose_basis(unknowns: Unknowns, points: Points, size: int) -> tuple[Points,
         chosen = np.concatenate([[0], 1 + np.sort(pivots[: size - 1])])
         candidates, logs, phi = candidates[chosen], logs[:, chosen], phi[:, chosen]
     start = np.exp(log_expectations(unknowns.prior[None], candidates)[0] - logs.max(axis=0))
-    powers = np.ascontiguousarray(np.moveaxis(candidates, 0, -1).astype(np.float64))
+    powers = np.ascontiguousarray(np.moveaxis(candidates, 0, -1))
     basis = Basis(powers, np.ascontiguousarray(powers.sum(axis=1)), start)
     return points._replace(phi=np.ascontiguousarray(phi)), basis
 

@@ -83,7 +83,7 @@ def belief_for(setting: Setting, values: Mapping[str, Any]) -> DirichletBelief:
             "pass belief=..., or take prior=flat"
         )
     if values["prior"] == "known-rewards":
-        return known_rewards(setting.environment, values["concentration"])
+        return _known_rewards(setting.environment, values["concentration"])
     return check_fits(PRIORS.find(values["prior"]).build(setting.environment), setting.environment)
 
 
@@ -108,8 +108,12 @@ def flat(environment: Environment) -> DirichletBelief:
 
 
 @prior("known-rewards", summary="every transition alike, the environment's rewards known; concentration= changes it")
-def known_rewards(environment: Environment, concentration: float | None = None) -> DirichletBelief:
+def known_rewards(environment: Environment) -> DirichletBelief:
     """Concentration `1 / n_states`; rewards `[s,a]`, or `[s,a,t]` where they depend on the arrival."""
+    return _known_rewards(environment, None)
+
+
+def _known_rewards(environment: Environment, concentration: float | None) -> DirichletBelief:
     rewards = KnownRewards(_paid_on_arrival(environment))
     return DirichletBelief(environment.n_states, environment.n_actions, concentration=concentration, rewards=rewards)
 
