@@ -201,6 +201,7 @@ def test_random_chooses_available_actions_equally_often():
     assert abs(counts[0] - 2000) < 4 * np.sqrt(1000)  # false alarms: 6e-5
 
 
+SEARCHES = ("bamcp", "bfs3", "bracket", "branch-and-bound", "hypotheses", "sparse-sampling")  # milliseconds a step
 MADE_BY_NAME = [name for name in agents() if name != "policy"]  # which needs a file
 
 
@@ -219,7 +220,8 @@ VARIANTS = [
 @pytest.mark.parametrize("name", [*MADE_BY_NAME, *VARIANTS])
 def test_every_agent_keeps_the_protocol(name):
     bandits = [make_env("bandit:3,seed=1"), make_env("bandit:means=0/1")]
-    check_agent(lambda environment: make_agent(name, environment), on=bandits if name == "gittins" else ())
+    on, steps = bandits if name == "gittins" else (), 12 if name in SEARCHES else 60
+    check_agent(lambda environment: make_agent(name, environment), on=on, steps=steps)
 
 
 class Plain:

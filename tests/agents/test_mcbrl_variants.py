@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from beliefbound import FiniteBelief, cadp, mmbi
+from beliefbound import DirichletBelief, FiniteBelief, KnownRewards, cadp, mmbi
 from beliefbound.agents import make_agent
 from beliefbound.agents.mcbrl import DUE, PLANS, STEP
 from beliefbound.agents.mcbrl_lookahead import look_ahead
@@ -187,11 +187,8 @@ def test_hypotheses_are_drawn_from_the_prior_once_a_run():
 )
 @pytest.mark.parametrize("prior", ["support", "known-rewards", "tied"])
 def test_structured_priors_are_learnt_from(name, prior):
-    tied = prior == "tied"
-    belief = None
+    tied, belief = prior == "tied", None
     if tied:
-        from beliefbound import DirichletBelief, KnownRewards
-
         arrive = [[[0, min(s + 1, 4)], [min(s + 1, 4), 0]] for s in range(5)]
         rewards = np.array(CHAIN.mdp.rewards)
         belief = DirichletBelief.tied(np.zeros((5, 2), int), arrive, [[2.0, 1.0]], rewards=KnownRewards(rewards))

@@ -6,7 +6,6 @@ import pytest
 from beliefbound import MDP, BetaRewards, DirichletBelief, KnownRewards
 from beliefbound.agents import make_agent
 from beliefbound.agents.bamcp import child_of
-from beliefbound.agents.branch_and_bound import MMBI, ORIGINAL, evaluate
 from beliefbound.envs import environment_from_mdp, make_env
 from beliefbound.errors import BeliefboundError
 from beliefbound.kernels.outcomes import step
@@ -181,14 +180,9 @@ def test_branch_and_bound_brackets_the_exact_value_at_every_expansion(leaves):
 def test_leaves_of_branch_and_bound_are_the_bounds_they_are_named_after():
     """A leaf: always safe or always toss earns ½ a pull; E max ⅝; QMDP tosses once and is then told."""
     pulls = 0.95 / (1 - 0.95**2)
-    agent = make_agent("branch-and-bound:n=4096,depth=300,tolerance=1e-7", COIN, belief=BELIEF)
-    agent.reset(1)
-    agent.act(0)
-    state = agent.machine.state
-    for kind, upper in ((ORIGINAL, 0.625 * pulls), (MMBI, 0.95 / 2 + 0.95**2 * 0.625 * pulls)):
-        evaluate(state._replace(leaves=kind), 0, 0)
-        assert state.tree.lower[0] == pytest.approx(0.5 * pulls, abs=0.1)
-        assert state.tree.upper[0] == pytest.approx(upper, abs=0.1)
+    for leaves, upper in (("original", 0.625 * pulls), ("mmbi", 0.95 / 2 + 0.95**2 * 0.625 * pulls)):
+        state = searched(f"branch-and-bound:n=4096,depth=300,tolerance=1e-7,expansions=1,leaves={leaves}")
+        np.testing.assert_allclose(state.tree.first, [0.5 * pulls, upper], atol=0.1)
 
 
 @pytest.mark.parametrize(

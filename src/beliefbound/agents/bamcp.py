@@ -69,6 +69,17 @@ class Tree(NamedTuple):
     path_reward: FloatArray  # [step]
 
 
+class Rules(NamedTuple):
+    """The parameters."""
+
+    simulations: int
+    depth: int
+    c: float
+    epsilon: float
+    rate: float
+    discount: float
+
+
 class State(NamedTuple):
     """The belief, the roll-out's Q-learner, the tree and parameters."""
 
@@ -79,12 +90,7 @@ class State(NamedTuple):
     rolled: IntArray  # [s,a+1]: what roll-outs choose from: the actions on offer, and last the Q-learner's best
     lists: ActionLists
     stream: np.ndarray  # uint64 [4]
-    simulations: int
-    depth: int
-    c: float
-    epsilon: float
-    rate: float
-    discount: float
+    rules: Rules
 
 
 @njit(**EXACT)
@@ -137,9 +143,11 @@ def most_promising(tree, lists, node, s, c):
 
 
 @njit(**EXACT)
-def search(state, root):
+def search(posterior, urn, tree, rolled, lists, stream, rules, root):
     """`simulations` simulations from a state."""
-    posterior, urn, tree, _, rolled, lists, stream, simulations, depth, c, epsilon, _, discount = borrowed(state)
+    posterior, urn, tree, lists = borrowed(posterior), borrowed(urn), borrowed(tree), borrowed(lists)
+    rolled, stream = borrowed((rolled, stream))
+    simulations, depth, c, epsilon, _, discount = rules
     n_actions, n_outcomes, n_values = posterior.n_actions, posterior.alpha.shape[1], posterior.reward.shape[0]
     prepare(posterior, urn)
     tree.size[SIZE] = 0
@@ -204,7 +212,7 @@ def search(state, root):
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Search, and take the best action that was tried."""
-    search(state, s)
+    search(state.posterior, state.urn, state.tree, state.rolled, state.lists, state.stream, state.rules, s)
     chosen, best = -1, -np.inf
     for a in range(state.tree.tries.shape[1]):
         if state.tree.tries[0, a] > 0 and state.tree.value[0, a] > best:
@@ -217,8 +225,8 @@ def observe(state, s, a, r, t):
     """Condition the belief on one transition, and let the Q-learner learn."""
     posterior, q = state.posterior, state.q
     learn(posterior, s, a, r, t)
-    target = (r - posterior.low) / posterior.width + state.discount * q[t, best_offered(state.lists, q, t)]
-    q[s, a] += state.rate * (target - q[s, a])
+    target = (r - posterior.low) / posterior.width + state.rules.discount * q[t, best_offered(state.lists, q, t)]
+    q[s, a] += state.rules.rate * (target - q[s, a])
     state.rolled[s, -1] = best_offered(state.lists, q, s)
 
 
@@ -263,11 +271,6 @@ def bamcp(setting: Setting, *, simulations: int, depth: int | None, **values: An
         rolled=np.column_stack([lists.offered, lists.offered[:, 0]]),
         lists=lists,
         stream=np.zeros(4, np.uint64),
-        simulations=simulations,
-        depth=depth,
-        c=float(values["c"]),
-        epsilon=float(values["epsilon"]),
-        rate=float(values["rate"]),
-        discount=float(setting.discount),
+        rules=Rules(simulations, depth, *(float(values[name]) for name in ("c", "epsilon", "rate")), setting.discount),
     )
     return Machine(state, reset, act, observe)

@@ -172,9 +172,10 @@ def roll_out(posterior, urn, tree, lists, stream, rules, root):
 
 
 @njit(**EXACT)
-def search(state, s):
+def search(posterior, urn, tree, above, below, lists, stream, rules, s):
     """Bounds of every action in a state."""
-    posterior, urn, tree, above, below, lists, stream, rules = borrowed(state)
+    posterior, urn, tree, lists = borrowed(posterior), borrowed(urn), borrowed(tree), borrowed(lists)
+    above, below, stream = borrowed((above, below, stream))
     prepare(posterior, urn)
     for a in range(above.size):
         above[a] = -np.inf
@@ -203,7 +204,8 @@ def search(state, s):
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Search, and take the action of largest upper value."""
-    search(state, s)
+    ends = state.upper, state.lower
+    search(state.posterior, state.urn, state.tree, *ends, state.lists, state.stream, state.rules, s)
     chosen = 0
     for a in range(1, state.upper.size):
         if state.upper[a] > state.upper[chosen]:

@@ -73,7 +73,18 @@ class Tree(NamedTuple):
     reward: FloatArray  # [e,a]
     below: FloatArray  # [e,a]: L(a)
     above: FloatArray  # [e,a]: U(a)
+    first: FloatArray  # [2]: bounds of the root before it was expanded
     path: IntArray  # [step]: nodes met
+
+
+class Rules(NamedTuple):
+    """The parameters."""
+
+    expansions: int
+    leaves: int
+    depth: int
+    sweeps: int  # of CADP
+    tolerance: float
 
 
 class State(NamedTuple):
@@ -88,11 +99,7 @@ class State(NamedTuple):
     tree: Tree
     lists: ActionLists
     stream: np.ndarray  # uint64 [4]
-    expansions: int
-    leaves: int
-    depth: int
-    sweeps: int  # of CADP
-    tolerance: float
+    rules: Rules
 
 
 @njit(**EXACT)
@@ -102,45 +109,39 @@ def reset(state, stream):
     forget(state.posterior)
 
 
-@njit(**EXACT)
-def evaluate(state, node, s):
-    """Bounds of a node for the counts as they are."""
-    posterior, models, mean, tree, depth = state.posterior, state.models, state.mean, state.tree, state.depth
-    table = state.ascent.actions
-    if state.leaves == ORIGINAL:
+@njit(inline="always", **EXACT)
+def choose_policy(posterior, models, mean, ascent, stream, rules, s):
+    """Choose the policy of a leaf, to `ascent.actions`, and draw the models that it is valued on."""
+    if rules.leaves == ORIGINAL:
         n_actions = posterior.n_actions
         for pair in range(mean.available.size):
             i, a = pair // n_actions, pair % n_actions
             mean.r[i, a, 0] = expected(posterior, pair, mean.p[i, a, :, 0])
         clear(mean)
-        settle(mean, depth, state.tolerance)
-        copy_into(table, mean.actions)
-    for half in range(1 if state.leaves == ORIGINAL else 2):
-        draw(posterior, state.stream, models.p, models.r)
-        if half == 0 and state.leaves == MMBI:
+        settle(mean, rules.depth, rules.tolerance)
+        copy_into(ascent.actions, mean.actions)
+    for half in range(1 if rules.leaves == ORIGINAL else 2):
+        draw(posterior, stream, models.p, models.r)
+        if half == 0 and rules.leaves == MMBI:
             clear(models)
-            settle(models, depth, state.tolerance)
-            copy_into(table, models.actions)
-        elif half == 0 and state.leaves == CADP:
-            ascend(models, state.ascent, s, state.sweeps)
-    lower = value_below(models, table, depth, s)
-    optimum = state.optimum
-    optimum_from_above(models, optimum, depth, state.tolerance)
-    upper = 0.0
-    if state.leaves == ORIGINAL:
-        for m in range(models.w.size):
-            best = -np.inf
-            for index in range(state.lists.counts[s]):
-                best = max(best, optimum.q[s, state.lists.offered[s, index], m])
-            upper += models.w[m] * best
-    else:
-        upper = -np.inf
-        for index in range(state.lists.counts[s]):
-            upper = max(upper, optimum.mean[s, state.lists.offered[s, index]])
-    tree.state[node] = s
-    tree.expanded[node] = -1
-    tree.lower[node] = lower
-    tree.upper[node] = max(lower, upper)
+            settle(models, rules.depth, rules.tolerance)
+            copy_into(ascent.actions, models.actions)
+        elif half == 0 and rules.leaves == CADP:
+            ascend(models, ascent, s, rules.sweeps)
+
+
+@njit(inline="always", **EXACT)
+def value_above(lists, optimum, w, leaves, s):
+    """`E max`, or QMDP."""
+    told, qmdp = 0.0, -np.inf
+    for index in range(lists.counts[s]):
+        qmdp = max(qmdp, optimum.mean[s, lists.offered[s, index]])
+    for m in range(w.size):
+        best = -np.inf
+        for index in range(lists.counts[s]):
+            best = max(best, optimum.q[s, lists.offered[s, index], m])
+        told += w[m] * best
+    return told if leaves == ORIGINAL else qmdp
 
 
 @njit(**EXACT)
@@ -165,55 +166,72 @@ def back_up(tree, lists, discount, columns, node):
 
 
 @njit(**EXACT)
-def expand(state, e):
-    """Walk to a leaf, give it its successors, and back up."""
-    posterior, urn, tree, lists = state.posterior, state.urn, state.tree, state.lists
+def choose(tree, lists, stream, node, columns):
+    """`(a, column)`: the action of largest upper bound at an expanded node, and what follows, drawn."""
+    s, e = tree.state[node], tree.expanded[node]
+    a = lists.offered[s, 0]
+    for index in range(1, lists.counts[s]):
+        if tree.above[e, lists.offered[s, index]] > tree.above[e, a]:
+            a = lists.offered[s, index]
+    u, first, column = uniform(stream), 1 + (e * tree.reward.shape[1] + a) * columns, -1
+    for i in range(columns):
+        if tree.chance[first + i] > 0.0:
+            column = i
+            u -= tree.chance[first + i]
+            if u < 0.0:
+                break
+    return a, column
+
+
+@njit(**EXACT)
+def search(posterior, urn, models, mean, ascent, optimum, tree, lists, stream, rules, root):
+    """Bounds of the root, then expansions. One function, so that what it inlines is compiled once."""
+    prepare(posterior, urn)
     n_actions, columns = posterior.n_actions, posterior.reward.shape[0] * posterior.alpha.shape[1]
-    node, length = 0, 0
-    while tree.expanded[node] >= 0:
-        s, at = tree.state[node], tree.expanded[node]
-        a = lists.offered[s, 0]
-        for index in range(1, lists.counts[s]):
-            if tree.above[at, lists.offered[s, index]] > tree.above[at, a]:
-                a = lists.offered[s, index]
-        tree.path[length] = node
-        length += 1
-        u, first, column = uniform(state.stream), 1 + (at * n_actions + a) * columns, -1
-        for i in range(columns):
-            if tree.chance[first + i] > 0.0:
-                column = i
-                u -= tree.chance[first + i]
-                if u < 0.0:
-                    break
-        count_column(posterior, urn, s * n_actions + a, column)
-        node = first + column
-    tree.path[length] = node
-    s = tree.state[node]
-    tree.expanded[node] = e
-    outcomes, values = urn.size[0], urn.size[1]
-    for index in range(lists.counts[s]):
-        a = lists.offered[s, index]
-        pair = s * n_actions + a
-        tree.reward[e, a] = expected_reward(posterior, urn, pair)
-        for column in range(columns):
-            child = 1 + (e * n_actions + a) * columns + column
-            tree.chance[child] = column_chance(posterior, urn, pair, column)
-            if tree.chance[child] > 0.0:
+    for e in range(-1, rules.expansions):  # −1: the root itself
+        node, length = 0, 0
+        while e >= 0 and tree.expanded[node] >= 0:
+            tree.path[length] = node
+            length += 1
+            a, column = choose(tree, lists, stream, node, columns)
+            count_column(posterior, urn, tree.state[node] * n_actions + a, column)
+            node = 1 + (tree.expanded[node] * n_actions + a) * columns + column
+        s, outcomes, values = tree.state[node], urn.size[0], urn.size[1]
+        for i in range(n_actions * columns if e >= 0 else 1):
+            child, t = 0, root
+            if e >= 0:
+                pair, column, child = s * n_actions + i // columns, i % columns, 1 + e * n_actions * columns + i
+                tree.chance[child] = 0.0
+                if models.available[s, i // columns]:
+                    tree.reward[e, i // columns] = expected_reward(posterior, urn, pair)
+                    tree.chance[child] = column_chance(posterior, urn, pair, column)
+                if tree.chance[child] <= 0.0:
+                    continue
                 t = count_column(posterior, urn, pair, column)
-                evaluate(state, child, t)
-                rewind(posterior, urn, outcomes, values)
-    for i in range(length, -1, -1):
-        back_up(tree, lists, state.models.discount, columns, tree.path[i])
-    rewind(posterior, urn, 0, 0)
+            choose_policy(posterior, models, mean, ascent, stream, rules, t)
+            lower = value_below(models, ascent.actions, rules.depth, t)
+            optimum_from_above(models, optimum, rules.depth, rules.tolerance)
+            tree.state[child] = t
+            tree.expanded[child] = -1
+            tree.lower[child] = lower
+            tree.upper[child] = max(lower, value_above(lists, optimum, models.w, rules.leaves, t))
+            rewind(posterior, urn, outcomes, values)
+        if e < 0:
+            tree.first[0] = tree.lower[0]
+            tree.first[1] = tree.upper[0]
+            continue
+        tree.expanded[node] = e
+        tree.path[length] = node
+        for i in range(length, -1, -1):
+            back_up(tree, lists, models.discount, columns, tree.path[i])
+        rewind(posterior, urn, 0, 0)
 
 
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Expand the tree, and take the action of largest lower bound."""
-    prepare(state.posterior, state.urn)
-    evaluate(state, 0, s)
-    for e in range(state.expansions):
-        expand(state, e)
+    parts = state.ascent, state.optimum, state.tree, state.lists
+    search(state.posterior, state.urn, state.models, state.mean, *parts, state.stream, state.rules, s)
     chosen = state.lists.offered[s, 0]
     for index in range(1, state.lists.counts[s]):
         a = state.lists.offered[s, index]
@@ -270,14 +288,11 @@ def branch_and_bound(
             reward=np.zeros((expansions, A)),
             below=np.zeros((expansions, A)),
             above=np.zeros((expansions, A)),
+            first=np.zeros(2),
             path=np.zeros(expansions + 1, np.int64),
         ),
         lists=action_lists(setting.available),
         stream=np.zeros(4, np.uint64),
-        expansions=expansions,
-        leaves=LEAVES.index(leaves),
-        depth=depth,
-        sweeps=values["sweeps"],
-        tolerance=float(values["tolerance"]),
+        rules=Rules(expansions, LEAVES.index(leaves), depth, values["sweeps"], float(values["tolerance"])),
     )
     return Machine(state, reset, act, observe)

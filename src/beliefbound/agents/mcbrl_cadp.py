@@ -17,7 +17,7 @@ from beliefbound.agents.protocol import Machine, Setting
 from beliefbound.agents.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
-from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.options import EXACT_INLINE
 from beliefbound.kernels.planning.held_bounds import Ascent, ascend, new_ascent
 from beliefbound.kernels.planning.held_models import HeldModels
 from beliefbound.kernels.planning.urn import decisions_that_matter
@@ -49,22 +49,17 @@ class State(NamedTuple):
     began: IntArray  # [1]: the step of the last plan
 
 
-@njit(**EXACT)
-def plan_from(state, s):
-    """Draw models, set the date of the next plan, and ascend from state `s`."""
-    plan(state)
-    ascend(state.models, state.ascent, s, state.sweeps)
-    state.began[0] = state.clock[STEP]
-    state.clock[DUE] = min(state.clock[DUE], state.clock[STEP] + state.ascent.actions.shape[0])
-
-
 @njit(**EXACT_INLINE)
 def act(state, s):
-    """Plan if it is due, and follow the plan."""
-    state.clock[STEP] += 1
-    if state.clock[STEP] >= state.clock[DUE]:
-        plan_from(state, s)
-    return state.ascent.actions[state.clock[STEP] - state.began[0], s]
+    """Plan from here if it is due, and follow the plan."""
+    clock = state.clock
+    clock[STEP] += 1
+    if clock[STEP] >= clock[DUE]:
+        plan(state)
+        ascend(state.models, state.ascent, s, state.sweeps)
+        state.began[0] = clock[STEP]
+        clock[DUE] = min(clock[DUE], clock[STEP] + state.ascent.actions.shape[0])
+    return state.ascent.actions[clock[STEP] - state.began[0], s]
 
 
 @agent(

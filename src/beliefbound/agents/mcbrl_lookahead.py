@@ -30,9 +30,9 @@ from beliefbound.agents.mcbrl import (
     SWEEPS,
     mcbrl,
     plan,
+    reset,
 )
 from beliefbound.agents.mcbrl import observe as learn_and_watch
-from beliefbound.agents.mcbrl import reset as forget_all
 from beliefbound.agents.protocol import Machine, Setting
 from beliefbound.agents.registry import agent
 from beliefbound.errors import ParameterError
@@ -74,23 +74,6 @@ class State(NamedTuple):
 
 
 @njit(**EXACT)
-def reset(state, stream):
-    """Back to the prior."""
-    forget_all(state, stream)
-
-
-@njit(**EXACT)
-def plan_again(state):
-    """Draw models, solve each, and weigh them alike."""
-    plan(state)
-    optimum_from_above(state.models, state.alone, state.depth, state.tolerance)
-    for m in range(state.weights.size):
-        state.weights[m] = 1.0 / state.weights.size
-    if not state.by_clock:
-        state.clock[DUE] = NEVER
-
-
-@njit(**EXACT)
 def look_ahead(models, alone, weights, likely, mix, s):
     """The action of largest value one step ahead."""
     n_states, n_actions, n = models.r.shape
@@ -125,38 +108,39 @@ def look_ahead(models, alone, weights, likely, mix, s):
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Plan if it is due, sweep, and look ahead."""
-    state.clock[STEP] += 1
-    if state.clock[STEP] >= state.clock[DUE]:
-        plan_again(state)
-    state.clock[SWEEPS] += settle(state.models, state.sweeps, state.tolerance)
+    clock = state.clock
+    clock[STEP] += 1
+    if clock[STEP] >= clock[DUE]:
+        plan(state)
+        optimum_from_above(state.models, state.alone, state.depth, state.tolerance)
+        for m in range(state.weights.size):
+            state.weights[m] = 1.0 / state.weights.size
+        if not state.by_clock:
+            clock[DUE] = NEVER
+    clock[SWEEPS] += settle(state.models, state.sweeps, state.tolerance)
     return look_ahead(state.models, state.alone, state.weights, state.likely, state.mix, s)
 
 
 @njit(**EXACT)
-def reweigh(state, s, a, t):
-    """Weights after a transition; a plan is due where few models are left to speak of."""
-    weights, total = state.weights, 0.0
+def reweigh(p, weights, s, a, t):
+    """Weights after a transition, alike where no model explains it; returns their effective number, then 0."""
+    total, squares = 0.0, 0.0
     for m in range(weights.size):
-        weights[m] *= state.models.p[s, a, t, m]
+        weights[m] *= p[s, a, t, m]
         total += weights[m]
-    if not total > 0.0:  # no model explains it
-        for m in range(weights.size):
-            weights[m] = 1.0 / weights.size
-        state.clock[DUE] = state.clock[STEP] + 1
-        return
-    squares = 0.0
     for m in range(weights.size):
-        weights[m] /= total
+        weights[m] = weights[m] / total if total > 0.0 else 1.0 / weights.size
         squares += weights[m] * weights[m]
-    if squares * state.renew * weights.size > 1.0:
-        state.clock[DUE] = state.clock[STEP] + 1
+    return 1.0 / squares if total > 0.0 else 0.0
 
 
 @njit(**EXACT_INLINE)
 def observe(state, s, a, r, t):
     """Condition the belief, and the weights of the models held, on one transition."""
     learn_and_watch(state, s, a, r, t)
-    reweigh(state, s, a, t)
+    effective = reweigh(state.models.p, state.weights, s, a, t)
+    if effective < state.renew * state.weights.size or effective == 0.0:
+        state.clock[DUE] = state.clock[STEP] + 1
 
 
 @agent(

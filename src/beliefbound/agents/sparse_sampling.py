@@ -63,6 +63,15 @@ class Tree(NamedTuple):
     taken: IntArray  # [step]: actions taken there
 
 
+class Rules(NamedTuple):
+    """The parameters."""
+
+    samples: int
+    depth: int
+    sweeps: int
+    tolerance: float
+
+
 class State(NamedTuple):
     """The belief, a model of it, its expected MDP, the tree and parameters."""
 
@@ -73,11 +82,7 @@ class State(NamedTuple):
     tree: Tree
     lists: ActionLists
     stream: np.ndarray  # uint64 [4]
-    samples: int
-    depth: int
-    sweeps: int
-    tolerance: float
-    discount: float
+    rules: Rules
 
 
 @njit(**EXACT)
@@ -89,21 +94,16 @@ def reset(state, stream):
 
 
 @njit(**EXACT)
-def add_node(posterior, mean, lists, tree, column, s, left):
-    """A node for the counts as they are, worth what the expected MDP earns in `left` decisions; its number."""
-    n_actions = posterior.n_actions
+def add_node(mean, lists, tree, column, s, left):
+    """A node worth what the expected MDP `mean` earns in `left` decisions; its number."""
     node = tree.size[0]
     tree.size[0] = node + 1
     tree.visits[node] = 0
     tree.sibling[node] = -1
     tree.column[node] = column
-    tree.value[node] = 0.0 if left == 0 else -np.inf
-    if left > 0:
-        for pair in range(mean.available.size):
-            i, a = pair // n_actions, pair % n_actions
-            mean.r[i, a, 0] = expected(posterior, pair, mean.p[i, a, :, 0])
-        clear(mean)
-        settle(mean, left, 0.0)
+    tree.value[node] = -np.inf
+    clear(mean)
+    settle(mean, left, 0.0)
     for index in range(lists.counts[s]):
         a = lists.offered[s, index]
         tree.tries[node, a] = 0
@@ -114,14 +114,6 @@ def add_node(posterior, mean, lists, tree, column, s, left):
 
 
 @njit(**EXACT)
-def thompson_action(posterior, model, stream, sweeps, tolerance, s):
-    """The optimal action of a model drawn from the counts as they are."""
-    draw(posterior, stream, model.p, model.r)
-    settle(model, sweeps, tolerance)
-    return model.actions[s]
-
-
-@njit(inline="always", **EXACT)
 def back_up(tree, lists, discount, node, s, a):
     """`Q(h,a)` and `V(h)`."""
     total, count, child = 0.0, 0, tree.first[node, a]
@@ -137,51 +129,53 @@ def back_up(tree, lists, discount, node, s, a):
 
 
 @njit(**EXACT)
-def descend(state, root):
-    """One descent from the root, and the values on its way."""
-    posterior, urn, tree, lists, n_actions = (
-        state.posterior,
-        state.urn,
-        state.tree,
-        state.lists,
-        state.lists.offered.shape[1],
-    )
-    node, s, length, entered = 0, root, 0, True
-    while entered and length < state.depth:
-        a = thompson_action(posterior, state.model, state.stream, state.sweeps, state.tolerance, s)
-        pair = s * n_actions + a
-        if tree.tries[node, a] == 0:
+def search(posterior, urn, model, mean, tree, lists, stream, rules, root):
+    """The root, then descents. One function, so that what it inlines is compiled once."""
+    prepare(posterior, urn)
+    tree.size[0] = 0
+    n_actions = posterior.n_actions
+    for sample in range(-1, rules.samples):  # −1: the root itself
+        node, s, length, column, entered = 0, root, 0, -1, sample >= 0
+        while entered and length < rules.depth:
+            draw(posterior, stream, model.p, model.r)
+            settle(model, rules.sweeps, rules.tolerance)
+            a = model.actions[s]
+            pair = s * n_actions + a
             tree.reward[node, a] = expected_reward(posterior, urn, pair)
-        tree.tries[node, a] += 1
-        tree.path[length] = node
-        tree.states[length] = s
-        tree.taken[length] = a
-        length += 1
-        column = column_at(posterior, urn, pair, state.stream)
-        s = count_column(posterior, urn, pair, column)
-        child = tree.first[node, a]
-        while child >= 0 and tree.column[child] != column:
-            child = tree.sibling[child]
-        entered = child >= 0
+            tree.tries[node, a] += 1
+            tree.path[length] = node
+            tree.states[length] = s
+            tree.taken[length] = a
+            length += 1
+            column = column_at(posterior, urn, pair, stream)
+            s = count_column(posterior, urn, pair, column)
+            child = tree.first[node, a]
+            while child >= 0 and tree.column[child] != column:
+                child = tree.sibling[child]
+            entered = child >= 0
+            if entered:
+                tree.visits[child] += 1
+                node = child
         if not entered:
-            child = add_node(posterior, state.mean, lists, tree, column, s, state.depth - length)
-            tree.sibling[child] = tree.first[node, a]
-            tree.first[node, a] = child
-        tree.visits[child] += 1
-        node = child
-    for i in range(length - 1, -1, -1):
-        back_up(tree, lists, state.discount, tree.path[i], tree.states[i], tree.taken[i])
-    rewind(posterior, urn, 0, 0)
+            for pair in range(mean.available.size):
+                i, b = pair // n_actions, pair % n_actions
+                mean.r[i, b, 0] = expected(posterior, pair, mean.p[i, b, :, 0])
+            child = add_node(mean, lists, tree, column, s, rules.depth - length)
+            if length > 0:
+                last, a = tree.path[length - 1], tree.taken[length - 1]
+                tree.visits[child] = 1
+                tree.sibling[child] = tree.first[last, a]
+                tree.first[last, a] = child
+        for i in range(length - 1, -1, -1):
+            back_up(tree, lists, mean.discount, tree.path[i], tree.states[i], tree.taken[i])
+        rewind(posterior, urn, 0, 0)
 
 
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Grow a tree, and take the best action at its root."""
-    prepare(state.posterior, state.urn)
-    state.tree.size[0] = 0
-    add_node(state.posterior, state.mean, state.lists, state.tree, -1, s, state.depth)
-    for _ in range(state.samples):
-        descend(state, s)
+    parts = state.model, state.mean, state.tree, state.lists, state.stream
+    search(state.posterior, state.urn, *parts, state.rules, s)
     chosen = state.lists.offered[s, 0]
     for index in range(1, state.lists.counts[s]):
         a = state.lists.offered[s, index]
@@ -236,10 +230,6 @@ def sparse_sampling(setting: Setting, *, samples: int, depth: int | None, **valu
         ),
         lists=action_lists(setting.available),
         stream=np.zeros(4, np.uint64),
-        samples=samples,
-        depth=depth,
-        sweeps=values["sweeps"],
-        tolerance=values["tolerance"],
-        discount=float(setting.discount),
+        rules=Rules(samples, depth, values["sweeps"], float(values["tolerance"])),
     )
     return Machine(state, reset, act, observe)
