@@ -2,9 +2,9 @@
 
     python docs/small_data.py [logs per point, default 200]
 
-Three worlds: Chain and RiverSwim, each one known MDP; and MDPs drawn from the prior itself. Random behaviour in episodes of 20 steps is
-logged; the posterior is learnt with the uniform prior, rewards known; both policies are valued on the true MDP. The two
-are compared log by log: means and 95% intervals of the difference.
+Three worlds: Chain and RiverSwim, each one known MDP; and MDPs drawn from the prior itself. Random behaviour in
+episodes of 20 steps is logged; the posterior is learnt with the uniform prior, rewards known; both policies are valued
+on the true MDP. The two are compared log by log: means and 95% intervals of the difference.
 """
 
 import sys
