@@ -4,8 +4,9 @@ Candidates come from one sample of models (MSBI, and CADP where there is time fo
 single models' own optima, and from the log. For an objective that looks at bad models, also from best responses: CADP,
 or MMBI, on the models that are worst for the best candidate so far, a few times over.
 
-The choice is made on a *second* sample. It is a choice among these candidates, no claim that no better policy exists;
-what the chosen one is worth is measured on a third sample, elsewhere.
+The choice is made on a *second* sample; for the mean, a candidate must beat the expected MDP's policy there by more
+than a standard error. It is a choice among these candidates, no claim that no better policy exists; what the chosen one
+is worth is measured on a third sample, elsewhere.
 """
 
 import math
@@ -63,7 +64,7 @@ def choose(
     *,
     behaviour: TablePolicy | None = None,
     n_train: int = 64,
-    n_select: int = 400,
+    n_select: int = 1000,
 ) -> Choice:
     """The candidate with the best objective on models that none of them was made from."""
     most = batch_size(task, _SAMPLE_BYTES)
@@ -71,9 +72,9 @@ def choose(
     train = FiniteTask(task.belief.sample(n_train, rng), task.start, task.discount, task.horizon)
     expected = Candidate("expected MDP", expected_policy(task))
     pool = [_planned(train, "MSBI", "CADP"), expected]
-    first = mmbi_plan(train).policy
-    if first != pool[0].policy:
-        pool.append(Candidate("MSBI", first))
+    plain = mmbi_plan(train).policy
+    if plain != pool[0].policy:
+        pool.append(Candidate("MSBI", plain))
     own = optimal_values(
         train.models.select(np.arange(min(_OWN, n_train))), discount=task.discount, horizon=task.horizon
     )
@@ -86,7 +87,19 @@ def choose(
     chosen_on = task.belief.sample(n_select, rng)
     values = np.stack([_values(candidate.policy, chosen_on, task) for candidate in pool])
     scores = objective.of(values)
-    return Choice(pool[int(scores.argmax())], expected, tuple(pool), scores, n_train, n_select)
+    first = next(i for i, candidate in enumerate(pool) if candidate.policy == expected.policy)
+    chosen = pool[_clearly_best(values, first) if objective.kind == "mean" else int(scores.argmax())]
+    return Choice(chosen, expected, tuple(pool), scores, n_train, n_select)
+
+
+def _clearly_best(values: FloatArray, first: int) -> int:
+    """The policy of values `[policy,m]` that beats policy `first` by most, a standard error taken off; else that one.
+
+    The largest of several noisy means is too large: without the margin a policy that was merely lucky would be taken.
+    """
+    rise = values - values[first]
+    clear = rise.mean(axis=1) - rise.std(axis=1, ddof=1) / math.sqrt(rise.shape[1])
+    return int(clear.argmax()) if clear.max() > 0.0 else first
 
 
 def _values(policy: TablePolicy, models: FiniteBelief, task: Task) -> FloatArray:

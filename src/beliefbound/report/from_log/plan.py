@@ -165,7 +165,7 @@ def plan_log(
     error, n = 1.0 - confidence, _affordable(task, n_models)
     say("choosing a policy")
     behaviour = _offered(log, learnt)
-    choice = choose(task, goal, rng, behaviour=behaviour.policy, n_select=min(400, n))
+    choice = choose(task, goal, rng, behaviour=behaviour.policy, n_select=min(1000, n))
     say(f"valuing it on {n} fresh models")
     others = [behaviour, choice.expected]
     fresh = fresh_values(task, [choice.chosen.policy, *(other.policy for other in others)], n, rng, stop=stop)
