@@ -16,12 +16,15 @@ the share `GROWTH` of all that came before where that is more: a time limit is t
 within a few tenths of a second where it is short. The first bounds are found whatever the limit is.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from typing import TypeVar
 
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.log import Log
 
+T = TypeVar("T")
 Rungs = Iterator[Sequence[Bound]]
+Part = Generator[Sequence[Bound], None, T]  # a part of a ladder that has a result, for `yield from`
 
 OPERATIONS = 1e9  # multiply-adds in about a second, in loops like those of the kernels
 RUNG = 0.05 * OPERATIONS
@@ -38,6 +41,16 @@ def climb(rungs: Rungs, log: Log, *, effort: int | None = None) -> None:
             continue
         if log.reached or log.stopped or (log.left <= 0.0 if effort is None else log.effort >= effort):
             return
+
+
+def finish(part: Part[T]) -> T:
+    """The result of a part of a ladder, taken to its end."""
+    while True:
+        try:
+            next(part)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
 class Meter:
@@ -61,3 +74,25 @@ class Meter:
             return False
         self._began = self.done
         return True
+
+
+class Account(Meter):
+    """The work of one of several searches that share a ladder: rungs are the ladder's, `done` is its own."""
+
+    def __init__(self, whole: Meter) -> None:
+        super().__init__()
+        self._whole = whole
+
+    @property
+    def left(self) -> float:
+        """Operations until the ladder's rung is full."""
+        return self._whole.left
+
+    def add(self, operations: float) -> None:
+        """Count work, for both."""
+        self.done += operations
+        self._whole.add(operations)
+
+    def full(self) -> bool:
+        """Whether the ladder's rung is full."""
+        return self._whole.full()
