@@ -3,7 +3,7 @@
 Any division gives a bound. A good cell holds models that call for different actions and are hard to tell apart: what a
 pair of models loses when only the pair is told (`bounds.finite.pairs`) is added up within cells, and cells are filled
 one by one with the model that adds most. Larger cells tell less, but a grid of `k − 1` dimensions must be coarse, and
-takes more work: sizes are tried one after the other, and the one of the least bound at the start is kept.
+takes more work.
 """
 
 from typing import NamedTuple

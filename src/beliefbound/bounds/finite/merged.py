@@ -12,6 +12,7 @@ Nothing here is sampled. Three kinds of work take turns, by the operations each 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.cells import Size, cell_rungs, sizes
 from beliefbound.bounds.finite.controller import controller_of, vector_nodes
+from beliefbound.bounds.finite.first_actions import action_bounds, grow
 from beliefbound.bounds.finite.pairs import gain_rungs
 from beliefbound.bounds.finite.problem import pool_numbers
 from beliefbound.bounds.finite.relaxation import Address, Certifier
@@ -41,8 +43,7 @@ _RANDOM = 0.15  # share of its steps that are random: beliefs beside the way
 _GAIN = 1e-6  # of the largest value: what a new vector must add
 _LEAVES = 48  # vectors of a state at the leaves of the graph: each costs a look at every node
 _VECTORS = 0.35  # share of the work
-_CELLS, _OTHER_CELLS = 0.3, 0.04  # what larger cells, and other ones, may take, as a share of the work so far
-_REFRESH = 1.7  # times the work, and nodes get the best leaf values there are by then
+_CELLS = 0.3  # what larger cells may take, as a share of the work so far
 _SETTLE = 2.0  # times the work, and values are made consistent again
 _LAGGED = 0.999  # of the gap: less, and it has fallen
 _BACKUP = 0.2  # operations, in time, of a multiply-add with a vector: they are done several at once
@@ -73,8 +74,7 @@ class MergedSearch:
         self.closed = False
         self._stream, self._states = seed_stream(address), np.flatnonzero(task.start)
         self._points, self._more_vectors = _FIRST_POINTS, True
-        self._vector_work, self._least = 0.0, np.inf
-        self._stale, self._refreshed = False, 0.0
+        self._vector_work = 0.0
 
     @property
     def width(self) -> float:
@@ -94,20 +94,16 @@ class MergedSearch:
             affordable = sizes(self.problem, self.task.models.n_models)
         growing, settled, largest = True, 0.0, 0
         while growing or self._more_vectors:
-            limits = [(_CELLS if size.models > largest else _OTHER_CELLS) * self.meter.done for size in affordable]
-            larger = [size for size, limit in zip(affordable, limits, strict=True) if size.work <= limit]
+            larger = [size for size in affordable if size.models > largest and size.work <= _CELLS * self.meter.done]
             if self._more_vectors and (not growing or self._vector_work <= _VECTORS * self.meter.done):
                 yield from self._round()
             elif larger:
                 size = max(larger, key=lambda size: size.models)
-                affordable.remove(size)
-                largest = max(largest, size.models)
+                largest = size.models
                 yield from self._tell_cells(size)
-            elif self._stale and self.meter.done > _REFRESH * self._refreshed:
-                yield from self._refresh()
             else:
                 before, width = certifier.work, self.width
-                growing = certifier.grow(certifier.core_nodes, self.rounding, work=self.meter.left)
+                growing = grow(certifier, self.log, self.rounding, self.meter.left)
                 self.meter.add(_CALL + certifier.work - before)
                 if not growing or certifier.work > _SETTLE * settled:
                     settled = certifier.work
@@ -152,9 +148,8 @@ class MergedSearch:
             vectors=self.vectors,
         )
 
-    def _replace(self, **changed: object) -> None:
+    def _replace(self, **changed: Any) -> None:
         """From now on, other leaf values."""
-        self._stale = True
         self.problem = self.problem._replace(**changed)
         if self.certifier is not None:
             self.certifier.problem = self.problem
@@ -166,7 +161,7 @@ class MergedSearch:
         """Give the nodes there are the leaf values that new ones would have."""
         certifier = self.certifier
         assert certifier is not None
-        self._stale, x, n = False, 0, certifier.n_nodes
+        x, n = 0, certifier.n_nodes
         each = certifier.node_work * certifier.graph.child.shape[1] * certifier.graph.begin[n] / n
         while x < n:
             more = min(n, x + max(1, int(self.meter.left / each)))
@@ -176,19 +171,17 @@ class MergedSearch:
             if self.meter.full():
                 yield ()
         self.settle()
-        self._refreshed = self.meter.done
-        if self.meter.full():
-            yield self.found()
 
     def _tell_cells(self, size: Size) -> Part[None]:
-        """Solve cells of one size; they are used from now on if they are better at the start."""
+        """Solve cells of one size, which are used from now on. Larger ones may be looser at the start, where grids are
+        coarse for them, but they are tighter where the search goes: at beliefs with few models left."""
         assert self._losses is not None
         weights, start = np.array(self.task.weights), np.array(self.task.start)
         cells, bound = yield from cell_rungs(self.problem, self._losses, weights, start, size, self.meter)
-        if bound.value < self._least:
-            self._least = bound.value
-            self._replace(cells=cells)
-            yield [bound]
+        self._replace(cells=cells)
+        yield from self._refresh()
+        self.meter.full()
+        yield [bound, *self.found()]
 
     def _round(self) -> Part[None]:
         """A round of backups; then the vectors used most are asked at the leaves."""
@@ -264,6 +257,8 @@ class MergedSearch:
 def better_ends(certifier: Certifier, method: str, log: Log) -> list[Bound]:
     """What a search has proven, on the sides where that is better than what the log has."""
     found = []
+    if log.contest is not None:
+        log.contest.note(*action_bounds(certifier))
     if log.lower is None or certifier.lower > log.lower.value:
         found.append(Bound(certifier.lower, "lower", method, policy=AdaptivePolicy(certifier)))
     if log.upper is None or certifier.upper < log.upper.value:

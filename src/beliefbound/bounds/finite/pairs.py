@@ -172,15 +172,23 @@ def _candidates(n_models: int, most: int) -> IntArray:
 
 
 def read_pairs(problem: Problem, weights: FloatArray) -> FloatArray:
-    """`W(b,s)` at stage 0, `[s]`."""
+    """`W(b,s)` at stage 0, `[s]`: the least over pairings of the best action's value."""
+    least: FloatArray = np.min([q.max(axis=-1) for q in _by_pairing(problem, weights)], axis=0)
+    return least
+
+
+def pair_values(problem: Problem, weights: FloatArray) -> FloatArray:
+    """An upper bound for every first action at stage 0, `[s,a]`; −∞ where unavailable."""
+    least: FloatArray = np.min(_by_pairing(problem, weights), axis=0)
+    return least
+
+
+def _by_pairing(problem: Problem, weights: FloatArray) -> list[FloatArray]:
+    """`[s,a]` at stage 0, for each pairing; by QMDP where there are none."""
     if len(problem.partner) == 0:
-        told: FloatArray = np.where(problem.available, np.tensordot(weights, problem.q[0], axes=1), -np.inf).max(
-            axis=-1
-        )
-        return told
+        return [np.where(problem.available, np.tensordot(weights, problem.q[0], axes=1), -np.inf)]
     n_models, last = len(weights), problem.pairs.shape[4] - 1
-    b = np.append(weights, 0.0)
-    least = np.full(len(problem.available), np.inf)
+    b, found = np.append(weights, 0.0), []
     for pairing, partner in enumerate(problem.partner):
         q = np.where(problem.available, 0.0, -np.inf)
         for m in np.flatnonzero(np.arange(n_models) < partner):
@@ -190,5 +198,5 @@ def read_pairs(problem: Problem, weights: FloatArray) -> FloatArray:
                 g = min(int(x), last - 1)
                 table = problem.pairs[pairing, problem.cell[pairing, m], 0]
                 q += both * (table[:, g] + (x - g) * (table[:, g + 1] - table[:, g]))
-        least = np.minimum(least, q.max(axis=-1))
-    return least
+        found.append(q)
+    return found

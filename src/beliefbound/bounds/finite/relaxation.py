@@ -183,7 +183,7 @@ class Certifier:
         problem = self.problem
         n_actions, divisions = problem.available.shape[1], len(problem.cells.models)
         by_cells = divisions * (n_actions + 8.0 + problem.cells.models.shape[2])
-        return 2.0 + n_actions + problem.v.shape[3] + len(problem.partner) * (n_actions + 6.0) + by_cells
+        return float(2.0 + n_actions + problem.v.shape[3] + len(problem.partner) * (n_actions + 6.0) + by_cells)
 
     def settle(self) -> None:
         """Freeze the graph's values; searching may go on after `reopen`."""

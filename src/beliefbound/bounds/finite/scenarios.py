@@ -15,6 +15,7 @@ import numpy as np
 
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.bounds.finite.first_actions import grow
 from beliefbound.bounds.finite.merged import better_ends
 from beliefbound.bounds.finite.relaxation import BLOCK, Address, Certifier, Costs, Relaxed, extended, limits, read_costs
 from beliefbound.bounds.ladder import RUNG, Account, Meter, Part, Rungs
@@ -69,7 +70,7 @@ class HistorySearch:
         while True:
             while growing and certifier.work < goal:
                 before = certifier.work
-                growing = certifier.grow(certifier.core_nodes, self.rounding, work=min(self.meter.left, goal - before))
+                growing = grow(certifier, self.log, self.rounding, min(self.meter.left, goal - before))
                 self.meter.add(_CALL + certifier.work - before)
                 if self.meter.full():
                     yield self.found()

@@ -15,12 +15,15 @@ stop whenever it likes. All bounds of the trace hold together with the confidenc
 """
 
 import warnings
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from beliefbound.bounds.basic import e_max_of, qmdp_of
 from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.decision import Contest
+from beliefbound.bounds.finite.first_actions import stability
 from beliefbound.bounds.finite.merged import MergedSearch
 from beliefbound.bounds.finite.pairs import bound_of, pair_rungs
 from beliefbound.bounds.finite.problem import (
@@ -40,6 +43,7 @@ from beliefbound.bounds.log import Log
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.planning.mmbi import mmbi_plan
+from beliefbound.planning.optimal import OptimalValues
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray
@@ -55,8 +59,8 @@ def finite_rungs(task: FiniteTask, rng: np.random.Generator, threads: int | None
     """The ladder of a finite belief."""
     address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
     meter = Meter()
-    opened = yield from _opening(task, meter)
-    if task.belief.reward_signal == "continuous" or log.gap == 0.0:
+    opened = yield from _opening(task, meter, log)
+    if task.belief.reward_signal == "continuous" or (log.gap == 0.0 and not log.decide):
         return
     try:
         problem, losses = yield from _problem(task, opened, meter)
@@ -73,9 +77,11 @@ def finite_rungs(task: FiniteTask, rng: np.random.Generator, threads: int | None
         core_nodes=_NODES,
         problem=problem,
     )
-    searches: list[Search] = [HistorySearch(certifier, address, threads, log, meter)]
+    searches: list[Search] = [HistorySearch(certifier, address, threads, log, meter, sampled=not log.decide)]
     if task.horizon is None:
         searches.append(MergedSearch(task, problem, policies, extended(address, 3), log, meter, losses=losses))
+    if log.contest is not None:
+        log.contest.stability = partial(stability, log.contest, searches)
     yield from _alternate(searches, log)
 
 
@@ -88,7 +94,7 @@ class Opening(NamedTuple):
     stages: int
 
 
-def _opening(task: FiniteTask, meter: Meter) -> Part[Opening]:
+def _opening(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
     """The paper's bounds and the pool of policies."""
     stages = search_depth(task, MOST_POLICIES)
     kept = 0 if task.horizon is None else min(stages + 1, task.horizon)
@@ -96,6 +102,8 @@ def _opening(task: FiniteTask, meter: Meter) -> Part[Opening]:
     plan = mmbi_plan(task, most_work=_MMBI)
     meter.add(8.0 * valuing_work(task) + _MMBI)
     meter.full()
+    if log.contest is not None:
+        _first_actions(task, plan.policy, solved, log.contest)
     yield [
         Bound(plan.value(task.start), "lower", "MMBI", policy=plan.policy),
         e_max_of(task, solved),
@@ -112,6 +120,13 @@ def _opening(task: FiniteTask, meter: Meter) -> Part[Opening]:
             found = []
     yield found
     return Opening(policies, values, apart, stages)
+
+
+def _first_actions(task: FiniteTask, policy: TablePolicy, solved: OptimalValues, contest: Contest) -> None:
+    """First bounds of the first actions: a memoryless policy afterwards, or the model told afterwards."""
+    values, s = stage_values(policy, task.models, task.discount, task.horizon, 1)[-1], contest.state
+    upper: FloatArray = task.weights @ np.where(task.models.available, solved.q, 0.0)[:, s]
+    contest.note(task.weights @ task.models.backup(values, task.discount)[:, s], upper)
 
 
 def _problem(task: FiniteTask, opened: Opening, meter: Meter) -> Part[tuple[Problem, FloatArray | None]]:

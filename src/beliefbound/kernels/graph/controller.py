@@ -73,9 +73,10 @@ def reached(problem, state, action, after, roots, order):
 
 @njit(**FAST)
 def follow_once(problem, state, stage, action, after, order, values, out):
-    """`out[x,m]`: the value on each model of one step of a controller at the nodes in `order`, and of `values[x,m]` from
-    there; the last node first, so that `out` may be `values`. Where an outcome is impossible for the models that the
-    controller was made for, but not for another, it follows the first policy of the pool. Returns the largest change."""
+    """`out[x,m]`: the value on each model of one step of a controller at the nodes in `order`, and of `values[x,m]`
+    from there; the last node first, so that `out` may be `values`. Where an outcome is impossible for the models that
+    the controller was made for, but not for another, it follows the first policy of the pool. Returns the largest
+    change."""
     n_models = values.shape[1]
     here, change = np.empty(n_models), 0.0
     for i in range(order.size - 1, -1, -1):

@@ -438,6 +438,7 @@ def settle(problem, graph, order, tolerance):
             if not problem.merged:
                 link(problem, graph, x)
             backup(problem, graph, x)
+            graph.share[x] = contribution(problem, graph, x, graph.greedy[x])[1]
             moved = max(moved, gap - (graph.upper[x] - graph.lower[x]))
         if moved <= tolerance:
             break

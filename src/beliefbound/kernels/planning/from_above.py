@@ -13,8 +13,8 @@ from beliefbound.kernels.planning.rows import dot
 
 @njit(**EXACT)
 def values_from_above(rows, r, available, discount, epsilon, max_sweeps, out):
-    """`out[m,s] ≥ V*_m(s)` with `out ≥ T_m out`: sweeps until the span of change is small, or `max_sweeps` of them. They
-    begin with what is in `out`.
+    """`out[m,s] ≥ V*_m(s)` with `out ≥ T_m out`: sweeps from what is in `out` until the span of change is small, or
+    `max_sweeps` of them.
 
     `rows`: `kernels.planning.rows`; `r[m,s,a]`. Model by model, so that its rows stay in cache.
     """
