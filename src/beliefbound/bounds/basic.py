@@ -18,7 +18,7 @@ from beliefbound.bounds.bound import BAYES, Bound, Regret, missing
 from beliefbound.bounds.statistics.intervals import Interval, margin
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
-from beliefbound.planning.optimal import optimal_values
+from beliefbound.planning.optimal import OptimalValues, optimal_values
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_probability, frozen, shown
@@ -178,9 +178,11 @@ def e_max(
     return e_max_of(FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial))
 
 
-def e_max_of(task: FiniteTask) -> Bound:
-    """`E max` of a task."""
-    values: FloatArray = task.weights @ optimal_values(task.belief, discount=task.discount, horizon=task.horizon).values
+def e_max_of(task: FiniteTask, solved: OptimalValues | None = None) -> Bound:
+    """`E max` of a task, whose models may be solved already."""
+    if solved is None:
+        solved = optimal_values(task.belief, discount=task.discount, horizon=task.horizon)
+    values: FloatArray = task.weights @ solved.values
     return Bound(float(task.start @ values), "upper", "E max", values=frozen(values))
 
 
@@ -202,9 +204,11 @@ def qmdp(
     return qmdp_of(FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial))
 
 
-def qmdp_of(task: FiniteTask) -> Bound:
-    """QMDP of a task."""
-    q = optimal_values(task.belief, discount=task.discount, horizon=task.horizon).q
+def qmdp_of(task: FiniteTask, solved: OptimalValues | None = None) -> Bound:
+    """QMDP of a task, whose models may be solved already."""
+    if solved is None:
+        solved = optimal_values(task.belief, discount=task.discount, horizon=task.horizon)
+    q = solved.q
     mixed: FloatArray = np.tensordot(task.weights, np.where(np.isfinite(q), q, 0.0), axes=1)
     mixed[~task.models.available] = -np.inf
     values: FloatArray = mixed.max(axis=-1)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from beliefbound.bounds.bound import Bound, Regret
+from beliefbound.bounds.decision import Contest
 
 
 class TracePoint(NamedTuple):
@@ -27,13 +28,18 @@ class Log:
         confidence: float,
         watch: Callable[[TracePoint], object] | None = None,
         stop: Callable[[], bool] | None = None,
+        *,
+        contest: Contest | None = None,
+        decide: bool = False,
     ) -> None:
-        self.watch, self.stop = watch, stop
+        """`contest`: the first actions, where they are followed; `decide`: whether a decision is the target."""
+        self.watch, self.stop, self.contest, self.decide = watch, stop, contest, decide
         self.clock, self.limit, self.target, self.confidence = clock, limit, target, confidence
         self.lower: Bound | None = None
         self.upper: Bound | None = None
         self.regret: Regret | None = None
         self.attempts = 0
+        self.effort = 0  # rungs taken (`bounds.ladder`)
         self.trace: list[TracePoint] = []
         self.bounds: list[Bound] = []
 
@@ -56,6 +62,8 @@ class Log:
 
     @property
     def reached(self) -> bool:
+        if self.decide and self.contest is not None:
+            return self.contest.best is not None
         return self.lower is not None and self.upper is not None and self.gap <= self.target
 
     @property

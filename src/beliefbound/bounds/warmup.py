@@ -15,18 +15,17 @@ import scipy.sparse as sp
 
 from beliefbound.beliefs import DirichletBelief, FiniteBelief
 from beliefbound.bounds.dirichlet.sampler import Sampler, bracket_sampled
-from beliefbound.bounds.finite.cells import best_cells
-from beliefbound.bounds.finite.merged import bracket_merged
-from beliefbound.bounds.finite.pairs import pair_gains, with_pairs
+from beliefbound.bounds.finite.cells import Size, cell_rungs
+from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import named_pool, problem_of
-from beliefbound.bounds.finite.relaxation import relaxation
-from beliefbound.bounds.finite.search import bracket_finite
+from beliefbound.bounds.finite.relaxation import Certifier, relaxation
+from beliefbound.bounds.finite.search import finite_rungs
+from beliefbound.bounds.ladder import Meter, climb, finish
 from beliefbound.bounds.log import Log
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 
 _DISCOUNT, _HORIZON = 0.5, 3
-_CELLS = 10.0  # seconds for which cells would be affordable: all sizes that four models allow
-_MERGED = 0.05  # seconds of search among distinct beliefs, once its kernels are there
+_EFFORT = 12  # rungs: every kind of them
 
 
 def warm_up(task: Task) -> float:
@@ -49,12 +48,14 @@ def _finite(horizon: int | None, sparse: bool) -> None:
         transitions = [sp.csr_array(model.reshape(9, 3)) for model in transitions]
     belief = FiniteBelief(transitions, rng.random((4, 3, 3)), reward_signal="bernoulli")
     task = FiniteTask.of(belief, discount=_DISCOUNT, horizon=horizon)
-    bracket_finite(task, rng, None, _log(600.0, 1e-3))
-    if horizon is None:
-        policies = [policy for _, policy in named_pool(task)]
-        problem = with_pairs(problem_of(task, stages=1, policies=policies), task.weights, task.start)
-        best_cells(problem, pair_gains(problem, task.weights, task.start), task.weights, task.start, _CELLS)
-        bracket_merged(task, problem, policies, np.zeros(4, dtype=np.uint64), _log(600.0, 0.0), _MERGED)
+    log = _log(600.0, 0.0)
+    climb(finite_rungs(task, rng, None, log), log, effort=_EFFORT)
+    policies = [policy for _, policy in named_pool(task)]
+    problem = with_pairs(problem_of(task, stages=_HORIZON, policies=policies), task.weights, task.start)
+    cells = cell_rungs(problem, np.ones((4, 4)), task.weights, task.start, Size(3, 4, 0.0), Meter())
+    problem = problem._replace(cells=finish(cells)[0], merged=horizon is None)
+    certifier = Certifier(belief, discount=_DISCOUNT, horizon=horizon, policies=policies, problem=problem, core_nodes=9)
+    certifier.grow(9)
     relaxation(belief, discount=_DISCOUNT, horizon=horizon, nodes=100, scenarios=64, rng=rng)
 
 

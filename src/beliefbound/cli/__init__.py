@@ -11,6 +11,7 @@ from beliefbound.errors import BeliefboundError
 # isort: off
 from beliefbound.cli import paper  # noqa: F401
 from beliefbound.cli import bound  # noqa: F401
+from beliefbound.cli import verify  # noqa: F401
 from beliefbound.cli import certify  # noqa: F401
 from beliefbound.cli import robust  # noqa: F401
 from beliefbound.cli import plan  # noqa: F401

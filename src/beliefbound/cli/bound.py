@@ -19,6 +19,12 @@ def bound(
         float | None, typer.Option(min=0.0, help="Stop at this share of the value; default 0.01, or 0 with a time.")
     ] = None,
     time: Annotated[float | None, typer.Option(min=0.1, help="Stop after so many seconds; default 60.")] = None,
+    effort: Annotated[
+        int | None, typer.Option(min=1, help="In place of a time: so many rungs of work, the same result every time.")
+    ] = None,
+    target: Annotated[
+        str, typer.Option(help="value, or decision: stop as soon as one first action is proven optimal.")
+    ] = "value",
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all bounds together.")] = 0.95,
     reward_signal: Annotated[
         str | None,
@@ -32,6 +38,7 @@ def bound(
     Writes `bounds.json`; the policy that the certificate is about, `policy.npz` (it learns as it acts) or `policy.json`
     (a table), for `load_policy`; the best memoryless policy, with a gap of its own, as `memoryless.csv` and
     `memoryless.json`; `bracket.png` and a `report.html`.
+    `beliefbound verify` makes the certificate again from its seed and effort and compares.
     Ctrl-C ends the search and writes what was found; a second one leaves at once.
 
     Example: `beliefbound bound models/ --gap 0.01 --time 30`
@@ -47,6 +54,8 @@ def bound(
             confidence=confidence,
             target_gap=gap,
             time_limit=time,
+            effort=effort,
+            target=target,  # type: ignore[arg-type]
             reward_signal=reward_signal,  # type: ignore[arg-type]
             seed=seed,
             threads=threads,
@@ -59,6 +68,9 @@ def bound(
         print(f"note: compiling took {found.bracket.compile_seconds:.0f} s, not counted as search", file=sys.stderr)
     show_table("Bounds on the Bayes-optimal value", *best_rows(found.bracket.bounds))
     print(found.bracket.summary())
+    if found.bracket.decision is not None:
+        for words in found.decision_words():
+            print(words)
     for words in found.policy_words():
         print(words)
     print(f"report: {found.report}")

@@ -199,10 +199,12 @@ class ModelSet:
         chances = np.broadcast_to(chances, self.rewards.shape)
         return self.transitions.solve(chances, np.einsum("msa,msa->ms", chances, self.rewards), discount)
 
-    def from_above(self, discount: float, epsilon: float, max_sweeps: int) -> FloatArray:
+    def from_above(
+        self, discount: float, epsilon: float, max_sweeps: int, guess: FloatArray | None = None
+    ) -> FloatArray:
         """`[m,s]`, at least each model's optimal values and falling under its own backup: within `epsilon` of them,
-        or looser after `max_sweeps` sweeps."""
-        values = self._zeros()
+        or looser after `max_sweeps` sweeps, which begin with a `guess [m,s]`."""
+        values = self._zeros() if guess is None else guess.copy()
         rows = self.transitions.by_row()
         values_from_above(rows, self.rewards, self.available, discount, epsilon, max_sweeps, values)
         return values

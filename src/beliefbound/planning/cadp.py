@@ -81,8 +81,14 @@ def cadp(
     return cadp_plan(task, start=start, restarts=restarts)
 
 
-def cadp_plan(task: FiniteTask, *, start: TablePolicy | None = None, restarts: bool = True) -> Plan:
-    """CADP for a task; see `cadp`."""
+def cadp_plan(
+    task: FiniteTask,
+    *,
+    start: TablePolicy | None = None,
+    restarts: bool = True,
+    mmbi: StationaryPolicy | None = None,
+) -> Plan:
+    """CADP for a task; see `cadp`. Without a horizon, MMBI's policy is taken where it is known."""
     if start is not None:
         check_fits(start, task.models)
         if not start.is_deterministic:
@@ -90,7 +96,7 @@ def cadp_plan(task: FiniteTask, *, start: TablePolicy | None = None, restarts: b
     if task.horizon is None:
         if start is not None and start.horizon is not None:
             raise PolicyError("without a horizon CADP starts from a StationaryPolicy; use .first_step()")
-        return best_by_swaps(task, start, restarts)
+        return best_by_swaps(task, start, restarts, mmbi)
     check_horizon(task.horizon, task.models.n_entries, 8 * task.models.n_models * task.models.n_states)
     ascent = Ascent(task)
     best: Ascended | None = None

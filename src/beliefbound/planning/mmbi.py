@@ -30,6 +30,8 @@ from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 from beliefbound.validation import IntArray, check_positive
 
 _MAX_SWEEPS = 100_000  # then the last policies met are compared; sweeping on would hardly change them
+_LEAST_SWEEPS = 30  # however large the models are
+_SWEEP_WORK = 20_000  # what a sweep of tiny models takes, in multiply-adds
 _TOLERANCE = 1e-10  # of the largest value: how close two sweeps must come to count as equal
 _MOST_CANDIDATES = 1000  # policies of a cycle that are valued exactly: each takes a linear solve
 
@@ -65,10 +67,11 @@ def mmbi(belief: FiniteBelief, *, discount: float, horizon: int | None = None, e
     return replace(plan, guarantee=truncated_guarantee(task, stages))
 
 
-def mmbi_plan(task: FiniteTask) -> Plan:
-    """MMBI for a task: time-indexed with a horizon, else stationary."""
+def mmbi_plan(task: FiniteTask, *, most_work: float = np.inf) -> Plan:
+    """MMBI for a task: time-indexed with a horizon, else stationary; then after so many multiply-adds, or a few sweeps,
+    the best policy met last is taken."""
     if task.horizon is None:
-        return _fixed_point(task)
+        return _fixed_point(task, most_work)
     actions, model_values = task.models.induct_greedy(task.weights, task.discount, task.horizon)
     return plan_of(MemorylessPolicy(actions), model_values, task)
 
@@ -93,7 +96,7 @@ def truncated_guarantee(task: FiniteTask, stages: int) -> str:
     )
 
 
-def _fixed_point(task: FiniteTask) -> Plan:
+def _fixed_point(task: FiniteTask, most_work: float) -> Plan:
     """Sweep until the values repeat, watching for cycles with Brent's method: compare with a checkpoint that moves
     forward at powers of two, so a cycle of any length is met."""
     models, discount = task.models, task.discount
@@ -103,7 +106,8 @@ def _fixed_point(task: FiniteTask) -> Plan:
     checkpoint, since, power = values.copy(), 0, 1
     seen: dict[bytes, IntArray] = {}
     cycled, residual = False, np.inf
-    for _ in range(_MAX_SWEEPS):
+    most_sweeps = int(min(_MAX_SWEEPS, max(_LEAST_SWEEPS, most_work / (_SWEEP_WORK + models.n_entries))))
+    for _ in range(most_sweeps):
         previous = values.copy()
         models.greedy(values, task.weights, discount, q=q, actions=actions, out=values)
         seen[actions.tobytes()] = actions.copy()
@@ -122,8 +126,9 @@ def _fixed_point(task: FiniteTask) -> Plan:
         candidates = [actions]
         note = ""
     else:
-        candidates = list(seen.values())[-_MOST_CANDIDATES:]
-        what = f"cycles through {len(seen)} policies" if cycled else f"did not settle in {_MAX_SWEEPS} sweeps"
+        solving = models.n_models * models.n_states**2 * max(10.0, 0.1 * models.n_states)
+        candidates = list(seen.values())[-int(min(_MOST_CANDIDATES, max(1.0, most_work / solving))) :]
+        what = f"cycles through {len(seen)} policies" if cycled else f"did not settle in {most_sweeps} sweeps"
         note = f"the fixed point of MMBI {what}; the best of them is returned"
     plans = [
         plan_for(StationaryPolicy(candidate), task, converged=converged, residual=residual, note=note)

@@ -28,7 +28,9 @@ _MAX_SWAPS = 100_000
 _ROUNDING = 1e-11  # relative to the largest value the problem allows
 
 
-def best_by_swaps(task: FiniteTask, start: StationaryPolicy | None, restarts: bool) -> Plan:
+def best_by_swaps(
+    task: FiniteTask, start: StationaryPolicy | None, restarts: bool, mmbi: StationaryPolicy | None = None
+) -> Plan:
     """The best local optimum over the starts; see `cadp`, which calls this without a horizon."""
     models = task.models
     needed = 8 * models.n_models * models.n_states**2
@@ -40,7 +42,7 @@ def best_by_swaps(task: FiniteTask, start: StationaryPolicy | None, restarts: bo
     search = SwapSearch(task)
     best: tuple[float, IntArray, str, int, float] | None = None
     tried: set[bytes] = set()
-    for name, actions in _starts(task, start, restarts):
+    for name, actions in _starts(task, start, restarts, mmbi):
         if actions.tobytes() in tried:
             continue
         tried.add(actions.tobytes())
@@ -58,13 +60,15 @@ def best_by_swaps(task: FiniteTask, start: StationaryPolicy | None, restarts: bo
     )
 
 
-def _starts(task: FiniteTask, start: StationaryPolicy | None, restarts: bool) -> list[tuple[str, IntArray]]:
+def _starts(
+    task: FiniteTask, start: StationaryPolicy | None, restarts: bool, mmbi: StationaryPolicy | None
+) -> list[tuple[str, IntArray]]:
     belief, discount = task.belief, task.discount
     starts: list[tuple[str, IntArray]] = []
     if start is not None:
         starts.append(("the given policy", np.array(start.actions)))
     if start is None or restarts:
-        starts.append(("MMBI", np.array(mmbi_plan(task).policy.actions)))
+        starts.append(("MMBI", np.array((mmbi or mmbi_plan(task).policy).actions)))
     if restarts:
         starts.append(("the expected MDP", optimal_values(belief.mean(), discount=discount).actions[0]))
         chosen = chosen_models(belief, belief.n_states)

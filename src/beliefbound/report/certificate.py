@@ -19,7 +19,7 @@ from beliefbound.beliefs.folder import ModelFolder, read_models
 from beliefbound.beliefs.signals import RewardSignal
 from beliefbound.bounds.basic import policy_regret
 from beliefbound.bounds.bound import Bound, Regret
-from beliefbound.bounds.bracket import Bracket, bracket
+from beliefbound.bounds.bracket import Bracket, Target, bracket
 from beliefbound.bounds.log import TracePoint
 from beliefbound.evaluation import evaluate
 from beliefbound.experiments.interrupt import first_interrupt
@@ -27,8 +27,10 @@ from beliefbound.io.atomic import check_writable, write_aside, write_text
 from beliefbound.planning.cadp import cadp
 from beliefbound.planning.plan import Plan
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
+from beliefbound.report.decision import decision_sections, write_decision
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
+from beliefbound.report.verify import Made, digest_of, machine
 
 _SHOWN = 40  # states whose actions the page lists
 
@@ -44,6 +46,7 @@ class Certificate:
       plan_gap: how far `plan` can be from Bayes-optimal.
       checks: value of `plan` on the folder's other models.
       interrupted: whether somebody ended the search before its time.
+      made: what makes the certificate again, for `beliefbound verify`.
     """
 
     folder: ModelFolder
@@ -54,6 +57,23 @@ class Certificate:
     interrupted: bool
     policy: Path
     report: Path
+    made: Made
+
+    def decision_words(self) -> list[str]:
+        """What is proven about the first action, and how far weights may move before it is not."""
+        decision, belief = self.bracket.decision, self.folder.training
+        if decision is None:
+            return []
+        words = [decision.describe(belief.actions) + "."]
+        if decision.stability is not None:
+            narrow = int(np.argmin(decision.stability[:, 1] - decision.stability[:, 0]))
+            low, high = decision.stability[narrow]
+            words.append(
+                f"It stays proven while any one model's weight moves within its interval and the others keep their "
+                f"proportions; the narrowest is model {narrow}'s, {low:.4g} to {high:.4g} "
+                f"(now {belief.weights[narrow]:.4g})."
+            )
+        return words
 
     def policy_words(self) -> list[str]:
         """What is true of each of the two policies, and where it is."""
@@ -70,8 +90,10 @@ def certify_folder(
     *,
     horizon: int | None = None,
     confidence: float = 0.95,
+    target: Target = "value",
     target_gap: float | None = None,
     time_limit: float | None = None,
+    effort: int | None = None,
     reward_signal: RewardSignal | None = None,
     seed: int = 1,
     threads: int | None = None,
@@ -80,7 +102,8 @@ def certify_folder(
 ) -> Certificate:
     """Bracket the Bayes-optimal value of a model folder's training belief and write what was found into `out`.
 
-    Writes `bounds.json` (`lower`, `upper`, `confidence`, every bound with its method, and what each policy is worth),
+    Writes `bounds.json` (`lower`, `upper`, `confidence`, every bound with its method, what each first action and each
+    policy is worth, and what `beliefbound verify` needs to make it again),
     the certified policy as `policy.npz` (one that learns) or `policy.json` (a table), both for `load_policy`; the best
     memoryless policy as `memoryless.json` and `memoryless.csv`, stage by stage; `bracket.{png,svg}` and `report.html`.
 
@@ -88,8 +111,8 @@ def certify_folder(
     was found so far is written and marked as interrupted; a second one leaves at once and writes nothing. Nothing is
     written before the search is over, and whether `out` can be written to is seen before it begins.
     """
-    folder, target = read_models(models, reward_signal=reward_signal), Path(out)
-    check_writable(target)
+    folder, place = read_models(models, reward_signal=reward_signal), Path(out)
+    check_writable(place)
     with first_interrupt(say) as asked:
         found = bracket(
             folder.training,
@@ -97,9 +120,11 @@ def certify_folder(
             discount=folder.discount,
             horizon=horizon,
             confidence=confidence,
+            target=target,
             target_gap=target_gap,
             time_limit=time_limit,
-            rng=np.random.default_rng(seed),
+            effort=effort,
+            rng=seed,
             threads=threads,
             watch=watch,
             stop=asked.is_set,
@@ -127,10 +152,23 @@ def certify_folder(
         gap,
         checks,
         interrupted,
-        target / ("policy.json" if table else "policy.npz"),
-        target / "report.html",
+        place / ("policy.json" if table else "policy.npz"),
+        place / "report.html",
+        Made(
+            models=str(models),
+            digest=digest_of(folder),
+            horizon=horizon,
+            discount=folder.discount,
+            reward_signal=folder.training.reward_signal,
+            confidence=confidence,
+            target=target,
+            seed=found.seed,
+            effort=found.effort,
+            version=found.version,
+            machine=machine(),
+        ),
     )
-    _write(result, Path(models).resolve().name, target)
+    _write(result, Path(models).resolve().name, place)
     return result
 
 
@@ -139,8 +177,9 @@ def _write(result: Certificate, name: str, target: Path) -> None:
     with figure() as (drawn, axes):
         result.bracket.plot(axes)
         picture = save(drawn, target / "bracket")[1]
+    decision = write_decision(result.bracket, result.folder.training, target)
     write_text(target / "bounds.json", _bounds_json(result))
-    write_page(_page(name, result, picture), result.report)
+    write_page(_page(name, result, picture, decision), result.report)
 
 
 def best_rows(bounds: tuple[Bound, ...]) -> tuple[list[str], list[list[str]]]:
@@ -202,6 +241,8 @@ def _bounds_json(result: Certificate) -> str:
             for bound in found.bounds
         ],
         "trace": [[point.seconds, point.lower.value, point.upper.value] for point in found.trace],
+        "decision": None if found.decision is None else found.decision.to_dict(),
+        "made": msgspec.to_builtins(result.made),
     }
     named = {"states": belief.states, "actions": belief.actions}
     content |= {key: names for key, names in named.items() if names is not None}
@@ -249,7 +290,7 @@ def _memoryless_words(plan: Plan, gap: Regret) -> str:
     )
 
 
-def _page(name: str, result: Certificate, picture: Path) -> Page:
+def _page(name: str, result: Certificate, picture: Path, decision: Path | None) -> Page:
     folder, found = result.folder, result.bracket
     belief = folder.training
     header, rows = best_rows(found.bounds)
@@ -281,15 +322,24 @@ def _page(name: str, result: Certificate, picture: Path) -> Page:
                 "The bracket closing",
                 pictures=[Picture(picture, "Lower and upper bound over time; dots are sampled bounds.")],
             ),
+            *decision_sections(found, belief, result.decision_words(), decision),
             Section("What is proven and what is estimated", summary, [table]),
             Section(
                 "Two policies to use",
                 [*result.policy_words(), f"The memoryless policy is the {result.plan.note}."],
                 _policy_tables(result),
             ),
+            Section("How to check it", _made_words(result.made)),
             *([Section("What was assumed in reading the folder", folder.notes)] if folder.notes else []),
         ],
     )
+
+
+def _made_words(made: Made) -> list[str]:
+    return [
+        f"`beliefbound verify bounds.json {made.models}` makes the same certificate again: seed {made.seed}, "
+        f"effort {made.effort}, version {made.version}, on {made.machine}."
+    ]
 
 
 def _policy_tables(result: Certificate) -> list[Table]:

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from beliefbound.bounds.finite.controller import KEPT, Controller, Lookahead, frozen_graph
-from beliefbound.bounds.finite.problem import FOREVER
+from beliefbound.bounds.finite.problem import FOREVER, pool_numbers
 from beliefbound.io.arrays import Array, Shapes
 from beliefbound.kernels.graph.cells import no_cells
 from beliefbound.kernels.graph.controller import COMMIT
@@ -154,7 +154,9 @@ def _lookahead(file: Shapes, controller: Controller) -> Lookahead:
     first, arrive, available = controller.first, controller.arrive, controller.available
     keys = file.take("keys", "u8", "outcome")
     told = (q, partner, cell, pairs, no_cells())
-    problem = Problem(like, arrive, first, reward, available, *told, v, keys, discount, horizon, mix, merged=False)
+    names = pool_numbers(n_states, n_policies)
+    numbers = (keys, discount, horizon, mix)
+    problem = Problem(like, arrive, first, reward, available, *told, v, names, *numbers, merged=False)
     kept = _nodes(file, n_models, depth, n_actions) | {"state": controller.state}
     if not available[controller.state, kept["action"]].all():
         raise file.wrong("choice", "takes actions that are not available")

@@ -2,20 +2,31 @@
 
 Any division gives a bound. A good cell holds models that call for different actions and are hard to tell apart: what a
 pair of models loses when only the pair is told (`bounds.finite.pairs`) is added up within cells, and cells are filled
-one by one with the model that adds most. Larger cells tell less, but a grid of `k − 1` dimensions must be coarse: the
-two largest sizes that are affordable are tried, and the one of the least bound at the start is kept.
+one by one with the model that adds most. Larger cells tell less, but a grid of `k − 1` dimensions must be coarse, and
+takes more work.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from beliefbound.bounds.bound import Bound
-from beliefbound.kernels.graph.cells import Cells, binomials, grid, locate, new_corners, solve_cell
+from beliefbound.bounds.ladder import Meter, Part, finish
+from beliefbound.kernels.graph.cells import (
+    Cells,
+    binomials,
+    grid,
+    locate,
+    new_corners,
+    outcomes_of_cell,
+    solve_cell,
+    sweep_cell,
+    told_apart,
+)
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.validation import FloatArray, IntArray
 
 _SIZES = ((8, 6), (6, 9), (5, 12), (4, 16), (3, 24))  # models in a cell, resolution: up to some 2000 grid points
-_TRIED = 2  # of them: the largest that are affordable
-_WORK = 100_000_000  # grid points met by outcomes and sweeps, for each second there is: a tenth of it, or less
 _SWEEPS = 200  # of one cell; valid after any number
 _EPSILON = 1e-6  # of the largest value: when sweeps stop earlier
 
@@ -40,14 +51,36 @@ def divide(gain: FloatArray, k: int) -> IntArray:
 
 def solved(problem: Problem, division: IntArray, resolution: int) -> Cells:
     """The cells of one division, solved on their grids."""
+    return finish(solving_rungs(problem, division, resolution, Meter()))
+
+
+def solving_rungs(problem: Problem, division: IntArray, resolution: int, meter: Meter) -> Part[Cells]:
+    """The same, rung by rung."""
     k = division.shape[1]
     table = binomials(resolution + k)
     points, corners = grid(k, resolution, table), new_corners(k)
     epsilon = _EPSILON * float(np.abs(problem.q).max())
     n_states, n_actions = problem.available.shape
     tables = np.empty((1, len(division), len(problem.q), n_states, len(points), n_actions))
+    sweep = len(points) * len(problem.arrive) * (k + 2.0)
+    meter.add(20.0 * len(points) * k)
     for models, own in zip(division, tables[0], strict=True):
-        solve_cell(problem, models, points, resolution, table, corners, _SWEEPS, epsilon, own)
+        if len(problem.q) > 1:
+            solve_cell(problem, models, points, resolution, table, corners, _SWEEPS, epsilon, own)
+            meter.add((len(problem.q) + k) * sweep)
+        else:
+            outcomes = outcomes_of_cell(problem, models, points, resolution, table, corners)
+            values, q = told_apart(problem, models, points)
+            meter.add(k * sweep)
+            for _ in range(_SWEEPS):
+                meter.add(sweep)
+                if sweep_cell(problem, models, points, outcomes, values, q) <= epsilon:
+                    break
+                if meter.full():
+                    yield ()
+            own[0] = q
+        if meter.full():
+            yield ()
     return Cells(division[None], tables, table, resolution)
 
 
@@ -65,21 +98,28 @@ def read_cells(problem: Problem, cells: Cells, weights: FloatArray) -> FloatArra
     return best
 
 
-def best_cells(
-    problem: Problem, gain: FloatArray, weights: FloatArray, start: FloatArray, seconds: float
-) -> tuple[Cells, Bound] | None:
-    """The division of the least bound at the start among the sizes that are affordable in a small part of `seconds`;
-    none where none is."""
-    found: tuple[Cells, Bound] | None = None
-    tried = 0
+class Size(NamedTuple):
+    """Models in a cell, resolution of the grid, and the operations that it takes."""
+
+    models: int
+    resolution: int
+    work: float
+
+
+def sizes(problem: Problem, n_models: int) -> list[Size]:
+    """All that there are for so many models, those of least work first."""
+    found = []
     for k, resolution in _SIZES:
-        n_cells, n_points = -(-len(weights) // k), int(binomials(resolution + k)[resolution + k - 1, k - 1])
-        work = n_cells * n_points * k * len(problem.arrive) * _SWEEPS
-        if k > len(weights) or work > _WORK * seconds or tried == _TRIED:
-            continue
-        tried += 1
-        cells = solved(problem, divide(gain, k), resolution)
-        value = float(start @ read_cells(problem, cells, weights))
-        if found is None or value < found[1].value:
-            found = cells, Bound(value, "upper", f"told which {k} models hold the true one")
-    return found
+        n_cells, n_points = -(-n_models // k), int(binomials(resolution + k)[resolution + k - 1, k - 1])
+        if k <= n_models:
+            found.append(Size(k, resolution, float(n_cells * n_points * k * len(problem.arrive) * _SWEEPS)))
+    return sorted(found, key=lambda size: size.work)
+
+
+def cell_rungs(
+    problem: Problem, gain: FloatArray, weights: FloatArray, start: FloatArray, size: Size, meter: Meter
+) -> Part[tuple[Cells, Bound]]:
+    """Cells of one size, solved rung by rung, and their bound at the start."""
+    cells = yield from solving_rungs(problem, divide(gain, size.models), size.resolution, meter)
+    value = float(start @ read_cells(problem, cells, weights))
+    return cells, Bound(value, "upper", f"told which {size.models} models hold the true one")

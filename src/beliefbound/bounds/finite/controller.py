@@ -118,12 +118,10 @@ def _controller(certifier: Certifier) -> Controller:
     action, after = np.empty(n, dtype=np.int32), np.empty((n, graph.child.shape[1]), dtype=np.int32)
     compile_controller(problem, graph, 0, n, action, after)
     state, roots = graph.state[:n].copy(), np.array(certifier.roots, dtype=np.int64)
-    if certifier.vectors is not None and certifier.leaves is not None:
-        commits = np.argwhere(after <= COMMIT - len(certifier.policies))
-        x, row = commits.T
-        position = COMMIT - after[x, row] - len(certifier.policies)
-        arrival = problem.arrive[problem.first[state[x], 0] + row]
-        own = vector_nodes(problem, certifier.vectors, certifier.leaves[arrival, position], n)
+    if certifier.vectors is not None:
+        x, row = np.argwhere(after <= COMMIT - len(certifier.policies)).T
+        asked = (COMMIT - after[x, row] - len(certifier.policies)).astype(np.int64)
+        own = vector_nodes(problem, certifier.vectors, asked, n)
         after[x, row] = own.begin
         state, action = np.concatenate([state, own.state]), np.concatenate([action, own.action])
         after = np.concatenate([after, own.after])

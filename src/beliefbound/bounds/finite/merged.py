@@ -1,28 +1,34 @@
 """Exact bounds of a finite belief without a horizon: alpha vectors from below, cells of models from above, and a search
 in the graph of beliefs in which equal beliefs are one node (`kernels.graph.search`).
 
-Nothing here is sampled, and nothing depends on the clock but how far it gets:
+Nothing here is sampled. Three kinds of work take turns, by the operations each has had:
 
 1. *Vectors.* Rounds of point-based backups (`kernels.graph.alpha`), each with twice as many beliefs, met on
    trajectories that act on what is known so far. The best vector at the start is a policy and its exact value.
-2. *Cells* (`bounds.finite.cells`): the agent is told which few models hold the true one.
-3. *Search*, with the vectors that are used most and the cells as leaf values. The policy of its lower bound is a
-   finite-state controller: it ends in vectors, which are controllers themselves.
+2. *Cells* (`bounds.finite.cells`): the agent is told which few models hold the true one. Larger cells as work grows.
+3. *Search*, with the vectors that are used most and the best cells as leaf values of the nodes that it adds from then
+   on. A node keeps the vector whose value it has, so the policy of the lower bound is a finite-state controller: it
+   ends in vectors, which are controllers themselves.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
-from beliefbound.bounds.finite.cells import best_cells
+from beliefbound.bounds.finite.cells import Size, cell_rungs, sizes
 from beliefbound.bounds.finite.controller import controller_of, vector_nodes
-from beliefbound.bounds.finite.pairs import pair_gains
-from beliefbound.bounds.finite.relaxation import Address, Certifier, extended
+from beliefbound.bounds.finite.first_actions import action_bounds, grow
+from beliefbound.bounds.finite.pairs import gain_rungs
+from beliefbound.bounds.finite.problem import pool_numbers
+from beliefbound.bounds.finite.relaxation import Address, Certifier
+from beliefbound.bounds.ladder import Account, Meter, Part, Rungs
 from beliefbound.bounds.log import Log
 from beliefbound.kernels.graph import alpha as kernel
-from beliefbound.kernels.graph.alpha import Points, Vectors, new_vectors
+from beliefbound.kernels.graph.alpha import Points, new_vectors
+from beliefbound.kernels.graph.cells import new_corners
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.kernels.random import seed_stream, uniform
 from beliefbound.planning.task import FiniteTask
@@ -36,95 +42,228 @@ _DEPTH = 60  # steps of a trajectory, where the discount allows as many
 _RANDOM = 0.15  # share of its steps that are random: beliefs beside the way
 _GAIN = 1e-6  # of the largest value: what a new vector must add
 _LEAVES = 48  # vectors of a state at the leaves of the graph: each costs a look at every node
-_CHUNK = 1000  # beliefs between looks at the clock
-_VECTORS = 0.35  # share of the time for vectors
+_VECTORS = 0.35  # share of the work
+_CELLS = 0.3  # what larger cells may take, as a share of the work so far
+_SETTLE = 2.0  # times the work, and values are made consistent again
+_LAGGED = 0.999  # of the gap: less, and it has fallen
+_BACKUP = 0.2  # operations, in time, of a multiply-add with a vector: they are done several at once
 _MOST_BYTES = 1 << 28  # of vectors: beyond, fewer of them
+_CALL = 20_000  # operations, in time, of a call from Python
 
 
-def bracket_merged(
-    task: FiniteTask, problem: Problem, policies: Sequence[TablePolicy], address: Address, log: Log, seconds: float
-) -> None:
-    """Add exact bounds to `log` for about `seconds`. `problem` has pairs solved and the values of `policies`."""
-    end = log.left - seconds
-    each = 16 * task.models.n_models * (1 + task.models.n_states)
-    vectors = new_vectors(problem, problem.v[0], min(_CAPACITY, _MOST_BYTES // each))
-    leaves = _improve(task, problem, policies, vectors, extended(address, 7), log, log.left - _VECTORS * seconds)
-    if log.done:
-        return
-    gain = pair_gains(problem, task.weights, task.start)
-    found = best_cells(problem, gain, task.weights, task.start, seconds)
-    problem = problem._replace(v=_with_leaves(problem, vectors, leaves), merged=True)
-    if found is not None:
-        cells, bound = found
-        log.add(bound)
-        problem = problem._replace(cells=cells)
-    certifier = Certifier(
-        task.belief,
-        discount=task.discount,
-        horizon=None,
-        initial=task.start,
-        policies=policies,
-        core_nodes=2_000_000,
-        max_nodes=1,
-        problem=problem,
-        vectors=vectors,
-        leaves=leaves,
-    )
-    growing = True
-    while growing and log.left > end and not log.done:
-        for _ in range(10):
-            growing = certifier.grow(certifier.n_nodes + _CHUNK, log.target * abs(certifier.upper))
-            if not growing or log.left <= end:
-                break
-        note_merged(certifier, log)
-    certifier.settle()
-    note_merged(certifier, log)
+class MergedSearch:
+    """The search among distinct beliefs, as a ladder. `problem` has pairs solved and the values of `policies`; `losses`
+    are those of pairs, where they are known."""
 
+    def __init__(
+        self,
+        task: FiniteTask,
+        problem: Problem,
+        policies: Sequence[TablePolicy],
+        address: Address,
+        log: Log,
+        meter: Meter,
+        *,
+        losses: FloatArray | None = None,
+    ) -> None:
+        self.task, self.policies, self.log, self.meter = task, list(policies), log, Account(meter)
+        self.problem, self._first, self._losses = problem._replace(merged=True), problem.v, losses
+        each = 16 * task.models.n_models * (1 + task.models.n_states)
+        self.vectors = new_vectors(problem, problem.v[0], min(_CAPACITY, _MOST_BYTES // each))
+        self.certifier: Certifier | None = None
+        self.closed = False
+        self._stream, self._states = seed_stream(address), np.flatnonzero(task.start)
+        self._points, self._more_vectors = _FIRST_POINTS, True
+        self._vector_work = 0.0
 
-def note_merged(certifier: Certifier, log: Log) -> None:
-    """The bounds that the search has proven so far."""
-    method = f"search in a graph of {certifier.n_nodes} distinct beliefs"
-    log.add(
-        Bound(certifier.lower, "lower", method, policy=AdaptivePolicy(certifier)),
-        Bound(certifier.upper, "upper", method),
-    )
+    @property
+    def width(self) -> float:
+        """Between what it has proven itself."""
+        return np.inf if self.certifier is None else self.certifier.upper - self.certifier.lower
 
+    def rungs(self) -> Rungs:
+        """Until the bracket is closed, or nothing more is to be had."""
+        yield from self._round()
+        certifier = self.certifier = self._certifier()
+        affordable = list[Size]()
+        if self.task.models.n_models > 1:
+            if self._losses is None:
+                self._losses = yield from gain_rungs(
+                    self.problem, np.array(self.task.weights), np.array(self.task.start), self.meter
+                )
+            affordable = sizes(self.problem, self.task.models.n_models)
+        growing, settled, largest = True, 0.0, 0
+        while growing or self._more_vectors:
+            larger = [size for size in affordable if size.models > largest and size.work <= _CELLS * self.meter.done]
+            if self._more_vectors and (not growing or self._vector_work <= _VECTORS * self.meter.done):
+                yield from self._round()
+            elif larger:
+                size = max(larger, key=lambda size: size.models)
+                largest = size.models
+                yield from self._tell_cells(size)
+            else:
+                before, width = certifier.work, self.width
+                growing = grow(certifier, self.log, self.rounding, self.meter.left)
+                self.meter.add(_CALL + certifier.work - before)
+                if not growing or certifier.work > _SETTLE * settled:
+                    settled = certifier.work
+                    self.settle()
+                    # A graph with circles may have had nothing left to build only because values lagged behind.
+                    growing |= certifier.n_nodes < certifier.core_nodes and self.width < _LAGGED * width
+                if self.meter.full() or not growing:
+                    yield self.found()
+                self.closed = self.width <= self.rounding
+                if self.closed:
+                    return
+        yield self.found()
 
-def _improve(
-    task: FiniteTask,
-    problem: Problem,
-    policies: Sequence[TablePolicy],
-    vectors: Vectors,
-    address: Address,
-    log: Log,
-    end: float,
-) -> IntArray:
-    """Rounds of backups until `log.left` is `end`; the vectors `[s,i]` to be asked at the leaves of a graph."""
-    tolerance, always = _GAIN * task.largest_value, len(policies)
-    stream, weights = seed_stream(address), np.array(task.weights)
-    states = np.flatnonzero(task.start)
-    chances = np.cumsum(task.start[states])
-    depth = max(1, min(_DEPTH, int(np.ceil(np.log(1e-4) / np.log(max(task.discount, 1e-6))))))
-    n, points = _FIRST_POINTS, _new_points(0, len(weights))
-    while log.left > end:
-        points, used = _new_points(n, len(weights)), 0
-        while used < n:
-            s = int(states[min(np.searchsorted(chances, uniform(stream), side="right"), len(states) - 1)])
-            mix = 0.8 * uniform(stream)
-            used = kernel.walk(problem, vectors, s, weights, stream, points, used, depth, _RANDOM, mix)
-        points = _distinct(points, states, weights)
+    @property
+    def rounding(self) -> float:
+        """A gap that counts as none."""
+        return 100.0 * self.task.rounding
+
+    def settle(self) -> None:
+        """Make all values of the graph consistent."""
+        assert self.certifier is not None
+        self.certifier.settle()
+        self.certifier.reopen()
+        rows = self.certifier.graph.child.shape[1]
+        self.meter.add(20.0 * self.certifier.n_nodes * rows)
+
+    def found(self) -> list[Bound]:
+        """The bounds that the search has proven so far, where they are better than what there was."""
+        assert self.certifier is not None
+        return better_ends(self.certifier, f"search in a graph of {self.certifier.n_nodes} distinct beliefs", self.log)
+
+    def _certifier(self) -> Certifier:
+        return Certifier(
+            self.task.belief,
+            discount=self.task.discount,
+            horizon=None,
+            initial=self.task.start,
+            policies=self.policies,
+            core_nodes=2_000_000,
+            max_nodes=1,
+            problem=self.problem,
+            vectors=self.vectors,
+        )
+
+    def _replace(self, **changed: Any) -> None:
+        """From now on, other leaf values."""
+        self.problem = self.problem._replace(**changed)
+        if self.certifier is not None:
+            self.certifier.problem = self.problem
+            if "cells" in changed:
+                corners = new_corners(self.problem.cells.models.shape[2])
+                self.certifier.graph = self.certifier.graph._replace(corners=corners)
+
+    def _refresh(self) -> Part[None]:
+        """Give the nodes there are the leaf values that new ones would have."""
+        certifier = self.certifier
+        assert certifier is not None
+        x, n = 0, certifier.n_nodes
+        each = certifier.node_work * certifier.graph.child.shape[1] * certifier.graph.begin[n] / n
+        while x < n:
+            more = min(n, x + max(1, int(self.meter.left / each)))
+            certifier.refresh(x, more)
+            self.meter.add(_CALL + (more - x) * each)
+            x = more
+            if self.meter.full():
+                yield ()
+        self.settle()
+
+    def _tell_cells(self, size: Size) -> Part[None]:
+        """Solve cells of one size, which are used from now on. Larger ones may be looser at the start, where grids are
+        coarse for them, but they are tighter where the search goes: at beliefs with few models left."""
+        assert self._losses is not None
+        weights, start = np.array(self.task.weights), np.array(self.task.start)
+        cells, bound = yield from cell_rungs(self.problem, self._losses, weights, start, size, self.meter)
+        self._replace(cells=cells)
+        yield from self._refresh()
+        self.meter.full()
+        yield [bound, *self.found()]
+
+    def _round(self) -> Part[None]:
+        """A round of backups; then the vectors used most are asked at the leaves."""
+        task, vectors, meter, began = self.task, self.vectors, self.meter, self.meter.done
+        tolerance, n = _GAIN * task.largest_value, self._points
+        points = yield from self._trajectories(n)
         order, gained = np.argsort(-points.depth, kind="stable"), 0.0
         for _ in range(_SWEEPS):
-            gained = kernel.back_up_points(problem, vectors, points, order, tolerance)
-            if gained == 0.0 or log.left <= end:
+            gained, i = 0.0, 0
+            while i < len(order):
+                each = np.cumsum(self._backup_work()[points.state[order[i:]]])
+                more = i + max(1, int(np.searchsorted(each, meter.left, side="right")))
+                gained += kernel.back_up_points(self.problem, vectors, points, order[i:more], tolerance)
+                meter.add(_CALL + float(each[more - i - 1]))
+                i = more
+                if meter.full():
+                    yield ()
+            if gained == 0.0:
                 break
-        kernel.keep_used(vectors, points, always)
-        _note_vectors(task, problem, policies, vectors, states, log)
+        kernel.keep_used(vectors, points, len(self.policies))
+        leaves = _most_used(vectors, points)
+        meter.add(2.0 * _BACKUP * len(points.state) * float(vectors.known_count.max()) * task.models.n_models)
+        own = np.moveaxis(vectors.value[leaves], -1, 0)  # [m,s,i]
+        v = np.ascontiguousarray(np.concatenate([self._first[0], own], axis=-1))[None]
+        numbers = pool_numbers(task.models.n_states, len(self.policies))
+        called = (len(self.policies) + leaves).astype(np.int32)
+        self._replace(v=v, number=np.ascontiguousarray(np.concatenate([numbers, called], axis=1)))
         full = int(vectors.size[0]) + 2 * n > len(vectors.state)
-        if log.done or full or (gained == 0.0 and n == _MOST_POINTS):
-            break
-        n = min(2 * n, _MOST_POINTS)
-    return _most_used(vectors, points)
+        self._more_vectors = not full and (gained > 0.0 or n < _MOST_POINTS)
+        self._points = min(2 * n, _MOST_POINTS)
+        self._vector_work += meter.done - began
+        meter.full()
+        yield self._best_vectors()
+
+    def _trajectories(self, n: int) -> Part[Points]:
+        """About `n` distinct beliefs, met on trajectories, and those of the start."""
+        task, states, weights = self.task, self._states, np.array(self.task.weights)
+        chances = np.cumsum(task.start[states])
+        depth = max(1, min(_DEPTH, int(np.ceil(np.log(1e-4) / np.log(max(task.discount, 1e-6))))))
+        points, used = _new_points(n, len(weights)), 0
+        each = float(self._backup_work().mean())
+        while used < n:
+            s = int(states[min(np.searchsorted(chances, uniform(self._stream), side="right"), len(states) - 1)])
+            mix, before = 0.8 * uniform(self._stream), used
+            used = kernel.walk(self.problem, self.vectors, s, weights, self._stream, points, used, depth, _RANDOM, mix)
+            self.meter.add(_CALL + (used - before) * each)
+            if self.meter.full():
+                yield ()
+        return _distinct(points, states, weights)
+
+    def _backup_work(self) -> FloatArray:
+        """`[s]`: operations of a backup at a belief of each state, or of a step of a trajectory."""
+        first = self.problem.first
+        asked = np.concatenate([[0], np.cumsum(self.vectors.known_count[self.problem.arrive])])
+        return np.asarray(_BACKUP * (asked[first[:, -1]] - asked[first[:, 0]]) * self.task.models.n_models + 500.0)
+
+    def _best_vectors(self) -> list[Bound]:
+        """The best vector at each start state, as a bound and the policy that attains it, if it is better."""
+        task, vectors, states = self.task, self.vectors, self._states
+        best = [kernel.best_vector(vectors, s, np.array(task.weights)) for s in states]
+        value = float(task.start[states] @ [v for v, _ in best])
+        asked = np.array([vectors.number[s, i] for s, (_, i) in zip(states, best, strict=True)], dtype=np.int64)
+        lower = self.log.lower
+        if (lower is not None and value <= lower.value) or (vectors.action[asked] < 0).any():
+            return []  # a memoryless policy is in the log
+        nodes = vector_nodes(self.problem, vectors, asked, 0)
+        roots = nodes.begin.astype(np.int64)
+        controller = controller_of(task, self.problem, self.policies, nodes.state, nodes.action, nodes.after, roots)
+        method = f"finite-state controller of {len(nodes.state)} nodes, by point-based backups"
+        return [Bound(value, "lower", method, policy=AdaptivePolicy.of(controller, None))]
+
+
+def better_ends(certifier: Certifier, method: str, log: Log) -> list[Bound]:
+    """What a search has proven, on the sides where that is better than what the log has."""
+    found = []
+    if log.contest is not None:
+        log.contest.note(*action_bounds(certifier))
+    if log.lower is None or certifier.lower > log.lower.value:
+        found.append(Bound(certifier.lower, "lower", method, policy=AdaptivePolicy(certifier)))
+    if log.upper is None or certifier.upper < log.upper.value:
+        found.append(Bound(certifier.upper, "upper", method))
+    return found
 
 
 def _new_points(n: int, n_models: int) -> Points:
@@ -141,29 +280,7 @@ def _distinct(points: Points, states: IntArray, weights: FloatArray) -> Points:
     return Points(state[first].copy(), weight[first].copy(), depth[first].copy())
 
 
-def _note_vectors(
-    task: FiniteTask,
-    problem: Problem,
-    policies: Sequence[TablePolicy],
-    vectors: Vectors,
-    states: IntArray,
-    log: Log,
-) -> None:
-    """The best vector at each start state, as a bound and the policy that attains it."""
-    best = [kernel.best_vector(vectors, s, np.array(task.weights)) for s in states]
-    value = float(task.start[states] @ [v for v, _ in best])
-    asked = np.array([vectors.number[s, i] for s, (_, i) in zip(states, best, strict=True)], dtype=np.int64)
-    better = log.lower is None or value > log.lower.value
-    if not better or (vectors.action[asked] < 0).any():  # a memoryless policy, which the log has
-        return
-    nodes = vector_nodes(problem, vectors, asked, 0)
-    roots = nodes.begin.astype(np.int64)
-    controller = controller_of(task, problem, policies, nodes.state, nodes.action, nodes.after, roots)
-    method = f"finite-state controller of {len(nodes.state)} nodes, by point-based backups"
-    log.add(Bound(value, "lower", method, policy=AdaptivePolicy.of(controller, None)))
-
-
-def _most_used(vectors: Vectors, points: Points) -> IntArray:
+def _most_used(vectors: kernel.Vectors, points: Points) -> IntArray:
     """`[s,i]`: the vectors that are best at most points, as many for every state (repeated where there are fewer)."""
     n_states = len(vectors.known_count)
     leaves = np.empty((n_states, _LEAVES), dtype=np.int64)
@@ -176,9 +293,3 @@ def _most_used(vectors: Vectors, points: Points) -> IntArray:
         order = np.argsort(-use, kind="stable")[:_LEAVES]
         leaves[s] = vectors.number[s, order[np.arange(_LEAVES) % len(order)]]
     return leaves
-
-
-def _with_leaves(problem: Problem, vectors: Vectors, leaves: IntArray) -> FloatArray:
-    """Values `[1,m,s,i]` of the policies, then of the vectors at the leaves."""
-    own = np.moveaxis(vectors.value[leaves], -1, 0)  # [m,s,i]
-    return np.ascontiguousarray(np.concatenate([problem.v[0], own], axis=-1))[None]

@@ -9,9 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.bounds.ladder import Meter, Part, finish
 from beliefbound.errors import ParameterError
 from beliefbound.limits import OUTCOME_BYTES
 from beliefbound.validation import FloatArray, IntArray
+
+_PAIR = 30_000  # operations, in time, that one pair takes besides its entries
 
 
 class Outcomes(NamedTuple):
@@ -43,6 +46,11 @@ def outcome_rows(belief: FiniteBelief) -> Outcomes:
     >>> outcome_rows(belief).like.tolist(), outcome_rows(belief).reward.tolist()
     ([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0])
     """
+    return finish(outcome_rungs(belief, Meter()))
+
+
+def outcome_rungs(belief: FiniteBelief, meter: Meter) -> Part[Outcomes]:
+    """The same, rung by rung."""
     models = belief.models
     first = np.zeros((models.n_states, models.n_actions + 1), dtype=np.int64)
     parts, rows = [], 0
@@ -52,12 +60,15 @@ def outcome_rows(belief: FiniteBelief) -> Outcomes:
             if models.available[s, a]:
                 parts.append(pair_outcomes(belief, s, a))
                 rows += len(parts[-1][1])
+                meter.add(_PAIR + 4.0 * models.n_models * models.n_states)
                 if 8 * models.n_models * rows > OUTCOME_BYTES:
                     raise ParameterError(
                         f"{models.n_models} models need more than {OUTCOME_BYTES >> 30} GiB as outcome rows; "
                         f"use fewer models, or E max and QMDP (`upper_bound`)"
                     )
             first[s, a + 1] = rows
+        if meter.full():
+            yield ()
     like, arrive, reward = zip(*parts, strict=True)
     return Outcomes(
         np.ascontiguousarray(np.concatenate(like, axis=1)),

@@ -15,6 +15,7 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.basic import qmdp_of
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.finite.problem import problem_of, search_depth
+from beliefbound.bounds.ladder import Meter, Part, finish
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.kernels.graph.pairs import solve_pair
 from beliefbound.limits import PAIR_BYTES
@@ -26,6 +27,10 @@ _COARSE = 5  # grid points that tell a good pair from a bad one
 _SWEEPS = 400  # of one pair without a horizon; valid after any number
 _EPSILON = 1e-6  # of the largest value: when sweeps stop earlier
 _WORK = 50_000_000  # outcomes met at grid points, for choosing and for solving: under a second
+_STEP = 2.0  # operations at an outcome; sweeps mostly end before their limit
+_CALL = 50_000  # operations, in time, of anything called from Python
+_MATCHING = 2000  # of one pair of models, when they are matched
+_PASSES = 20  # over the exchanges of a matching
 _MOST_MODELS = 512  # beyond, choosing among all pairs takes longer than what pairs gain
 
 
@@ -63,14 +68,22 @@ def bound_of(problem: Problem, weights: FloatArray, start: FloatArray) -> Bound:
 def with_pairs(problem: Problem, weights: FloatArray, start: FloatArray) -> Problem:
     """The problem with models paired for `weights[m]` and `start[s]`, and the pairs solved; as it is, with QMDP for
     upper values, where that is beyond the limits."""
+    return finish(pair_rungs(problem, weights, start, Meter()))[0]
+
+
+def pair_rungs(
+    problem: Problem, weights: FloatArray, start: FloatArray, meter: Meter
+) -> Part[tuple[Problem, FloatArray | None]]:
+    """The same, rung by rung; and what each pair loses, `[m,m]`, where pairs were solved."""
     n_models, n_stages = len(weights), len(problem.q)
-    each = len(problem.arrive) * (n_stages if n_stages > 1 else _SWEEPS)
+    each = _pair_work(problem)
     n_pairings, n_grid = _size(problem, (n_models + 1) // 2 * each)
     if n_pairings == 0:
-        return problem
+        return problem, None
     epsilon = _EPSILON * float(np.abs(problem.q).max())
     n_states, n_actions = problem.available.shape
-    gain = pair_gains(problem, weights, start)
+    losses = yield from gain_rungs(problem, weights, start, meter)
+    gain = losses.copy()
     partner = np.full((n_pairings, n_models), n_models)
     cell = np.empty_like(partner)
     pairs = np.empty((n_pairings, (n_models + 1) // 2, n_stages, n_states, n_grid, n_actions))
@@ -81,13 +94,21 @@ def with_pairs(problem: Problem, weights: FloatArray, start: FloatArray) -> Prob
                 partner[k, pair] = pair[::-1]
                 gain[pair[0], pair[1]] = gain[pair[1], pair[0]] = 0.0
             solve_pair(problem, pair[0], pair[-1], n_grid, _SWEEPS, epsilon, pairs[k, c])
-    return problem._replace(partner=partner, cell=cell, pairs=pairs)
+            meter.add(_CALL + _STEP * n_grid * each)
+            if meter.full():
+                yield ()
+        meter.add(_MATCHING * n_models**2)
+    return problem._replace(partner=partner, cell=cell, pairs=pairs), losses
 
 
 def pair_gains(problem: Problem, weights: FloatArray, start: FloatArray) -> FloatArray:
     """`[m,m]`: what an agent that is told only the pair loses against one that is told the model, on a coarse grid."""
-    n_models, n_stages = len(weights), len(problem.q)
-    each = len(problem.arrive) * (n_stages if n_stages > 1 else _SWEEPS)
+    return finish(gain_rungs(problem, weights, start, Meter()))
+
+
+def gain_rungs(problem: Problem, weights: FloatArray, start: FloatArray, meter: Meter) -> Part[FloatArray]:
+    """The same, rung by rung."""
+    n_models, each = len(weights), _pair_work(problem)
     epsilon = _EPSILON * float(np.abs(problem.q).max())
     candidates = _candidates(n_models, _WORK // (_COARSE * each))
     n_states, n_actions = problem.available.shape
@@ -98,7 +119,15 @@ def pair_gains(problem: Problem, weights: FloatArray, start: FloatArray) -> Floa
         both = weights[i] + weights[j]
         told = weights[i] * values[0] + weights[j] * values[-1]
         gain[i, j] = gain[j, i] = told - both * np.interp(weights[j] / both, grid, values)
+        meter.add(_CALL + _STEP * _COARSE * each)
+        if meter.full():
+            yield ()
     return gain
+
+
+def _pair_work(problem: Problem) -> int:
+    """Outcomes met at one grid point of one pair."""
+    return len(problem.arrive) * (len(problem.q) if len(problem.q) > 1 else _SWEEPS)
 
 
 def matching(gain: FloatArray) -> list[list[int]]:
@@ -110,9 +139,9 @@ def matching(gain: FloatArray) -> list[list[int]]:
         if i < j and {i, j} <= left:
             left -= {i, j}
             order.append([i, j])
-    better = True
-    while better:
-        better = False
+    better, passes = True, 0
+    while better and passes < _PASSES:
+        better, passes = False, passes + 1
         for one, two in combinations(order, 2):
             (i, j), (k, m) = one, two
             now = gain[i, j] + gain[k, m] + 1e-12 * abs(gain[i, j])
@@ -143,15 +172,23 @@ def _candidates(n_models: int, most: int) -> IntArray:
 
 
 def read_pairs(problem: Problem, weights: FloatArray) -> FloatArray:
-    """`W(b,s)` at stage 0, `[s]`."""
+    """`W(b,s)` at stage 0, `[s]`: the least over pairings of the best action's value."""
+    least: FloatArray = np.min([q.max(axis=-1) for q in _by_pairing(problem, weights)], axis=0)
+    return least
+
+
+def pair_values(problem: Problem, weights: FloatArray) -> FloatArray:
+    """An upper bound for every first action at stage 0, `[s,a]`; −∞ where unavailable."""
+    least: FloatArray = np.min(_by_pairing(problem, weights), axis=0)
+    return least
+
+
+def _by_pairing(problem: Problem, weights: FloatArray) -> list[FloatArray]:
+    """`[s,a]` at stage 0, for each pairing; by QMDP where there are none."""
     if len(problem.partner) == 0:
-        told: FloatArray = np.where(problem.available, np.tensordot(weights, problem.q[0], axes=1), -np.inf).max(
-            axis=-1
-        )
-        return told
+        return [np.where(problem.available, np.tensordot(weights, problem.q[0], axes=1), -np.inf)]
     n_models, last = len(weights), problem.pairs.shape[4] - 1
-    b = np.append(weights, 0.0)
-    least = np.full(len(problem.available), np.inf)
+    b, found = np.append(weights, 0.0), []
     for pairing, partner in enumerate(problem.partner):
         q = np.where(problem.available, 0.0, -np.inf)
         for m in np.flatnonzero(np.arange(n_models) < partner):
@@ -161,5 +198,5 @@ def read_pairs(problem: Problem, weights: FloatArray) -> FloatArray:
                 g = min(int(x), last - 1)
                 table = problem.pairs[pairing, problem.cell[pairing, m], 0]
                 q += both * (table[:, g] + (x - g) * (table[:, g + 1] - table[:, g]))
-        least = np.minimum(least, q.max(axis=-1))
-    return least
+        found.append(q)
+    return found

@@ -12,11 +12,13 @@ likeliest models.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from beliefbound.bounds.finite.outcomes import outcome_rows
+from beliefbound.bounds.finite.outcomes import outcome_rungs
+from beliefbound.bounds.ladder import OPERATIONS, Meter, Part, finish
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.cells import no_cells
 from beliefbound.kernels.graph.nodes import Problem
@@ -26,44 +28,76 @@ from beliefbound.models import ModelSet
 from beliefbound.planning.cadp import cadp_plan
 from beliefbound.planning.expected import expected_plan
 from beliefbound.planning.mmbi import mmbi_plan
-from beliefbound.planning.optimal import optimal_values
+from beliefbound.planning.optimal import OptimalValues, optimal_values
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray
+from beliefbound.validation import FloatArray, IntArray
 
 FOREVER = 1 << 60
 LEAF = 2e-5  # a scenario ends where what is left to gain is this share of the value at the root
 _MAX_STAGE = 1000  # deepest node of a graph: undiscounted problems end here, discounted ones have long faded
 _OWN_POLICIES = 16  # models whose own optimal policy is in the pool: each costs a look at every node
+MOST_POLICIES = _OWN_POLICIES + 3
 _SWEEPS = 2000  # of value iteration from above; what is missing then is added, so that it stays valid
 _EPSILON = 1e-9  # of the largest value: when it stops earlier
+_POOL_WORK = 0.5 * OPERATIONS  # for the values of the pool
+_KEY = 1000  # operations, in time, that the key of an outcome row takes
 _CADP_WORK = 10_000_000  # multiply-adds of a sweep up to which CADP joins the pool: beyond, it takes seconds
 
 
 def problem_of(task: FiniteTask, *, stages: int, policies: Sequence[TablePolicy], mix: float = 0.6) -> Problem:
     """The arrays for nodes up to stage `stages`; `mix`: how much the policy is drawn to upper values."""
-    like, arrive, first, _ = outcome_rows(task.belief)
+    return finish(problem_rungs(task, Meter(), stages=stages, policies=policies, mix=mix))
+
+
+def problem_rungs(
+    task: FiniteTask,
+    meter: Meter,
+    *,
+    stages: int,
+    policies: Sequence[TablePolicy],
+    mix: float = 0.6,
+    apart: FloatArray | None = None,
+    values: Sequence[FloatArray] | None = None,
+) -> Part[Problem]:
+    """The same, rung by rung. `apart`, `values`: what `models_apart` and `stage_values` gave for so many stages, where
+    that is known."""
+    like, arrive, first, _ = yield from outcome_rungs(task.belief, meter)
     stages = 0 if task.horizon is None else min(stages + 1, task.horizon)
     models = task.models
+    if values is None:
+        values = [stage_values(policy, models, task.discount, task.horizon, stages) for policy in policies]
     words = np.arange(len(arrive), dtype=np.uint64)
+    keys = np.empty(len(arrive), dtype=np.uint64)
+    for i in range(len(words)):
+        keys[i] = seed_stream(words[i : i + 1])[0]
+    meter.add(4.0 * like.size + _KEY * len(keys))
+    if meter.full():
+        yield ()
     return Problem(
         like=np.concatenate([like[:, rows[0] : rows[-1]].ravel() for rows in first]),
         arrive=arrive,
         first=first,
         reward=np.array(models.rewards),
         available=np.array(models.available),
-        q=optimal_from_above(task, stages),
+        q=models_apart(task, stages)[1] if apart is None else apart,
         partner=np.empty((0, models.n_models), dtype=np.int64),
         cell=np.empty((0, models.n_models), dtype=np.int64),
         pairs=np.empty((0, 0, 1, 1, 1, 1)),
         cells=no_cells(),
-        v=_pool_values(policies, task, stages),
-        keys=np.array([seed_stream(words[i : i + 1])[0] for i in range(len(words))], dtype=np.uint64),
+        v=_stacked(values, models),
+        number=pool_numbers(models.n_states, len(policies)),
+        keys=keys,
         discount=float(task.discount),
         horizon=FOREVER if task.horizon is None else task.horizon,
         mix=float(mix),
         merged=False,
     )
+
+
+def pool_numbers(n_states: int, n_policies: int) -> npt.NDArray[np.int32]:
+    """`[s,policy]`: a policy is called by its place in the pool."""
+    return np.tile(np.arange(n_policies, dtype=np.int32), (n_states, 1))
 
 
 def search_depth(task: FiniteTask, n_policies: int = 0) -> int:
@@ -80,21 +114,25 @@ def search_depth(task: FiniteTask, n_policies: int = 0) -> int:
     return max(1, min(depth, _MAX_STAGE))
 
 
-def optimal_from_above(task: FiniteTask, stages: int) -> FloatArray:
-    """`[stage,m,s,a]`, zero where unavailable: stages `0..stages` of a finite horizon, one stage when infinite."""
+def models_apart(task: FiniteTask, stages: int) -> tuple[OptimalValues, FloatArray]:
+    """Each model by itself: its optimal values at the first stage, exact; and from above `[stage,m,s,a]`, zero where
+    unavailable: stages `0..stages` of a finite horizon, one stage when infinite."""
     models, discount = task.models, task.discount
     if task.horizon is None:
-        q = models.backup(models.from_above(discount, _EPSILON * task.largest_value, _SWEEPS), discount)
+        solved = optimal_values(models, discount=discount)
+        above = models.from_above(discount, _EPSILON * task.largest_value, _SWEEPS, solved.values)
+        q = models.backup(above, discount)
         q[:, ~models.available] = 0.0
-        return q[None]
+        return solved, q[None]
     kept = np.zeros((stages + 1, *models.rewards.shape))
 
     def keep(k: int, q: FloatArray, _: FloatArray) -> None:
         if k <= stages:
             kept[k] = np.where(models.available, q, 0.0)
 
-    models.induct_best(discount, task.horizon, keep)
-    return kept
+    values, q = models.induct_best(discount, task.horizon, keep)
+    q[:, ~models.available] = -np.inf
+    return OptimalValues(values, q, q.argmax(axis=-1)), kept
 
 
 def stage_values(
@@ -116,29 +154,53 @@ def stage_values(
     return kept
 
 
-def _pool_values(policies: Sequence[TablePolicy], task: FiniteTask, stages: int) -> FloatArray:
-    if not policies:
-        return np.empty((1, task.models.n_models, task.models.n_states, 0))
-    values = [stage_values(policy, task.models, task.discount, task.horizon, stages) for policy in policies]
+def _stacked(values: Sequence[FloatArray], models: ModelSet) -> FloatArray:
+    """Values `[stage,m,s,policy]` of a pool."""
+    if not values:
+        return np.empty((1, models.n_models, models.n_states, 0))
     return np.ascontiguousarray(np.stack(values, axis=-1))
 
 
 def named_pool(task: FiniteTask, mmbi: TablePolicy | None = None) -> list[tuple[str, TablePolicy]]:
     """Memoryless policies worth having at the leaves, and what each is: MMBI (if it is known, it is taken), the
     expected MDP's, CADP, and the optimal ones of the likeliest models."""
-    pool: list[tuple[str, TablePolicy]] = [
-        ("MMBI", mmbi_plan(task).policy if mmbi is None else mmbi),
-        ("optimal policy of the expected MDP", expected_plan(task).policy),
-    ]
-    if math.prod(task.models.rewards.shape) * task.models.n_states * (task.horizon or 100) <= _CADP_WORK:
-        pool.append(("CADP", cadp_plan(task).policy))
-    likely = np.argsort(-task.weights, kind="stable")[:_OWN_POLICIES]
+    mmbi = mmbi_plan(task).policy if mmbi is None else mmbi
+    likely = likeliest(task)
     own = optimal_values(task.models.select(likely), discount=task.discount, horizon=task.horizon).actions
-    pool += [
-        (f"optimal policy of model {m}, first step" if task.horizon else f"optimal policy of model {m}", policy)
-        for m, policy in zip(likely, map(StationaryPolicy, own), strict=True)
-    ]
-    distinct: dict[TablePolicy, str] = {}
-    for name, policy in pool:
-        distinct.setdefault(policy, name)
-    return [(name, policy) for policy, name in distinct.items()]
+    return list(pool_of(task, mmbi, likely, own))
+
+
+def likeliest(task: FiniteTask) -> IntArray:
+    """The models whose own optimal policies join the pool: fewer where valuing one takes long."""
+    most = int(np.clip(_POOL_WORK / valuing_work(task), 2, _OWN_POLICIES))
+    return np.argsort(-task.weights, kind="stable")[:most]
+
+
+def valuing_work(task: FiniteTask) -> float:
+    """Operations, in time, that the exact value of one memoryless policy takes."""
+    models = task.models
+    if task.horizon is not None:
+        return float(task.horizon * models.n_entries)
+    if models.is_sparse:
+        return 200.0 * models.n_entries
+    return models.n_entries + 0.15 * models.n_models * float(models.n_states) ** 3
+
+
+def pool_of(task: FiniteTask, mmbi: TablePolicy, likely: IntArray, own: IntArray) -> Iterator[tuple[str, TablePolicy]]:
+    """The pool, one distinct policy after the other: `own[i,s]` are the optimal actions of model `likely[i]`."""
+    met: set[TablePolicy] = set()
+
+    def candidates() -> Iterator[tuple[str, TablePolicy]]:
+        yield "MMBI", mmbi
+        yield "optimal policy of the expected MDP", expected_plan(task).policy
+        if math.prod(task.models.rewards.shape) * task.models.n_states * (task.horizon or 100) <= _CADP_WORK:
+            known = mmbi if isinstance(mmbi, StationaryPolicy) else None
+            yield "CADP", cadp_plan(task, mmbi=known).policy
+        for m, actions in zip(likely, own, strict=True):
+            what = f"optimal policy of model {m}"
+            yield f"{what}, first step" if task.horizon else what, StationaryPolicy(actions)
+
+    for name, policy in candidates():
+        if policy not in met:
+            met.add(policy)
+            yield name, policy

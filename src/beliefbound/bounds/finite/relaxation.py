@@ -77,7 +77,8 @@ class Costs(NamedTuple):
     above: FloatArray  # of the relaxation, where it was run
     below: FloatArray  # of the policy
     between: FloatArray  # the policy's minus the relaxation's, where both were run; never negative
-    nodes: IntArray  # expanded by the relaxation
+    nodes: IntArray  # expanded by the relaxation, where it was run
+    built: IntArray  # by the policy, outside the graph
 
 
 class Certifier:
@@ -98,10 +99,9 @@ class Certifier:
         entries: int | None = None,
         problem: Problem | None = None,
         vectors: Vectors | None = None,
-        leaves: IntArray | None = None,
     ) -> None:
-        """`problem`: in place of the one that would be made. `vectors`: where the values from below, after those of the
-        policies, are of alpha vectors: `leaves[s,i]` of them for state `s`."""
+        """`problem`: in place of the one that would be made. `vectors`: where leaves from below are alpha vectors too:
+        those are called by their number, counted from behind the policies."""
         self.task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
         self.belief, self.horizon, self.start = belief, self.task.horizon, self.task.start
         self.max_nodes = check_count(max_nodes, "max_nodes")
@@ -109,7 +109,7 @@ class Certifier:
         low, high = belief.models.reward_range
         self.span = (high - low) * self.task.effective_horizon
         self.depth = search_depth(self.task, len(self.policies))
-        self.vectors, self.leaves = vectors, leaves
+        self.vectors = vectors
         if problem is None:
             problem = problem_of(self.task, stages=self.depth, policies=self.policies, mix=mix)
         else:
@@ -128,6 +128,7 @@ class Certifier:
         self.weights = self.start[self.states]
         self.roots = np.array([self._add_root(int(s)) for s in self.states])
         self._copies: list[Graph] = []
+        self._idle, self.work = 0, 0.0  # walks that built nothing, and operations so far
         self.tolerance = max(LEAF * max(abs(self.upper), abs(self.lower)), _TINY)
 
     def _add_root(self, s: int) -> int:
@@ -158,12 +159,31 @@ class Certifier:
     def upper(self) -> float:
         return float(self.weights @ self.graph.upper[self.roots])
 
-    def grow(self, nodes: int, tolerance: float = 0.0) -> bool:
-        """Search until the graph has `nodes` nodes or the gap is at most `tolerance`; false when it is full."""
-        more = min(nodes, self.core_nodes) - self.n_nodes
-        if more <= 0:
-            return self.n_nodes < self.core_nodes
-        return bool(kernel.grow(self.problem, self.graph, self.weights, self.roots, tolerance, self.depth - 1, more))
+    def grow(self, nodes: int, tolerance: float = 0.0, *, work: float = np.inf, forced: int = -1) -> bool:
+        """Search until the graph has `nodes` nodes or the gap is at most `tolerance`, or for `work` operations; false
+        when nothing is left to gain or it is full. `forced`: the first action of every walk."""
+        nodes = min(nodes, self.core_nodes)
+        if self.n_nodes < nodes and self._idle < kernel.IDLE:
+            unit, idle = self.node_work, 0 if forced >= 0 else self._idle
+            rules = kernel.Rules(nodes, float(work), unit, float(tolerance), self.depth - 1, int(forced), int(idle))
+            idle, done = kernel.grow(self.problem, self.graph, self.weights, self.roots, rules)
+            self.work += done
+            if forced >= 0:
+                return bool(idle < kernel.IDLE)
+            self._idle = int(idle)
+        return self.n_nodes < self.core_nodes and self._idle < kernel.IDLE
+
+    def refresh(self, begin: int, end: int) -> None:
+        """Better leaf values for nodes that were added with other ones."""
+        kernel.refresh(self.problem, self.graph, begin, end)
+
+    @property
+    def node_work(self) -> float:
+        """Operations for one model and one outcome row of a new node."""
+        problem = self.problem
+        n_actions, divisions = problem.available.shape[1], len(problem.cells.models)
+        by_cells = divisions * (n_actions + 8.0 + problem.cells.models.shape[2])
+        return float(2.0 + n_actions + problem.v.shape[3] + len(problem.partner) * (n_actions + 6.0) + by_cells)
 
     def settle(self) -> None:
         """Freeze the graph's values; searching may go on after `reopen`."""
@@ -173,6 +193,7 @@ class Certifier:
     def reopen(self) -> None:
         """Let the graph grow again."""
         self.graph.size[FROZEN_NODES:] = 0
+        self._idle = 0
 
     def widest(self) -> float:
         """The largest gap any belief can have: `min_π max_{m,s} V*_m(s) − V^π_m(s)`, over all stages."""
@@ -193,7 +214,7 @@ class Certifier:
         relax: bool = True,
     ) -> Costs:
         """Scenarios `first … first + count`, which are multiples of the block size; the policy alone if not `relax`."""
-        costs, nodes = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
+        costs, nodes = np.zeros((count, 2)), np.zeros((count, 2), dtype=np.int64)
         workers = min(threads or available_threads(), max(1, count // BLOCK))
         while len(self._copies) < workers - 1:
             self._copies.append(self.copy())
@@ -209,7 +230,7 @@ class Certifier:
 
         map_with_scratch(work, range(0, count, BLOCK), graphs)
         both = costs[: count if relax else 0]
-        return Costs(both[:, 0], costs[:, 1], both[:, 1] - both[:, 0], nodes[: len(both)])
+        return Costs(both[:, 0], costs[:, 1], both[:, 1] - both[:, 0], nodes[: len(both), 0], nodes[:, 1])
 
     def copy(self) -> Graph:
         """The settled graph, apart from this one."""

@@ -178,16 +178,13 @@ def sweep_cell(problem, models, points, outcomes, values, q):
 
 
 @njit(**FAST)
-def solve_cell(problem, models, points, resolution, binom, corners, max_sweeps, epsilon, table):
-    """Fill `table[stage,s,g,a]` (none is kept where it has no stages) and return the values `[s,g]` at stage 0.
-
-    It begins with the values of the models by themselves, told apart, at the last stage there is, and goes backwards;
-    without a horizon it sweeps until values change by `epsilon` or less, and is valid after any number.
-    """
+def told_apart(problem, models, points):
+    """`(values [s,g], q [s,g,a])` of the models by themselves, told apart, at the last stage there is: where sweeps
+    begin."""
     n_states, n_actions = problem.available.shape
-    n_stages, n_grid = problem.q.shape[0], len(points)
+    n_grid = len(points)
     values, q = np.zeros((n_states, n_grid)), np.zeros((n_states, n_grid, n_actions))
-    told = problem.q[n_stages - 1]
+    told = problem.q[problem.q.shape[0] - 1]
     for j in range(models.size):
         if models[j] >= 0:
             for s in range(n_states):
@@ -196,6 +193,18 @@ def solve_cell(problem, models, points, resolution, binom, corners, max_sweeps, 
                     values[s, g] += points[g, j] * best
                     for a in range(n_actions):
                         q[s, g, a] += points[g, j] * told[models[j], s, a]
+    return values, q
+
+
+@njit(**FAST)
+def solve_cell(problem, models, points, resolution, binom, corners, max_sweeps, epsilon, table):
+    """Fill `table[stage,s,g,a]` (none is kept where it has no stages) and return the values `[s,g]` at stage 0.
+
+    It begins at the last stage there is and goes backwards; without a horizon it sweeps until values change by
+    `epsilon` or less, and is valid after any number.
+    """
+    n_stages = problem.q.shape[0]
+    values, q = told_apart(problem, models, points)
     outcomes = outcomes_of_cell(problem, models, points, resolution, binom, corners)
     if n_stages == 1:
         for _ in range(max_sweeps):

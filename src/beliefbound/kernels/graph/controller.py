@@ -32,26 +32,6 @@ def secure_action(problem, graph, node):
     return chosen
 
 
-@njit(inline="always", **FAST)
-def best_policy(problem, graph, node, row):
-    """The policy of the pool of largest value after outcome `row` of a node (ties: the first)."""
-    s = graph.state[node]
-    base = problem.first[s, 0]
-    n_rows = problem.first[s, -1] - base
-    t = problem.arrive[base + row]
-    v = problem.v[min(graph.stage[node] + 1, problem.v.shape[0] - 1)]
-    best, chosen = -np.inf, 0
-    for i in range(v.shape[2]):
-        total = 0.0
-        for j in range(graph.begin[node], graph.begin[node + 1]):
-            m = graph.model[j]
-            like = problem.like[base * problem.reward.shape[0] + m * n_rows + row]
-            total += graph.weight[j] * like * v[m, t, i]
-        if total > best:
-            best, chosen = total, i
-    return chosen
-
-
 @njit(**FAST)
 def compile_controller(problem, graph, begin, end, action, after):
     """`action` and `after[·,row]` of the nodes `begin … end − 1`: a node, `IMPOSSIBLE`, or `COMMIT − i`."""
@@ -63,7 +43,59 @@ def compile_controller(problem, graph, begin, end, action, after):
             if graph.child[x, i] >= 0:
                 after[x - begin, i] = graph.child[x, i]
             elif graph.prob[x, i] > 0.0:
-                after[x - begin, i] = COMMIT - best_policy(problem, graph, x, i)
+                after[x - begin, i] = COMMIT - graph.leaf[x, i]
+
+
+@njit(**FAST)
+def reached(problem, state, action, after, roots, order):
+    """Write the nodes that a controller reaches from its roots to `order`, those first met first; returns how many."""
+    met = np.zeros(state.size, dtype=np.bool_)
+    n = 0
+    for root in roots:
+        if not met[root]:
+            met[root] = True
+            order[n] = root
+            n += 1
+    i = 0
+    while i < n:
+        x = order[i]
+        i += 1
+        s = state[x]
+        base = problem.first[s, 0]
+        for row in range(problem.first[s, action[x]] - base, problem.first[s, action[x] + 1] - base):
+            y = after[x, row]
+            if y >= 0 and not met[y]:
+                met[y] = True
+                order[n] = y
+                n += 1
+    return n
+
+
+@njit(**FAST)
+def follow_once(problem, state, stage, action, after, order, values, out):
+    """`out[x,m]`: the value on each model of one step of a controller at the nodes in `order`, and of `values[x,m]`
+    from there; the last node first, so that `out` may be `values`. Where an outcome is impossible for the models that
+    the controller was made for, but not for another, it follows the first policy of the pool. Returns the largest
+    change."""
+    n_models = values.shape[1]
+    here, change = np.empty(n_models), 0.0
+    for i in range(order.size - 1, -1, -1):
+        x = order[i]
+        s, a = state[x], action[x]
+        base = problem.first[s, 0]
+        n_rows = problem.first[s, -1] - base
+        v = problem.v[min(stage[x] + 1, problem.v.shape[0] - 1)]
+        for m in range(n_models):
+            here[m] = problem.reward[m, s, a]
+        for k in range(problem.first[s, a], problem.first[s, a + 1]):
+            y, t = after[x, k - base], problem.arrive[k]
+            for m in range(n_models):
+                p = problem.discount * problem.like[base * n_models + m * n_rows + k - base]
+                here[m] += p * (values[y, m] if y >= 0 else v[m, t, 0 if y == IMPOSSIBLE else COMMIT - y])
+        for m in range(n_models):
+            change = max(change, abs(here[m] - values[x, m]))
+            out[x, m] = here[m]
+    return change
 
 
 @njit(**FAST)

@@ -25,6 +25,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.borrow import borrowed
+from beliefbound.kernels.graph.nodes import NODES
 from beliefbound.kernels.graph.search import make_child, restore
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.random import inverse_cdf, seed_stream, uniform
@@ -167,7 +168,8 @@ def scenario_uniforms(address, scenario, u):
 
 @njit(**EXACT)
 def run_block(problem, graph, start, roots, rules, address, first, costs, n_nodes):
-    """Scenarios `first, first + 1, …`: `costs[i] = (from above, from below)`, measured from the root's upper value.
+    """Scenarios `first, first + 1, …`: `costs[i] = (from above, from below)`, measured from the root's upper value, and
+    `n_nodes[i]` = (expanded from above, built by the policy).
 
     `start[i]` weighs `roots[i]`. The graph is as it was when the block ends.
     """
@@ -180,14 +182,16 @@ def run_block(problem, graph, start, roots, rules, address, first, costs, n_node
         scenario_uniforms(address, first + i, u)
         root = roots[inverse_cdf(start, u[0])]
         for _ in range(2):
+            before = graph.size[NODES]
             costs[i, 1], reached = follow(problem, graph, root, u[1:], powers, rules)
             if reached >= 0:
                 break
             restore(graph)  # it was full of earlier scenarios, on which the policy must not depend
+        n_nodes[i, 1] = graph.size[NODES] - before
         if rules.max_nodes > 0:
-            cost, n_nodes[i] = cheapest(problem, graph, root, u[1:], powers, rules, first + i, keys, items)
+            cost, n_nodes[i, 0] = cheapest(problem, graph, root, u[1:], powers, rules, first + i, keys, items)
             costs[i, 0] = min(cost, costs[i, 1])
         else:
             costs[i, 0] = 0.0
-            n_nodes[i] = 0
+            n_nodes[i, 0] = 0
     restore(graph)

@@ -30,6 +30,7 @@ class Problem(NamedTuple):
     pairs: np.ndarray  # [pairing,cell,stage,s,g,a]: from above, each pair solved on its own (`kernels.graph.pairs`)
     cells: Cells  # from above, each cell of models solved on its own; no divisions: none
     v: np.ndarray  # [stage,m,s,policy]: from below, exact values of policies
+    number: np.ndarray  # int32 [s,policy]: what each of them is called
     keys: np.ndarray  # uint64 [k]
     discount: float
     horizon: int  # decisions; a huge number when infinite
@@ -54,6 +55,7 @@ class Graph(NamedTuple):
     above: np.ndarray  # [n,row]: upper value of the child
     below: np.ndarray  # [n,row]: lower value of the child
     child: np.ndarray  # int32 [n,row], −1 where not built
+    leaf: np.ndarray  # int32 [n,row]: the policy that `below` is the value of, where there is no child
     loss: np.ndarray  # [n,a]: upper − (r + γ Σ p above) ≥ 0, set by `settle` and afterwards
     action: np.ndarray  # int32 [n]: what the policy does
     greedy: np.ndarray  # int32 [n]: action of largest upper value
@@ -87,6 +89,7 @@ def new_graph(problem: Problem, nodes: int, entries: int) -> Graph:
         above=np.empty((nodes, rows)),
         below=np.empty((nodes, rows)),
         child=np.empty((nodes, rows), dtype=np.int32),
+        leaf=np.empty((nodes, rows), dtype=np.int32),
         loss=np.empty((nodes, n_actions)),
         action=np.empty(nodes, dtype=np.int32),
         greedy=np.empty(nodes, dtype=np.int32),

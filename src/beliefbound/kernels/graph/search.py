@@ -20,6 +20,8 @@ which are compared.) Cost of a node: `models left · rows ·
 (A + |pool|)` multiply-adds. A node keeps only the models that still have weight.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -38,12 +40,26 @@ from beliefbound.kernels.graph.pairs import best_sum, least_of_pairings
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.random import GOLDEN, mix
 
-_IDLE = 100_000  # walks in a row that build nothing, after which the rest is rounding
+IDLE = 100_000  # walks in a row that build nothing, after which the rest is rounding
+_STEP = 12.0  # operations for each outcome row of a node that a walk passes
+_NODE, _ROW = 500.0, 60.0  # operations of a new node, and of each of its outcome rows, besides those for its models
 _SWEEPS = 10  # over a graph with circles before its values are frozen; they are valid after any number
 QUANTUM = 2.0**-40  # weights that differ by less are the same weight, where beliefs are merged
 # A leaf's siblings are built with it where they contribute at least this share of what it does: a higher share walks
 # down from the root for every leaf, a lower one builds leaves that are never needed.
 _SIBLINGS = 0.3
+
+
+class Rules(NamedTuple):
+    """How far `grow` goes."""
+
+    nodes: int  # in the graph: no more than these, or a few
+    work: float  # operations
+    unit: float  # operations for one model and one outcome row of a new node
+    tolerance: float  # of the gap at the root
+    max_stage: int
+    forced: int  # the first action of every walk; −1: the greedy one
+    idle: int  # walks in a row that have built nothing so far
 
 
 @njit(inline="always", **FAST)
@@ -162,8 +178,8 @@ def note_link(graph, parent, row, node):
 
 
 @njit(**FAST_INLINE)
-def expand(problem, graph, node):
-    """Expected rewards, outcome probabilities and the children's leaf values of a new node."""
+def set_leaves(problem, graph, node):
+    """Expected rewards, outcome probabilities and the children's leaf values of a node, none of which is linked."""
     s = graph.state[node]
     n_actions = problem.available.shape[1]
     n_pool = problem.v.shape[3]
@@ -201,19 +217,27 @@ def expand(problem, graph, node):
             graph.above[node, i] = 0.0
             graph.below[node, i] = 0.0
             continue
-        low = -np.inf
+        low, chosen = -np.inf, 0
         for a in range(n_pool):
-            low = max(low, sums[i, 1 + n_actions + a])
+            if sums[i, 1 + n_actions + a] > low:
+                low, chosen = sums[i, 1 + n_actions + a], problem.number[problem.arrive[base + i], a]
+        graph.leaf[node, i] = chosen
         graph.above[node, i] = best_sum(problem, sums, i, problem.arrive[base + i]) / p
         graph.below[node, i] = low / p
     if problem.partner.shape[0] > 0:
         least_of_pairings(problem, graph, node)
     if problem.cells.models.shape[0] > 0:
         least_of_cells(problem, graph, node)
+
+
+@njit(**FAST_INLINE)
+def expand(problem, graph, node):
+    """The values of a new node."""
+    set_leaves(problem, graph, node)
     graph.stamp[node] = -1
     if graph.size[FROZEN_NODES] == 0:
         backup(problem, graph, node)
-        graph.share[node] = largest_contribution(problem, graph, node)[1]
+        graph.share[node] = contribution(problem, graph, node, graph.greedy[node])[1]
     else:
         if graph.stage[node] < graph.size[DEEPEST]:
             link(problem, graph, node)
@@ -254,9 +278,9 @@ def backup(problem, graph, node):
 
 
 @njit(**FAST)
-def largest_contribution(problem, graph, node):
-    """`(row, share)`: the outcome of the greedy action through which most of the node's gap comes, and how much."""
-    s, a = graph.state[node], graph.greedy[node]
+def contribution(problem, graph, node, a):
+    """`(row, share)`: the outcome of an action through which most of the node's gap under it comes, and how much."""
+    s = graph.state[node]
     base = problem.first[s, 0]
     row, most = -1, 0.0
     if graph.stage[node] + 1 < problem.horizon:
@@ -270,9 +294,9 @@ def largest_contribution(problem, graph, node):
 
 
 @njit(inline="always", **FAST)
-def add_children(problem, graph, node, least):
-    """Build the children of the greedy action whose share of the node's gap is `least` or more; false when full."""
-    s, a = graph.state[node], graph.greedy[node]
+def add_children(problem, graph, node, a, least):
+    """Build the children of an action whose share of the node's gap is `least` or more; false when full."""
+    s = graph.state[node]
     base = problem.first[s, 0]
     for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
         gap = (graph.above[node, i] - graph.below[node, i]) * graph.prob[node, i] * problem.discount
@@ -282,46 +306,81 @@ def add_children(problem, graph, node, least):
 
 
 @njit(**FAST)
-def grow(problem, graph, start, roots, tolerance, max_stage, max_nodes):
-    """Add `max_nodes` nodes or a few more, those whose gap counts most at the root; `start[i]` weighs `roots[i]`.
+def grow(problem, graph, start, roots, rules):
+    """Add nodes, those whose gap counts most at the root; `start[i]` weighs `roots[i]`.
 
     Under the greedy action everywhere, a leaf at stage `k` reached with probability `p` contributes `γ^k p gap` to the
     root's gap. Every node remembers the largest contribution below it, so the leaf is found by walking down; its
     siblings that count nearly as much are built with it, and the way back updates values and contributions. Where
-    beliefs are merged the graph has circles, and a walk may only carry values around one. Returns false when nothing
-    is left to gain or the graph is full.
+    beliefs are merged the graph has circles, and a walk may only carry values around one. With `rules.forced ≥ 0` the
+    first step of every walk is that action instead.
+
+    Returns `(idle, work)`: walks in a row that have built nothing, `IDLE` when nothing is left to gain or the graph is
+    full; and the operations done, which end a call when they reach `rules.work`.
     """
     problem, graph = borrowed(problem), borrowed(graph)
-    path = np.empty(max_stage + 2, dtype=np.int64)
-    limit = graph.size[NODES] + max_nodes
-    idle = 0
-    while graph.size[NODES] < limit and idle < _IDLE:
+    path = np.empty(rules.max_stage + 2, dtype=np.int64)
+    idle, work = rules.idle, 0.0
+    while graph.size[NODES] < rules.nodes and idle < IDLE and work < rules.work:
         before = graph.size[NODES]
         x, widest, gap = -1, 0.0, 0.0
         for i in range(roots.size):
-            gap += start[i] * (graph.upper[roots[i]] - graph.lower[roots[i]])
-            if start[i] * graph.share[roots[i]] > widest:
-                x, widest = roots[i], start[i] * graph.share[roots[i]]
-        if x < 0 or gap <= tolerance:
-            return False
+            root = roots[i]
+            gap += start[i] * (graph.upper[root] - graph.lower[root])
+            a = rules.forced if rules.forced >= 0 else graph.greedy[root]
+            share = start[i] * contribution(problem, graph, root, a)[1]
+            if share > widest:
+                x, widest = root, share
+        if x < 0 or (gap <= rules.tolerance and rules.forced < 0):
+            return np.int64(IDLE), work
         n = 0
         while True:
             path[n] = x
             n += 1
-            row, most = largest_contribution(problem, graph, x)
-            if row < 0 or n > max_stage:
+            a = rules.forced if n == 1 and rules.forced >= 0 else np.int64(graph.greedy[x])
+            row, most = contribution(problem, graph, x, a)
+            if row < 0 or n > rules.max_stage:
                 break
             if graph.child[x, row] < 0:
-                if not add_children(problem, graph, x, _SIBLINGS * most):
-                    return False
+                work += graph.begin[x + 1] - graph.begin[x]
+                if not add_children(problem, graph, x, a, _SIBLINGS * most):
+                    return np.int64(IDLE), work
                 break
             x = np.int64(graph.child[x, row])
         for i in range(n - 1, -1, -1):
             backup(problem, graph, path[i])
-            open_ended = i < max_stage
-            graph.share[path[i]] = largest_contribution(problem, graph, path[i])[1] if open_ended else 0.0
+            open_ended = i < rules.max_stage
+            a = graph.greedy[path[i]]
+            graph.share[path[i]] = contribution(problem, graph, path[i], a)[1] if open_ended else 0.0
+            s = graph.state[path[i]]
+            work += _STEP * (problem.first[s, -1] - problem.first[s, 0])
+        for x in range(before, graph.size[NODES]):
+            s = graph.state[x]
+            n_rows = problem.first[s, -1] - problem.first[s, 0]
+            work += _NODE + n_rows * (_ROW + rules.unit * (graph.begin[x + 1] - graph.begin[x]))
         idle = 0 if graph.size[NODES] > before else idle + 1
-    return idle < _IDLE
+    return np.int64(idle), work
+
+
+@njit(**FAST)
+def refresh(problem, graph, begin, end):
+    """Where nodes `begin … end − 1` have no child, take the leaf values of `problem` if they are better than what was
+    there."""
+    n_rows = graph.child.shape[1]
+    above, below = np.empty(n_rows), np.empty(n_rows)
+    child, leaf = np.empty(n_rows, dtype=np.int32), np.empty(n_rows, dtype=np.int32)
+    for x in range(begin, end):
+        for i in range(n_rows):
+            above[i], below[i] = graph.above[x, i], graph.below[x, i]
+            child[i], leaf[i] = graph.child[x, i], graph.leaf[x, i]
+        set_leaves(problem, graph, x)
+        s = graph.state[x]
+        for i in range(problem.first[s, -1] - problem.first[s, 0]):
+            graph.child[x, i] = child[i]
+            if child[i] >= 0 or above[i] < graph.above[x, i]:
+                graph.above[x, i] = above[i]
+            if child[i] >= 0 or below[i] >= graph.below[x, i]:
+                graph.below[x, i], graph.leaf[x, i] = below[i], leaf[i]
 
 
 @njit(**FAST)
@@ -379,6 +438,7 @@ def settle(problem, graph, order, tolerance):
             if not problem.merged:
                 link(problem, graph, x)
             backup(problem, graph, x)
+            graph.share[x] = contribution(problem, graph, x, graph.greedy[x])[1]
             moved = max(moved, gap - (graph.upper[x] - graph.lower[x]))
         if moved <= tolerance:
             break

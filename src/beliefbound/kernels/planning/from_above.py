@@ -1,6 +1,6 @@
 """Values of each model by itself, from above, without a horizon.
 
-Sweeps `V' = TV` from `V = 0`; after any number of them `V' + γ/(1−γ) max(V' − V)` (MacQueen) is at least `V*`, and
+Sweeps `V' = TV` from any `V`; after any number of them `V' + γ/(1−γ) max(V' − V)` (MacQueen) is at least `V*`, and
 falls under its own backup.
 """
 
@@ -13,7 +13,8 @@ from beliefbound.kernels.planning.rows import dot
 
 @njit(**EXACT)
 def values_from_above(rows, r, available, discount, epsilon, max_sweeps, out):
-    """`out[m,s] ≥ V*_m(s)` with `out ≥ T_m out`: sweeps until the span of change is small, or `max_sweeps` of them.
+    """`out[m,s] ≥ V*_m(s)` with `out ≥ T_m out`: sweeps from what is in `out` until the span of change is small, or
+    `max_sweeps` of them.
 
     `rows`: `kernels.planning.rows`; `r[m,s,a]`. Model by model, so that its rows stay in cache.
     """
@@ -21,6 +22,8 @@ def values_from_above(rows, r, available, discount, epsilon, max_sweeps, out):
     v, new = np.zeros(n_states), np.zeros(n_states)
     for m in range(n_models):
         most = 0.0
+        for s in range(n_states):
+            v[s] = out[m, s]
         for _ in range(max_sweeps):
             least, most = np.inf, -np.inf
             for s in range(n_states):

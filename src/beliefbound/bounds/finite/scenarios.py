@@ -1,0 +1,173 @@
+"""A growing graph of histories, and the bounds by scenarios on it (`bounds.finite.relaxation`), as a ladder.
+
+The graph doubles, by the work that went into it. After each doubling its values are frozen and a pilot says what
+sampling would give: the distance that would be left with no noise. Where that is less than the bracket, fresh scenarios
+follow, until their noise is small beside that distance or they have had their share of the work. A larger graph makes
+both sides better and needs scenarios of its own.
+
+The policy's costs vary more than the relaxation's, and take far less work: after the first scenarios, which are run for
+both, those that follow are for both or for the policy alone, whichever narrows the bracket faster.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.bounds.finite.first_actions import grow
+from beliefbound.bounds.finite.merged import better_ends
+from beliefbound.bounds.finite.relaxation import BLOCK, Address, Certifier, Costs, Relaxed, extended, limits, read_costs
+from beliefbound.bounds.ladder import RUNG, Account, Meter, Part, Rungs
+from beliefbound.bounds.log import Log
+
+_FIRST = 2.0 * RUNG  # operations of growth before the first pilot
+_FACTOR = 2.0  # from one to the next
+_SAMPLING = 0.8  # of the work of growth: what scenarios on a graph may take
+_NOISY = 8.0  # times that, while noise is larger than the distance that is left without it
+_PILOT = BLOCK  # scenarios that predict what sampling would give; they are not part of any bound
+_PILOT_SHARE = 0.2  # of that: what a pilot may take
+_LEAST_NODES, _MOST_NODES = 25, 2000  # beliefs a scenario may expand; it is valid with any number
+_NOISE = 0.1  # of the distance that is left without it: sampling ends
+_READ = 1.25  # times the scenarios, and intervals are computed again
+_SCENARIO, _READING = 3000.0, 3000.0  # operations of a scenario besides its nodes; of its place in the intervals
+_CALL = 20_000  # operations, in time, of a call from Python
+
+
+class HistorySearch:
+    """The graph of histories and its scenarios."""
+
+    def __init__(
+        self,
+        certifier: Certifier,
+        address: Address,
+        threads: int | None,
+        log: Log,
+        meter: Meter,
+        *,
+        sampled: bool = True,
+    ) -> None:
+        self.certifier, self.address, self.threads, self.log = certifier, address, threads, log
+        self.meter, self.sampled = Account(meter), sampled
+        self.closed, self._hope, self._sampled, self._attempt = False, np.inf, np.inf, 0
+        rows = np.diff(certifier.problem.first[:, [0, -1]], axis=1)
+        self._node = certifier.node_work * len(certifier.belief.weights) * float(rows.mean())
+
+    @property
+    def width(self) -> float:
+        """Between what it has proven itself; or what sampling promises: between what it gave and what it would give
+        without noise."""
+        return min(float(np.sqrt(self._hope * self._sampled)), self.certifier.upper - self.certifier.lower)
+
+    @property
+    def rounding(self) -> float:
+        """A gap that counts as none."""
+        return 100.0 * self.certifier.task.rounding
+
+    def rungs(self) -> Rungs:
+        """Until the bracket is closed, or nothing more is to be had."""
+        certifier, growing, goal = self.certifier, True, max(_FIRST, 100.0 * self._node)
+        while True:
+            while growing and certifier.work < goal:
+                before = certifier.work
+                growing = grow(certifier, self.log, self.rounding, min(self.meter.left, goal - before))
+                self.meter.add(_CALL + certifier.work - before)
+                if self.meter.full():
+                    yield self.found()
+            certifier.settle()
+            self.meter.add(30.0 * certifier.n_nodes * certifier.graph.child.shape[1])
+            self.meter.full()
+            yield self.found()
+            self.closed = certifier.upper - certifier.lower <= self.rounding
+            if self.closed:
+                return
+            if self.sampled:
+                yield from self._scenarios()
+            if not growing:
+                return
+            keep_policies(self.log)
+            certifier.reopen()
+            goal *= _FACTOR
+
+    def found(self) -> list[Bound]:
+        """The bounds that the search has proven so far, where they are better than what there was."""
+        return better_ends(self.certifier, f"search in a graph of {self.certifier.n_nodes} beliefs", self.log)
+
+    def _scenarios(self) -> Part[None]:
+        """A pilot and, if that promises something, scenarios on the settled graph."""
+        certifier, log, meter = self.certifier, self.log, self.meter
+        budget = _SAMPLING * certifier.work
+        affordable = _PILOT_SHARE * budget / (_PILOT * self._node)
+        if affordable < _LEAST_NODES:
+            return
+        certifier.max_nodes = int(min(affordable, _MOST_NODES))
+        self._attempt += 1
+        pilot = self._sample(0, 0, _PILOT, np.inf, np.inf, relax=True)
+        clip, stop = limits(certifier, pilot)
+        self._hope = float(pilot.between.mean())
+        assert log.lower is not None
+        assert log.upper is not None
+        if self._hope >= log.upper.value - log.lower.value:
+            self._sampled = self._hope
+            return
+        alpha, policy = log.next_alpha(), AdaptivePolicy(certifier, stop=stop)
+        parts: list[Costs] = []
+        done, relax, read, began, noise = {True: 0, False: 0}, True, 0.0, meter.done, np.inf
+        while True:
+            each = self._each(pilot, relax)
+            batch = max(4 * BLOCK if not parts else BLOCK, int(meter.left / each) // BLOCK * BLOCK)
+            parts.append(self._sample(1 if relax else 2, done[relax], batch, clip, stop, relax=relax))
+            done[relax] += batch
+            total = sum(len(part.below) for part in parts)
+            spent = meter.done - began >= budget * (_NOISY if noise > self._hope else 1.0)
+            if total < _READ * read and not spent:
+                if meter.full():
+                    yield ()
+                continue
+            read = total
+            parts = [Costs(*(np.concatenate(part) for part in zip(*parts, strict=True)))]
+            costs = parts[0]
+            found = read_costs(certifier, costs, pilot, alpha=alpha, clip=clip, stop=stop)
+            meter.add(_READING * total)
+            self._note(policy, found)
+            self._sampled = found.upper.value - found.lower.value
+            if meter.full():
+                yield ()
+            if spent:
+                return
+            above, below = found.upper.value - found.upper.centre, found.lower.centre - found.lower.value
+            noise = above + below
+            if noise < _NOISE * max(self._hope, self.rounding):
+                return  # what is left is the gap of the graph itself
+            slope = below / len(costs.below)
+            both = (slope + above / len(costs.above)) / self._each(pilot, relax=True)
+            relax = both > slope / self._each(pilot, relax=False)
+
+    def _sample(self, part: int, first: int, count: int, clip: float, stop: float, *, relax: bool) -> Costs:
+        address = extended(self.address, self._attempt, part)
+        costs = self.certifier.sample(address, first, count, clip=clip, stop=stop, threads=self.threads, relax=relax)
+        self.meter.add(_CALL + count * self._each(costs, relax))
+        return costs
+
+    def _each(self, costs: Costs, relax: bool) -> float:
+        """Operations of a scenario, as these were: for both sides, or for the policy alone."""
+        nodes = float(costs.built.mean()) + (float(costs.nodes.mean()) if relax else 0.0)
+        return _SCENARIO + 4.0 * self.certifier.depth + nodes * self._node
+
+    def _note(self, policy: AdaptivePolicy, found: Relaxed) -> None:
+        """Add sampled bounds; the regret belongs to the adaptive policy."""
+        lower = replace(found.lower, policy=policy)
+        self.log.add(lower, found.upper)
+        if self.log.lower is lower:
+            self.log.regret = found.regret
+
+
+def keep_policies(log: Log) -> None:
+    """Before the graph changes: the policy of the best bound, if that was sampled, gets a copy of its own, for that is
+    what it was proven for. Other sampled bounds lose theirs. Exact bounds only rise with the graph."""
+    for bound in log.bounds:
+        if not bound.exact and isinstance(bound.policy, AdaptivePolicy):
+            if log.lower is not None and bound.policy is log.lower.policy:
+                bound.policy.detach()
+            else:
+                object.__setattr__(bound, "policy", None)  # nobody has seen it yet

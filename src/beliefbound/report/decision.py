@@ -1,0 +1,59 @@
+"""The first decision in a report: a bar per action, and how far weights may move before the proof fails."""
+
+from pathlib import Path
+
+from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.bounds.bracket import Bracket
+from beliefbound.report.figures import COLOURS, figure, save
+from beliefbound.report.page import Picture, Section, Table
+
+_MODELS = 40  # whose intervals the page lists
+
+
+def write_decision(found: Bracket, belief: FiniteBelief, target: Path) -> Path | None:
+    """`decision.{png,svg}`: from the lower to the upper bound of each first action; the picture's file, if there is a
+    decision."""
+    decision = found.decision
+    if decision is None:
+        return None
+    names = [_action(belief, a).replace("$", r"\$") for a in decision.actions]  # which would begin a formula
+    with figure() as (drawn, axes):
+        for k, (a, low, high) in enumerate(zip(decision.actions, decision.lower, decision.upper, strict=True)):
+            colour = COLOURS["ours"] if a == decision.best else COLOURS["upper"]
+            axes.plot([low, high], [k, k], color=colour, linewidth=8, solid_capstyle="butt")
+            axes.plot([low, high], [k, k], "|", color=colour, markersize=14)
+        axes.axvline(float(decision.lower.max()), color="black", linewidth=0.8, linestyle=":")
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xlabel("value of taking the action first, then acting Bayes-optimally")
+        return save(drawn, target / "decision")[1]
+
+
+def decision_sections(found: Bracket, belief: FiniteBelief, words: list[str], picture: Path | None) -> list[Section]:
+    """The part of the page about the first decision; none where there is none."""
+    decision = found.decision
+    if decision is None or picture is None:
+        return []
+    rows = [
+        [_action(belief, a), f"{low:.6g}", f"{high:.6g}", "proven optimal" if a == decision.best else ""]
+        for a, low, high in zip(decision.actions, decision.lower, decision.upper, strict=True)
+    ]
+    marked = frozenset(i for i, a in enumerate(decision.actions) if a == decision.best)
+    tables = [Table(["first action", "at least", "at most", ""], rows, "All of these bounds are proven.", marked)]
+    if decision.stability is not None:
+        weights = [
+            [str(m), f"{belief.weights[m]:.4g}", f"{low:.4g}", f"{high:.4g}"]
+            for m, (low, high) in enumerate(decision.stability[:_MODELS])
+        ]
+        more = f" The first {_MODELS} of {len(decision.stability)} models." if len(decision.stability) > _MODELS else ""
+        note = (
+            "The decision stays proven while the weight of one model moves between these, the others keeping their "
+            "proportions. Beyond them nothing is said." + more
+        )
+        tables.append(Table(["model", "weight", "from", "to"], weights, note))
+    caption = "From the lower to the upper bound of each first action; the dotted line is the largest lower bound."
+    return [Section("What to do first", words, tables, [Picture(picture, caption)])]
+
+
+def _action(belief: FiniteBelief, action: int) -> str:
+    return f"action {action}" if belief.actions is None else belief.actions[action]
