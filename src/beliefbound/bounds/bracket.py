@@ -1,18 +1,24 @@
 """`bracket`: the Bayes-optimal value between two bounds, as tight as the time allows.
 
-Finite beliefs: `bounds.finite.search`. Other beliefs: `bounds.dirichlet.sampler`.
+Finite beliefs: `bounds.finite.search`. Other beliefs: `bounds.dirichlet.sampler`. Both are ladders (`bounds.ladder`): the
+clock decides only after which rung to stop, so seed and effort say which certificate it is.
 """
 
+import operator
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from beliefbound.beliefs import Belief, DirichletBelief
 from beliefbound.bounds.bound import Bound, BoundEntries, Regret, RegretEntries
-from beliefbound.bounds.dirichlet.sampler import bracket_sampled
-from beliefbound.bounds.finite.search import bracket_finite
+from beliefbound.bounds.dirichlet.sampler import dirichlet_rungs
+from beliefbound.bounds.finite.search import finite_rungs
+from beliefbound.bounds.ladder import climb
 from beliefbound.bounds.log import Log, TracePoint, relative
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.warmup import warm_up
@@ -25,6 +31,7 @@ from beliefbound.validation import (
     FloatArray,
     Rng,
     as_rng,
+    check_count,
     check_gap,
     check_positive,
     check_probability,
@@ -56,6 +63,9 @@ class BracketEntries(Entries):
     trace: list[TracePointEntries]
     notes: list[str]
     compile_seconds: float
+    seed: int
+    effort: int
+    version: str
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,9 @@ class Bracket(Result):
       bounds: every bound computed on the way.
       notes: what a reader should know besides, such as how much of the value rests on the prior; mostly empty.
       compile_seconds: time spent on compiling before the clock of the trace started.
+      seed, effort, version: what makes it again: `bracket(…, rng=seed, effort=effort)` of that version of the library, with
+        the same belief, task and confidence, gives the same bounds and the same policy, bit for bit, on the same kind of
+        machine with any number of threads. `effort` is the number of rungs taken (`bounds.ladder`).
 
     `save` keeps the policy of `lower`, in a file beside its own, and no other bound's.
     """
@@ -85,6 +98,9 @@ class Bracket(Result):
     bounds: tuple[Bound, ...] = field(repr=False)
     notes: tuple[str, ...] = ()
     compile_seconds: float = field(default=0.0, compare=False)
+    seed: int = field(default=0, repr=False)
+    effort: int = field(default=0, repr=False)
+    version: str = field(default="", repr=False)
 
     _kind, _entries = "bracket", BracketEntries
 
@@ -134,6 +150,9 @@ class Bracket(Result):
             ],
             "notes": list(self.notes),
             "compile_seconds": float(self.compile_seconds),
+            "seed": self.seed,
+            "effort": self.effort,
+            "version": self.version,
         }
 
     def _rows(self) -> list[tuple[str, str]]:
@@ -163,8 +182,20 @@ class Bracket(Result):
                 raise ParameterError("its trace names bounds that it does not have")
         trace = [TracePoint(point.seconds, bounds[point.lower], bounds[point.upper]) for point in entries.trace]
         regret = Regret._from_entries(entries.regret, None)
-        notes, seconds = tuple(entries.notes), entries.compile_seconds
-        return cls(lower, upper, policy, regret, entries.confidence, tuple(trace), tuple(bounds), notes, seconds)
+        return cls(
+            lower,
+            upper,
+            policy,
+            regret,
+            entries.confidence,
+            tuple(trace),
+            tuple(bounds),
+            notes=tuple(entries.notes),
+            compile_seconds=entries.compile_seconds,
+            seed=entries.seed,
+            effort=entries.effort,
+            version=entries.version,
+        )
 
     def plot(self, ax: Any = None) -> Any:
         """Both sides closing over time, on a matplotlib axis; returns the axis."""
@@ -209,6 +240,7 @@ def bracket(
     confidence: float = 0.95,
     target_gap: float | None = None,
     time_limit: float | None = None,
+    effort: int | None = None,
     rng: Rng = None,
     threads: int | None = None,
     progress: bool = False,
@@ -223,14 +255,18 @@ def bracket(
       discount, horizon: of the problem; no horizon means for ever, and then `discount < 1`.
       confidence: with which all bounds hold together. Exact bounds hold with certainty.
       target_gap: stop when `upper − lower` is at most this share of the larger of `|upper|` and `|lower|`. Default:
-        0.01, unless there is a time limit; then 0.
-      time_limit: seconds, roughly; compiling, where that is needed, comes before and is not counted. Default: 60.
+        0.01, unless there is a time limit or an effort; then 0.
+      time_limit: seconds, kept within a tenth of itself or 0.3 s; the first bounds are found however short it is.
+        Compiling, where that is needed, comes before and is not counted. Default: 60.
+      effort: in place of a time limit, at most so many rungs of work (`bounds.ladder`): the same bracket every time, bit
+        for bit. `found.effort` says how many a time limit was enough for.
       rng: source of all randomness: a generator, a seed, or `None` for fresh randomness, from the system. What is
-        computed depends on it, and on the time taken.
-      threads: default: the cores this process may use. Changes no bound of a given size of graph and sample.
+        found depends on the belief, the task, the confidence, on it, and on the number of rungs taken; `found.seed` is a seed
+        that gives the same again.
+      threads: default: the cores this process may use. Changes no bound of a given effort.
       progress: show the bracket as it closes, on standard error.
       watch: called with every new point of the trace, as it happens.
-      stop: asked between pieces of work: once it says true, what was found so far is returned, as if time were up.
+      stop: asked between rungs: once it says true, what was found so far is returned, as if time were up.
 
     >>> from beliefbound import FiniteBelief
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
@@ -239,10 +275,14 @@ def bracket(
     """
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
-    source, threads = as_rng(rng), check_threads(threads)
+    seed, threads = _seed(rng), check_threads(threads)
     limit = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
+    if effort is not None:
+        effort = check_count(effort, "effort")
+        if time_limit is not None:
+            raise ParameterError("give an effort, which is the same every time, or a time_limit, not both")
     if target_gap is None:
-        target_gap = DEFAULT_GAP if time_limit is None else 0.0
+        target_gap = DEFAULT_GAP if time_limit is None and effort is None else 0.0
     for name, function in (("watch", watch), ("stop", stop)):
         if function is not None and not callable(function):
             raise ParameterError(f"{name} is {shown(function)}; give a function, or leave it out")
@@ -250,15 +290,24 @@ def bracket(
     compiling = warm_up(task)
     with closing_display(show=progress, watch=watch) as seen:
         log = Log(time.perf_counter(), limit, target_gap, confidence, seen, stop)
-        finite = finite_task(task)
+        source, finite = np.random.default_rng(seed), finite_task(task)
         if finite is not None:
-            bracket_finite(finite, source, threads, log)
+            climb(finite_rungs(finite, source, threads, log), log, effort=effort)
         else:
-            bracket_sampled(task, source, threads, log)
-    return _result(log, notes=belief.notes() if isinstance(belief, DirichletBelief) else (), compile_seconds=compiling)
+            climb(dirichlet_rungs(task, source, threads, log), log, effort=effort)
+    notes = belief.notes() if isinstance(belief, DirichletBelief) else ()
+    return _result(log, notes=notes, compile_seconds=compiling, seed=seed)
 
 
-def _result(log: Log, *, notes: tuple[str, ...], compile_seconds: float) -> Bracket:
+def _seed(rng: Rng) -> int:
+    """The seed itself where it is one; else one that the generator draws."""
+    source = as_rng(rng)
+    if rng is None or isinstance(rng, np.random.Generator):
+        return int(source.integers(0, 2**63))
+    return operator.index(rng)
+
+
+def _result(log: Log, *, notes: tuple[str, ...], compile_seconds: float, seed: int) -> Bracket:
     assert log.lower is not None
     assert log.upper is not None
     assert log.lower.policy is not None
@@ -282,4 +331,7 @@ def _result(log: Log, *, notes: tuple[str, ...], compile_seconds: float) -> Brac
         tuple(log.bounds),
         notes,
         compile_seconds,
+        seed,
+        log.effort,
+        version("beliefbound"),
     )

@@ -34,6 +34,7 @@ class Log:
         self.upper: Bound | None = None
         self.regret: Regret | None = None
         self.attempts = 0
+        self.effort = 0  # rungs taken (`bounds.ladder`)
         self.trace: list[TracePoint] = []
         self.bounds: list[Bound] = []
 

@@ -27,6 +27,7 @@ from beliefbound.bounds.dirichlet.arrays import planned, problem_of, tail_correc
 from beliefbound.bounds.dirichlet.effort import SCENARIOS, effort
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.dirichlet.replanning import Workspace, policy_depth
+from beliefbound.bounds.ladder import Rungs
 from beliefbound.bounds.log import Log
 from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.particles import renewal
@@ -284,3 +285,9 @@ class Chain:
             x, newest = int(search.size[renewal.WAITING]), int(search.size[renewal.SETS]) - 1
             left, generation = problem.horizon - int(search.node[x]["stage"]), int(search.set[newest]["generation"])
             self.draw(problem, generation, search.counts, left, search.slots[newest], search.q[newest])
+
+
+def dirichlet_rungs(task: Task, rng: np.random.Generator, threads: int | None, log: Log) -> Rungs:
+    """The ladder of a belief that is not finite: a single rung, which watches the clock."""
+    bracket_sampled(task, rng, threads, log)
+    yield ()

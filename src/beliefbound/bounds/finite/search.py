@@ -27,6 +27,7 @@ from beliefbound.bounds.finite.merged import bracket_merged
 from beliefbound.bounds.finite.pairs import bound_of
 from beliefbound.bounds.finite.problem import named_pool
 from beliefbound.bounds.finite.relaxation import BLOCK, Address, Certifier, Costs, Relaxed, extended, limits, read_costs
+from beliefbound.bounds.ladder import Rungs
 from beliefbound.bounds.log import Log
 from beliefbound.errors import ParameterError
 from beliefbound.planning.mmbi import mmbi_plan
@@ -190,3 +191,9 @@ def note_sampled(policy: AdaptivePolicy, found: Relaxed, log: Log) -> None:
     log.add(lower, found.upper)
     if log.lower is lower:
         log.regret = found.regret
+
+
+def finite_rungs(task: FiniteTask, rng: np.random.Generator, threads: int | None, log: Log) -> Rungs:
+    """The ladder of a finite belief."""
+    bracket_finite(task, rng, threads, log)
+    yield ()
