@@ -8,20 +8,24 @@ optimal policy of the expected MDP for ever.
 The particles at a posterior are a function of the policy's own seed and the counts that lead there. So the policy
 is one fixed function of the history: what `bounds.dirichlet.particle_policy` plays is what `simulate` values.
 
-`simulate` follows it under the belief itself, where predictive probabilities are in closed form
-(`kernels.particles.hyperstate`); the look-ahead is also the control variate. At the end, fresh models of the posterior
-value the last policy. The mean is the policy's value under the belief, hence at most `V*`, however poor the particles
-are.
+`simulate` follows it under the belief without its rare outcomes (`bounds.dirichlet.rare`), where predictive
+probabilities are in closed form (`kernels.particles.hyperstate`); the look-ahead is also the control variate. At the
+end, fresh models of the posterior value the last policy. The mean is at most the policy's value under the belief, hence
+at most `V*`, however poor the particles are, and no sample is below `floor`. Should a rare outcome be seen after all,
+the policy goes on with the belief as a whole.
 """
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from beliefbound.beliefs import Belief
-from beliefbound.bounds.dirichlet.arrays import arrival, problem_of, span
+from beliefbound.bounds.dirichlet.arrays import arrival, problem_of, reward_range
+from beliefbound.bounds.dirichlet.effort import work
+from beliefbound.bounds.dirichlet.rare import Extremes, cut
 from beliefbound.kernels.particles.hyperstate import look_ahead, step
 from beliefbound.kernels.particles.rows import (
     Rows,
@@ -46,12 +50,19 @@ _LEAF_MODELS = 64
 _TOLERANCE = 3e-4  # of the range of values
 _MIX = 0.6
 _KEPT = 50_000  # early look-aheads that are remembered
+_MOST_STEPS = 1000
+_REPEATED = 0.25  # share of early look-aheads that are new
 
 
 def policy_depth(discount: float, horizon: int | None) -> int:
     """Steps that the policy looks ahead in: after them little is left."""
-    depth = 1000 if discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(max(discount, 1e-6)))
-    return depth if horizon is None else min(depth, horizon)
+    depth = _MOST_STEPS if discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(max(discount, 1e-6)))
+    return min(depth, _MOST_STEPS if horizon is None else horizon, _MOST_STEPS)
+
+
+def leaf_models(pairs: int, wide: int) -> int:
+    """Fresh models at the end of a trajectory: as many as fit."""
+    return int(np.clip(ROWS_BYTES // (8 * pairs * wide), 2, _LEAF_MODELS))
 
 
 class Lookahead(NamedTuple):
@@ -90,14 +101,20 @@ class Replanning:
         horizon: int | None,
         seed: int,
         levels: Sequence[tuple[float, int]],
+        *,
+        whole: bool = False,
     ) -> None:
-        """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles."""
+        """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles.
+        `whole`: rare outcomes are kept."""
         self.belief, self.start, self.discount, self.horizon = belief, start, discount, horizon
         self.levels = tuple(levels)
         task = Task(belief, start, discount, horizon)
-        self._problem = problem_of(task, np.array([seed], dtype=np.uint64), horizon=horizon)
+        problem = problem_of(task, np.array([seed], dtype=np.uint64), horizon=horizon)
+        self._problem = problem if whole else cut(problem, "lower", horizon)
+        self._extremes = Extremes(self._problem, horizon)
         self.depth = policy_depth(discount, horizon)
-        self._tolerance = _TOLERANCE * span(task, self._problem)
+        low, high = reward_range(self._problem)
+        self._tolerance = _TOLERANCE * (high - low) * task.effective_horizon
         self._pairs, self._n_states = len(self._problem.available), belief.n_states
         self._columns = n_columns(self._problem)
         self._first = np.argmax(belief.available, axis=1)  # an action that every state offers
@@ -106,30 +123,63 @@ class Replanning:
 
     def workspace(self) -> Workspace:
         """Scratch for one thread."""
-        wide, particles = width_of(self._problem), []
-        for _, n in self.levels:
-            rows = new_rows(self._problem, max(4 * self._pairs, ROWS_BYTES // (8 * wide * n)), n)
-            particles.append(Particles(rows, np.empty(self._pairs, dtype=np.int64), np.full(n, 1.0 / n), np.empty(n)))
-        mean, leaf = np.empty((self._pairs, wide, 1)), np.empty((self._pairs, wide, _LEAF_MODELS))
-        return Workspace(tuple(particles), mean, leaf)
+        wide, particles = width_of(self._problem), {}
+        for n in {n for _, n in self.levels}:
+            rows = new_rows(self._problem, self._pairs + max(1, ROWS_BYTES // (8 * wide * n)), n)
+            slots = np.empty(self._pairs, dtype=np.int64)
+            particles[n] = Particles(rows, slots, np.full(n, 1.0 / n), np.empty(n))
+        mean = np.empty((self._pairs, wide, 1))
+        leaf = np.empty((self._pairs, wide, leaf_models(self._pairs, wide)))
+        return Workspace(tuple(particles[n] for _, n in self.levels), mean, leaf)
 
-    def simulate(self, rng: np.random.Generator, work: Workspace) -> float:
-        """One trajectory under the belief: an unbiased estimate of this policy's value from the start."""
+    @cached_property
+    def floor(self) -> float:
+        """No sample of `simulate` is below."""
+        low = self._extremes.low(self._left(0))
+        return float(self._problem.unit * low[self.start > 0.0].min())
+
+    @cached_property
+    def ceiling(self) -> float:
+        """No value of any policy is above, rare outcomes apart."""
+        high = self._extremes.high(self._left(0))
+        return float(self._problem.unit * high[self.start > 0.0].max())
+
+    def simulate(self, rng: np.random.Generator, space: Workspace) -> tuple[float, float]:
+        """One trajectory under the belief, which estimates this policy's value from the start or less; and the work it
+        took, in operations, if it had been the only one."""
         u = rng.random(self.depth + 1)
         state = int(np.searchsorted(np.cumsum(self.start), u[-1], side="right"))
         state = min(state, int(np.flatnonzero(self.start)[-1]))
         counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
-        total, factor = 0.0, 1.0
+        total, factor, solved, floor = 0.0, 1.0, 0.0, self.floor / self._problem.unit
         for stage in range(self.depth + 1):
-            advice = self._advice(work, counts, state, stage)
+            advice = self._advice(space, counts, state, stage)
             if advice is None:
                 break
-            column, value = step(self._problem, counts, state, advice.action, advice.guide, u[stage])
-            total += factor * value
-            factor *= self.discount
+            solved += self._solved(stage)
+            now = self._extremes.low(self._left(stage))[state]
+            low = self._extremes.low(self._left(stage + 1))
+            slack = max(0.0, (total - floor) / factor + now)
+            column, value = step(self._problem, counts, state, advice.action, advice.guide, u[stage], now, low, slack)
             pair = state * self._problem.posterior.n_actions + advice.action
+            total += factor * value
+            factor *= self.discount * self._problem.keep[pair]
             state = arrival(self._problem, pair, column)
-        return total + factor * self._leaf_value(work, counts, state, self._left(stage), rng)
+        total += factor * self._leaf_value(space, counts, state, self._left(stage), rng)
+        return float(self._problem.unit * total), self._each * solved
+
+    @cached_property
+    def _each(self) -> float:
+        """Operations to solve a model and to value the pool on it."""
+        return work(self._problem) * (1.0 + _POOL / 4.0)
+
+    def _level(self, stage: int) -> int:
+        return next(i for i, (share, _) in enumerate(self.levels) if self.discount**stage >= share)
+
+    def _solved(self, stage: int) -> float:
+        """Models to be solved for a step."""
+        level = self._level(stage)
+        return self.levels[level][1] * (_REPEATED if level == 0 else 1.0)
 
     def _left(self, stage: int) -> int:
         """Decisions that remain; −1 for ever."""
@@ -145,7 +195,7 @@ class Replanning:
             return None
         left = self._left(stage)
         left = -1 if self._forever(left) else left
-        level = next(i for i, (share, _) in enumerate(self.levels) if self.discount**stage >= share)
+        level = self._level(stage)
         key = (state, left, level, counts.tobytes())
         advice = self._kept.get(key)
         if advice is None:
@@ -194,6 +244,6 @@ class Replanning:
         actions = self._last_policy(work, counts, left)
         stream = stream_from(rng)
         draw_models(self._problem, counts, stream, work.leaf)
-        values = np.empty((self._n_states, _LEAF_MODELS))
+        values = np.empty((self._n_states, work.leaf.shape[2]))
         values_of(self.discount, work.leaf, self._all, left, actions, values)
         return float(values[state].mean())
