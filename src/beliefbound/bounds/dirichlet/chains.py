@@ -1,8 +1,8 @@
 """Chains of particle sets: information relaxations of a Dirichlet belief (`kernels.particles.renewal` has the proof).
 
-A chain starts from particles of its own and gives one sample. What it gives is not the relaxation's value itself but how
-far that is *below* what its first particles are worth to somebody who knows the model: the mean of `V*_m` over them. That
-difference is never negative, for certain, and so are the losses it is the sum of; its mean is what `E max` may be
+A chain starts from particles of its own and gives one sample. What it gives is not the relaxation's value itself but
+how far that is *below* what its first particles are worth to somebody who knows the model: the mean of `V*_m` over them.
+That difference is never negative, for certain, and so are the losses it is the sum of; its mean is what `E max` may be
 lowered by.
 """
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.bounds.dirichlet.effort import Effort, fresh, work
+from beliefbound.bounds.dirichlet.effort import NODE, Effort, fresh, work
 from beliefbound.kernels.particles import renewal
 from beliefbound.kernels.particles.renewal import Search, new_search
 from beliefbound.kernels.particles.rows import Problem, Rows, clear, new_rows, particles_at, width_of
@@ -24,7 +24,6 @@ from beliefbound.validation import FloatArray, IntArray
 _LEAST = 0.2  # share of particles that still count when they are renewed
 _TAIL = 0.05  # scenarios end where this share of the value is left
 _MOST_STEPS = 2000
-_NODE_WORK = 20.0  # operations for each particle, column and action of a history
 
 
 class Drop(NamedTuple):
@@ -58,7 +57,7 @@ class Chain:
     @cached_property
     def search(self) -> Search:
         most, pairs = self.effort.nodes, len(self.problem.available)
-        nodes = max(100, min(most, PARTICLE_BYTES // (8 * self.n + 48 * self.problem.n_states)))
+        nodes = max(50, min(most, PARTICLE_BYTES // (8 * self.n + 48 * self.problem.n_states)))
         sets = max(1, min(nodes, self.effort.sets, PARTICLE_BYTES // (8 * self.stages * pairs * self.n)))
         return new_search(self.problem, nodes, sets, self.stages, self.n, most)
 
@@ -89,7 +88,7 @@ class Chain:
         cost = self._scenario(problem, rng)
         solved, expanded = int(search.size[renewal.SETS]), int(search.size[renewal.NODES])
         operations = self.n * (fresh(problem) + (solved - 1) * work(problem))
-        operations += _NODE_WORK * self.n * search.prob.shape[1] * problem.posterior.n_actions * expanded
+        operations += NODE * self.n * search.prob.shape[1] * problem.posterior.n_actions * expanded
         return Drop(problem.unit * (max(0.0, known - top) + max(0.0, cost)), operations)
 
     def _scenario(self, problem: Problem, rng: np.random.Generator) -> float:

@@ -11,22 +11,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.bounds.ladder import OPERATIONS
-from beliefbound.kernels.particles.rows import Problem, width_of
+from beliefbound.bounds.ladder import OPERATIONS, RUNG
+from beliefbound.kernels.particles.rows import Problem, n_columns, width_of
 from beliefbound.limits import PARTICLE_BYTES
 
 _FIRST, _TIMES = 0.5, 8.0  # budget of the first stage in seconds of `OPERATIONS`, and how it grows
 _ITERATIONS = 4  # of policy iteration
 _DRAW = 40  # operations to draw a number
+STEP = 5e4  # operations that a step of a trajectory takes beside its particles
+NODE = 20.0  # operations that a history takes for each particle, outcome and action
 _SHARE = 0.4  # of the budget, for each side
 _LEVELS = ((0.5, 2048), (0.15, 512), (0.0, 128))
 _LEAST = 32
-_TRAJECTORIES, _CHAINS = 64, 64  # that a stage should have at least
-_FEW = 16  # that it must have, or else it does without
-_SETS = 100  # that a chain draws
-_HISTORIES = 16  # expanded for each set drawn
+_SAMPLES, _FEW = 256, 16  # that a stage should have of each kind; that it must have, or else it does without
+_SETS, _HISTORIES = 60, 250  # of a typical chain
+_MOST_SETS, _NODES = 500, 4000
 _POOL = 1.5  # what the values of the policy's pool take, beside the solution of the models
-_NODES = 4000
+_PIECE = 0.01  # of the budget, for one sample
 _BATCH_BYTES = 8 << 20  # models that are drawn and solved together
 
 
@@ -60,7 +61,12 @@ def fresh(problem: Problem) -> float:
 def batch(problem: Problem) -> int:
     """Models that are drawn and solved together."""
     each = 16 * len(problem.available) * width_of(problem) + 8 * problem.n_states**2
-    return int(np.clip(_BATCH_BYTES // each, 1, 256))
+    return int(np.clip(min(_BATCH_BYTES // each, RUNG / fresh(problem)), 1, 256))
+
+
+def piece(stage: int) -> float:
+    """Operations that one sample of a stage may take."""
+    return max(RUNG, _PIECE * budget(stage))
 
 
 def effort(problem: Problem, stage: int, stages: int, depth: int) -> Effort:
@@ -77,34 +83,47 @@ def effort(problem: Problem, stage: int, stages: int, depth: int) -> Effort:
     >>> effort(large, 2, 1, 100).particles
     32
     """
-    models = _SHARE * budget(stage) / work(problem)  # to be solved
+    return Effort(_levels(problem, stage, depth), *_chain(problem, stage, stages))
+
+
+def _levels(problem: Problem, stage: int, depth: int) -> tuple[tuple[float, int], ...]:
     left = problem.discount ** np.arange(depth)
     steps, above = [], np.inf
     for share, _ in _LEVELS:
         steps.append(int(((left >= share) & (left < above)).sum()))
         above = share
-    pairs, wide = len(problem.available), width_of(problem)
+    row = 8 * len(problem.available) * width_of(problem)  # bytes of a model
 
     def takes(scale: float) -> float:
-        return (1.0 + _POOL) * sum(max(_LEAST, scale * n) * k for (_, n), k in zip(_LEVELS, steps, strict=True))
+        models = sum(max(_LEAST, scale * n) * k for (_, n), k in zip(_LEVELS, steps, strict=True))
+        return STEP * depth + (1.0 + _POOL) * work(problem) * models
 
-    scale = 1.0
+    share, scale = _SHARE * budget(stage), 1.0
     while scale * _LEVELS[0][1] > _LEAST and (
-        takes(scale) * _TRAJECTORIES > models or 8 * pairs * wide * scale * _LEVELS[0][1] > PARTICLE_BYTES
+        (takes(scale) * _SAMPLES > share and takes(scale) > 2.0 * STEP * depth) or row * scale * _LEVELS[0][1] > PARTICLE_BYTES
     ):
         scale /= 2.0
-    levels = tuple((share, max(_LEAST, int(scale * n))) for share, n in _LEVELS)
-    if takes(scale) * _FEW > models or 8 * pairs * wide * _LEAST > PARTICLE_BYTES:
-        levels = ()
+    if takes(scale) * _FEW > share or takes(scale) > 2.0 * piece(stage) or row * _LEAST > PARTICLE_BYTES:
+        return ()
+    return tuple((least, max(_LEAST, int(scale * n))) for least, n in _LEVELS)
+
+
+def _chain(problem: Problem, stage: int, stages: int) -> tuple[int, int, int]:
+    """Particles of a set, histories, sets."""
+    pairs, n_actions, share = len(problem.available), problem.posterior.n_actions, _SHARE * budget(stage)
+    row = 8 * pairs * width_of(problem)
+    node = NODE * n_columns(problem) * n_actions**2
+    typical = _SETS * work(problem) + _HISTORIES * node  # operations for each particle
     n = 512
     while n > _LEAST and (
-        _CHAINS * _SETS * n > models
-        or 8 * stages * pairs * n * _SETS > PARTICLE_BYTES
-        or 8 * wide * n * 2 * pairs > PARTICLE_BYTES
+        n * typical * _SAMPLES > share or max(8 * stages * pairs * _SETS, 2 * row) * n > PARTICLE_BYTES
     ):
         n //= 2
-    if _FEW * 4 * n > models or 8 * wide * n * 2 * pairs > PARTICLE_BYTES:
-        return Effort(levels, 0, 0, 0)
-    sets = int(np.clip(models / (_CHAINS * n), 4, 5 * _SETS))
-    nodes = int(np.clip(_HISTORIES * sets, 100, _NODES))
-    return Effort(levels, n, nodes, sets)
+    if 2 * row * n > PARTICLE_BYTES or n * (fresh(problem) + work(problem)) * _FEW > share:
+        return 0, 0, 0
+    ratio = min(1.0, share / (n * typical * _SAMPLES))
+    sets = min(ratio * _MOST_SETS, (piece(stage) / n - fresh(problem)) / work(problem))
+    nodes = min(ratio * _NODES, piece(stage) / (n * node))
+    if sets < 2.0 or nodes < 50.0:
+        return 0, 0, 0
+    return n, int(nodes), int(sets)

@@ -1,7 +1,7 @@
 """Fresh models of a Dirichlet belief, each solved on its own: what perfect information is worth, and a fixed policy.
 
-`E_ξ V*_μ` from above, `E_ξ V^π_μ` from below, without the belief's rare outcomes (`bounds.dirichlet.rare`), so that samples
-are independent and in a known range.
+`E_ξ V*_μ` from above, `E_ξ V^π_μ` from below, without the belief's rare outcomes (`bounds.dirichlet.rare`). Samples are
+independent and in a known range.
 """
 
 from collections.abc import Callable

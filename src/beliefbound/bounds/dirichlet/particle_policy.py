@@ -153,9 +153,7 @@ class ParticlePolicy(Replanning):
 
     def _anew(self) -> Replanning:
         """The same way to plan, with rare outcomes."""
-        return Replanning(
-            self.belief, self.start, self.discount, self.horizon, self.seed, self.levels, whole=True
-        )
+        return Replanning(self.belief, self.start, self.discount, self.horizon, self.seed, self.levels, whole=True)
 
     def _check_at(self, s: int) -> None:
         if self._walk.at < 0 and not self.start[s] > 0.0:

@@ -9,8 +9,9 @@ parameters. So in the tree of histories
     V(h) ≤ max_a r + γ [(1 − m) E(V(h') | not R) + m · high],    V(h) ≥ the same with `low`,
 
 where `high` and `low` are above and below everything that can follow. Doing so in every row gives a belief without
-those outcomes whose rows sum to `keep = 1 − m` and pay `credit = m (paid + γ high)` in addition: its Bayes-optimal value
-is at least that of the belief given, and, with `low`, the value of any policy is at most that under the belief given.
+those outcomes whose rows sum to `keep = 1 − m` and pay `credit = m (paid + γ high)` in addition: its Bayes-optimal
+value is at least that of the belief given, and, with `low`, the value of any policy is at most that under the belief
+given.
 Bounds are made for that problem. How much of a row may be cut follows from the effective horizon `H`: `m H` is at most
 `SHARE`, so that the bound moves by no more than this share of the range of values.
 
@@ -86,7 +87,8 @@ class Extremes:
         table = self._table(top=top)
         if self._horizon is not None:
             table = np.maximum(table.max(axis=0), 0.0)[None]
-        return table[0] if top else -table[0]
+        extreme: FloatArray = table[0] if top else -table[0]
+        return extreme
 
     def _row(self, left: int, *, top: bool) -> FloatArray:
         row = self._table(top=top)[0 if self._horizon is None else left]
@@ -149,7 +151,7 @@ class Extremes:
 
 
 def _outcomes(problem: Problem) -> tuple[BoolArray, IntArray]:
-    """Which outcomes `[pair,j]` are possible, and where they lead: `[pair,j]`, or `[j]` where it is the same for all."""
+    """Which outcomes `[pair,j]` are possible, and where they lead: `[pair,j]`, or `[j]` if that is the same for all."""
     posterior = problem.posterior
     if not posterior.tied:
         return posterior.alpha > 0.0, np.arange(problem.n_states)
@@ -161,4 +163,5 @@ def _paid(problem: Problem, possible: BoolArray, top: bool) -> FloatArray:
     worst = -np.inf if top else np.inf
     paid = problem.posterior.paid
     paid = np.where(possible if paid.shape[2] > 1 else True, paid, worst)
-    return paid.max(axis=(0, 2)) if top else paid.min(axis=(0, 2))
+    extreme: FloatArray = paid.max(axis=(0, 2)) if top else paid.min(axis=(0, 2))
+    return extreme

@@ -23,21 +23,19 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.beliefs import Belief
-from beliefbound.bounds.dirichlet.arrays import arrival, problem_of, reward_range
-from beliefbound.bounds.dirichlet.effort import work
+from beliefbound.bounds.dirichlet.arrays import problem_of, reward_range
+from beliefbound.bounds.dirichlet.effort import STEP, work
 from beliefbound.bounds.dirichlet.rare import Extremes, cut
-from beliefbound.kernels.particles.hyperstate import look_ahead, step
+from beliefbound.kernels.particles.look import expected_policy, look, walk
 from beliefbound.kernels.particles.rows import (
     Rows,
     clear,
     draw_models,
-    expected_rows,
     n_columns,
     new_rows,
-    particles_at,
     width_of,
 )
-from beliefbound.kernels.particles.solving import optimal, values_of
+from beliefbound.kernels.particles.solving import values_of
 from beliefbound.kernels.random import stream_from
 from beliefbound.limits import ROWS_BYTES
 from beliefbound.planning.task import Task
@@ -49,9 +47,7 @@ _POOL = 6  # policies to fall back on: the expected MDP's, then particles' own
 _LEAF_MODELS = 64
 _TOLERANCE = 3e-4  # of the range of values
 _MIX = 0.6
-_KEPT = 50_000  # early look-aheads that are remembered
 _MOST_STEPS = 1000
-_REPEATED = 0.25  # share of early look-aheads that are new
 
 
 def policy_depth(discount: float, horizon: int | None) -> int:
@@ -119,7 +115,6 @@ class Replanning:
         self._columns = n_columns(self._problem)
         self._first = np.argmax(belief.available, axis=1)  # an action that every state offers
         self._all = np.arange(self._pairs)
-        self._kept: dict[tuple[int, int, int, bytes], Lookahead] = {}
 
     def workspace(self) -> Workspace:
         """Scratch for one thread."""
@@ -151,22 +146,51 @@ class Replanning:
         state = int(np.searchsorted(np.cumsum(self.start), u[-1], side="right"))
         state = min(state, int(np.flatnonzero(self.start)[-1]))
         counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
-        total, factor, solved, floor = 0.0, 1.0, 0.0, self.floor / self._problem.unit
-        for stage in range(self.depth + 1):
-            advice = self._advice(space, counts, state, stage)
-            if advice is None:
+        horizon = -1 if self.horizon is None else self.horizon
+        stages = np.array([0, 0, state, horizon, self._short], dtype=np.int64)
+        limits, sums = np.array([self._tolerance, _MIX]), np.array([0.0, 1.0, 0.0])
+        operations, floor = 0.0, self.floor / self._problem.unit
+        for level, particles in enumerate(space.particles):
+            before, stages[1] = sums[2], self._until[level]
+            done = walk(
+                self._problem,
+                *particles,
+                self._first,
+                space.mean,
+                _POOL,
+                self._lows,
+                floor,
+                counts,
+                u,
+                stages,
+                limits,
+                sums,
+            )
+            operations += (sums[2] - before + done) * (STEP + self._each * self.levels[level][1])
+            if done:
                 break
-            solved += self._solved(stage)
-            now = self._extremes.low(self._left(stage))[state]
-            low = self._extremes.low(self._left(stage + 1))
-            slack = max(0.0, (total - floor) / factor + now)
-            column, value = step(self._problem, counts, state, advice.action, advice.guide, u[stage], now, low, slack)
-            pair = state * self._problem.posterior.n_actions + advice.action
-            total += factor * value
-            factor *= self.discount * self._problem.keep[pair]
-            state = arrival(self._problem, pair, column)
-        total += factor * self._leaf_value(space, counts, state, self._left(stage), rng)
-        return float(self._problem.unit * total), self._each * solved
+        stage, state = int(stages[0]), int(stages[2])
+        total = sums[0] + sums[1] * self._leaf_value(space, counts, state, self._left(stage), rng)
+        return float(self._problem.unit * total), float(operations)
+
+    @cached_property
+    def _lows(self) -> FloatArray:
+        """The least that can follow, `[stage,s]`; one row where there is no horizon."""
+        stages = range(1 if self.horizon is None else self.depth + 1)
+        return np.stack([self._extremes.low(self._left(stage)) for stage in stages])
+
+    @cached_property
+    def _until(self) -> list[int]:
+        """The stage at which each level of particles ends."""
+        stages = [self._level(stage) for stage in range(self.depth)]
+        return [sum(level <= i for level in stages) for i in range(len(self.levels))]
+
+    @cached_property
+    def _short(self) -> int:
+        """From so many decisions left on, the horizon does not matter for what to do."""
+        if self.horizon is None:
+            return 0
+        return next((left for left in range(self.horizon + 1) if self._forever(left)), self.horizon + 1)
 
     @cached_property
     def _each(self) -> float:
@@ -175,11 +199,6 @@ class Replanning:
 
     def _level(self, stage: int) -> int:
         return next(i for i, (share, _) in enumerate(self.levels) if self.discount**stage >= share)
-
-    def _solved(self, stage: int) -> float:
-        """Models to be solved for a step."""
-        level = self._level(stage)
-        return self.levels[level][1] * (_REPEATED if level == 0 else 1.0)
 
     def _left(self, stage: int) -> int:
         """Decisions that remain; −1 for ever."""
@@ -196,46 +215,36 @@ class Replanning:
         left = self._left(stage)
         left = -1 if self._forever(left) else left
         level = self._level(stage)
-        key = (state, left, level, counts.tobytes())
-        advice = self._kept.get(key)
-        if advice is None:
-            advice = self._look(work, counts, state, left, level)
-            if level == 0 and len(self._kept) < _KEPT:
-                self._kept[key] = advice
+        advice = self._look(work, counts, state, left, level)
         return None if self.discount**stage * advice.gap <= self._tolerance else advice
 
     def _look(self, work: Workspace, counts: IntArray, state: int, left: int, level: int) -> Lookahead:
-        problem = self._problem
         rows, slots, weights, likely = work.particles[level]
         if rows.size[0] + self._pairs > len(rows.draws):
             clear(rows)
-        particles_at(problem, rows, 0, counts, slots)
-        draws, n = rows.draws, len(weights)
-        q = np.empty((1 if left < 0 else 2, self._pairs, n))
-        expected = self._last_policy(work, counts, left)
-        own = np.repeat(expected[:, None], n, axis=1)
-        optimal(self.discount, draws, slots, left, own, q)
-        if left >= 0:
-            own = q[0].reshape(self._n_states, problem.posterior.n_actions, n)[:, :, :_POOL].argmax(axis=1)
-        pool = np.ascontiguousarray(np.column_stack([expected, own[:, : _POOL - 1]]).T)
-        values = np.empty((_POOL, self._n_states, n))
-        for actions, value in zip(pool, values, strict=True):
-            values_of(self.discount, draws, slots, max(0, left - 1) if left >= 0 else -1, actions, value)
-        guide = np.empty((problem.posterior.n_actions, self._columns))
-        action, gap = look_ahead(problem, draws, slots, q, pool, values, state, _MIX, weights, likely, guide)
+        guide = np.empty((self._problem.posterior.n_actions, self._columns))
+        action, gap = look(
+            self._problem,
+            rows,
+            slots,
+            weights,
+            likely,
+            counts,
+            state,
+            left,
+            self._first,
+            work.mean,
+            _POOL,
+            _MIX,
+            guide,
+        )
         return Lookahead(int(action), float(gap), guide)
 
     def _last_policy(self, work: Workspace, counts: IntArray, left: int) -> IntArray:
         """The expected MDP's optimal policy; with a horizon that matters, its first step."""
         left = -1 if self._forever(left) else left
-        expected_rows(self._problem, counts, work.mean)
-        policy = np.array(self._first[:, None], dtype=np.int64)
-        q = np.empty((1, self._pairs, 1))
-        optimal(self.discount, work.mean, self._all, left, policy, q)
-        if left < 0:
-            return policy[:, 0]
-        first: IntArray = q[0, :, 0].reshape(self._n_states, -1).argmax(axis=1)
-        return first
+        policy: IntArray = expected_policy(self._problem, counts, self._first, left, work.mean)
+        return policy
 
     def _leaf_value(self, work: Workspace, counts: IntArray, state: int, left: int, rng: np.random.Generator) -> float:
         """An estimate of what the last policy earns, from fresh models of the posterior."""

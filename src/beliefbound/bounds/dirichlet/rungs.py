@@ -1,10 +1,10 @@
 """The ladder (`bounds.ladder`) of a belief that is not finite.
 
-First the extremes of all models of the belief, which are proven, and a memoryless plan. Then, rung by rung, whichever of
-these is most behind its share of the work: fresh models, solved on their own (`E max`) or under the plan; trajectories of a
-policy that looks ahead; chains of particle sets (`bounds.dirichlet.sampler`). Stage by stage the last two get larger
-particle sets, as `bounds.dirichlet.effort` says; a stage whose sizes are those of the one before goes on with its
-samples.
+First the extremes of all models of the belief, which are proven, and a memoryless plan. Then, rung by rung, whichever
+of these is most behind its share of the work: fresh models, solved on their own (`E max`) or under the plan;
+trajectories of a policy that looks ahead; chains of particle sets (`bounds.dirichlet.sampler`). Stage by stage the last
+two get larger particle sets, as `bounds.dirichlet.effort` says; a stage whose sizes are those of the one before goes on
+with its samples.
 
 Of the error, a part goes to `E max`, a part to the plan, and the rest to the stages, to each a fixed share.
 Betting intervals hold at all numbers of samples, so everything the ladder ever says holds together.
@@ -14,7 +14,7 @@ import numpy as np
 
 from beliefbound.bounds.bound import Bound, Side
 from beliefbound.bounds.dirichlet.arrays import planned, problem_of, tail_correction
-from beliefbound.bounds.dirichlet.effort import budget
+from beliefbound.bounds.dirichlet.effort import budget, piece
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
 from beliefbound.bounds.dirichlet.rare import Extremes, cut
 from beliefbound.bounds.dirichlet.sampler import Sampler
@@ -23,6 +23,7 @@ from beliefbound.bounds.log import Log
 from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
 from beliefbound.evaluation import evaluate
 from beliefbound.executors.threads import available_threads
+from beliefbound.kernels.particles.rows import width_of
 from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.planning.optimal import backward_induction, optimal_values, policy_iteration
@@ -78,11 +79,11 @@ class _Climb:
         self.plan = _plan(task, np.random.default_rng((seed, 5)))
         below = cut(self.whole, "lower", task.horizon)
         self.planned = FreshModels(task, below, (seed, 4), np.array(self.plan.actions))
-        each = 8.0 * self.models.scratch().size
+        each = 24.0 * len(above.available) * width_of(above) * self.models.n
         self._scratch = workers(threads, self.models.scratch, each, PARTICLE_BYTES)
         self.samplers: list[Sampler] = []
         self.drops: list[float] = []
-        self._known = np.inf
+        self.stage, self._known = 0, np.inf
 
     def first(self) -> list[Bound]:
         """What any model of the belief allows, and a first look at some."""
@@ -93,32 +94,38 @@ class _Climb:
             Bound(low, "lower", "the least any policy earns on any model of the belief", policy=self.plan),
             Bound(high, "upper", "the most any policy earns on any model of the belief"),
         ]
-        return [*bounds, *self._more_models(2)]
+        if self.models.each > 2.0 * RUNG:  # too large to be looked at before there is time
+            return bounds
+        self._more_models(2)
+        return [*bounds, *self._bounds({"models"})]
 
     def enter(self, stage: int) -> None:
         """Sizes of another stage."""
-        sampler = Sampler(self.task, self.seed, self.threads, stage)
+        self.stage = stage
+        sampler = Sampler(self.task, self.seed, self.threads, stage, self.models.problem)
         if not self.samplers or sampler.effort != self.samplers[-1].effort:
             self.samplers.append(sampler)
             self.drops.append(0.0)
 
     def rung(self, log: Log) -> list[Bound] | None:
-        """The next piece of work, and what it proves."""
-        shares = self._shares(log)
-        if not shares:
-            return None
-        part = min(shares, key=lambda name: self.done[name] / shares[name])
-        began, sampler = self.done[part], self.samplers[-1]
-        if part == "models":
-            bounds = self._more_models(self._count(self.models.each))
-        else:
-            samples, before = (sampler.values, sampler.simulate) if part == "lower" else (sampler.drops, sampler.relax)
-            before(self._count(sampler.operations[part] / len(samples) if samples else RUNG))
-            self.done[part] = sum(x.operations[part] for x in self.samplers)
-            bounds = self._improved(part)
-        self.meter.add(self.done[part] - began)
-        self.meter.full()
-        return bounds
+        """The next piece of work, and what it proves; nothing where the stage affords none."""
+        touched: set[str] = set()
+        while True:
+            shares = self._shares(log)
+            if not shares:
+                return None
+            part = min(shares, key=lambda name: self.done[name] / shares[name])
+            began, sampler = self.done[part], self.samplers[-1]
+            if part == "models":
+                self._more_models(self._count(self.models.each))
+            else:
+                count = self._count(sampler.each(part))
+                (sampler.simulate if part == "lower" else sampler.relax)(count)
+                self.done[part] = sum(x.operations[part] for x in self.samplers)
+            touched.add(part)
+            self.meter.add(self.done[part] - began)
+            if self.meter.full():
+                return self._bounds(touched)
 
     def _shares(self, log: Log) -> dict[str, float]:
         """Of the work, by what there is to do at this stage."""
@@ -127,9 +134,9 @@ class _Climb:
             del shares["lower"]
         if not sizes.particles:
             del shares["upper"]
-        if len(self.models.values) * self.models.n >= _MOST_MODELS:
+        if self.models.each > piece(self.stage) or len(self.models.values) * self.models.n >= _MOST_MODELS:
             del shares["models"]
-        elif log.upper is not None and log.lower is not None and len(shares) > 1:
+        elif log.upper is not None and log.lower is not None and len(shares) > 1 and np.isfinite(self._known):
             error = self._known - float(np.mean(np.concatenate(self.models.values)))
             if error < _ENOUGH * (log.upper.value - log.lower.value):
                 shares["models"] = _LITTLE
@@ -137,24 +144,38 @@ class _Climb:
 
     def _count(self, each: float) -> int:
         """How many make a rung: a few where that is possible, so that threads have something to share."""
-        count = int(max(RUNG, self.meter.left) / max(1.0, each))
+        count = int(self.meter.left / max(1.0, each))
         return count if count >= 8 else 4 if count >= 2 else 2 if count >= 1 else 1
 
-    def _more_models(self, count: int) -> list[Bound]:
+    def _more_models(self, count: int) -> None:
         self.models.sample(count, self._scratch)
         self.done["models"] += count * self.models.each
-        x, alpha = np.concatenate(self.models.values), _MODELS * self.error
-        self._known = self.models.high
-        if len(x) > 1:
-            range_ = self.models.low, self.models.high
-            known = mean_bound(x, "upper", confidence=1.0 - alpha, range_=range_, interval=self.interval)
-            self._known = min(self.models.high, known + self.models.rounding)
-        bounds = [self._upper(len(self.samplers) - 1)]
         if len(self.planned.values) * self.planned.n < _MOST_PLANNED:
             self.planned.sample(count, self._scratch)
             self.done["models"] += count * self.planned.each
-            bounds.append(self._by_plan())
-        return [bound for bound in bounds if bound is not None]
+
+    def _bounds(self, touched: set[str]) -> list[Bound]:
+        """What is new after samples of some kinds."""
+        last = len(self.samplers) - 1
+        found: list[Bound | None] = []
+        if "models" in touched:
+            self._know()
+            found.append(self._by_plan())
+        if "lower" in touched:
+            found.append(self.samplers[last].lower(self._alpha(last), self.interval))
+        if "upper" in touched:
+            self.drops[last] = self.samplers[last].drop(self._alpha(last), self.interval)
+        if touched != {"lower"}:
+            found.append(self._upper(last))
+        return [bound for bound in found if bound is not None]
+
+    def _know(self) -> None:
+        """`E max` from above."""
+        x, range_ = np.concatenate(self.models.values), (self.models.low, self.models.high)
+        if len(x) > 1:
+            alpha = _MODELS * self.error
+            known = mean_bound(x, "upper", confidence=1.0 - alpha, range_=range_, interval=self.interval)
+            self._known = min(self.models.high, known + self.models.rounding)
 
     def _by_plan(self) -> Bound | None:
         x, alpha = np.concatenate(self.planned.values), _PLANNED * self.error
@@ -172,16 +193,6 @@ class _Climb:
             policy=self.plan,
         )
 
-    def _improved(self, side: str) -> list[Bound]:
-        last = len(self.samplers) - 1
-        alpha = self._alpha(last)
-        if side == "lower":
-            found = self.samplers[last].lower(alpha, self.interval)
-        else:
-            self.drops[last] = self.samplers[last].drop(alpha, self.interval)
-            found = self._upper(last)
-        return [] if found is None else [found]
-
     def _alpha(self, index: int) -> float:
         """The error of one side of a stage."""
         rest = 1.0 - sum(_STAGE)
@@ -190,9 +201,9 @@ class _Climb:
 
     def _upper(self, last: int) -> Bound | None:
         """`E max`, lowered by the chains whose drop is proven largest."""
-        x, alpha = np.concatenate(self.models.values), _MODELS * self.error
-        if len(x) < 2:
+        if not np.isfinite(self._known):
             return None
+        x, alpha = np.concatenate(self.models.values), _MODELS * self.error
         method, drop, n_samples, estimate = f"E max on {len(x)} fresh models", 0.0, len(x), float(x.mean())
         best = max(range(last + 1), key=lambda i: self.drops[i], default=-1)
         if best >= 0 and self.drops[best] > 0.0:

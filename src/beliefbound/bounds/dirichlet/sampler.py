@@ -11,8 +11,8 @@ E D`. `E max` has a betting interval on the range of values; `D` one from below,
 under the belief itself (`bounds.dirichlet.replanning`): unbiased however poor its particles, and never below a floor
 that is known, so that there is a betting interval from below, whatever lies above.
 
-Rare outcomes are in neither sample: they are bounded (`bounds.dirichlet.rare`). Betting intervals hold at all sample sizes at
-once, so it does not matter when the clock stops the ladder. Student's interval is there on request: asymptotic.
+Rare outcomes are in neither sample: they are bounded (`bounds.dirichlet.rare`). Betting intervals hold at all sample
+sizes at once, so it does not matter when the clock stops the ladder. Student's interval is there on request: asymptotic.
 """
 
 from collections.abc import Iterator
@@ -29,10 +29,11 @@ from beliefbound.bounds.dirichlet.fresh_models import workers
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.dirichlet.rare import cut
 from beliefbound.bounds.dirichlet.replanning import Workspace, policy_depth
-from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
+from beliefbound.bounds.ladder import RUNG
 from beliefbound.bounds.statistics.betting import mean_at_least
+from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
 from beliefbound.executors.threads import available_threads, map_with_scratch
-from beliefbound.kernels.particles.rows import width_of
+from beliefbound.kernels.particles.rows import Problem, width_of
 from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.task import Task
 from beliefbound.validation import FloatArray
@@ -45,11 +46,16 @@ _MEMORY = 8 * PARTICLE_BYTES  # of all threads together
 class Sampler:
     """Simulations under a belief with counts, of the sizes of one stage, kept as they accumulate."""
 
-    def __init__(self, task: Task, seed: int, threads: int | None = None, stage: int = 1) -> None:
+    def __init__(
+        self, task: Task, seed: int, threads: int | None = None, stage: int = 1, problem: Problem | None = None
+    ) -> None:
+        """`problem`: for the upper side, where it has been made already."""
         self.task, self.seed, self.threads = task, seed, threads or available_threads()
         ahead = planned(task.discount, task.horizon)
         self.stages = 1 if ahead is None else 1 + min(_STAGES, ahead)  # of a set
-        self.problem = cut(problem_of(task, np.empty(0, dtype=np.uint64), horizon=ahead), "upper", ahead)
+        if problem is None:
+            problem = cut(problem_of(task, np.empty(0, dtype=np.uint64), horizon=ahead), "upper", ahead)
+        self.problem = problem
         self.effort: Effort = effort(self.problem, stage, self.stages, policy_depth(task.discount, task.horizon))
         self.values: list[float] = []
         self.drops: list[float] = []
@@ -72,6 +78,11 @@ class Sampler:
             return Chain(self.task, self.problem, self.seed, self.stages, self.effort)
 
         return workers(self.threads, make, 2 * PARTICLE_BYTES, _MEMORY)
+
+    def each(self, side: str) -> float:
+        """Operations of a sample, as far as is known."""
+        done = len(self.values if side == "lower" else self.drops)
+        return self.operations[side] / done if done else RUNG
 
     def simulate(self, count: int) -> None:
         """`count` more trajectories."""
@@ -130,8 +141,8 @@ class Sampler:
 
 
 def least_mean(samples: FloatArray, floor: float, alpha: float) -> float:
-    """With probability `1 − alpha` the mean of independent samples, none below `floor`, is at least this, at all numbers
-    of samples at once. The first few only say where to cap the rest, which makes their mean no larger.
+    """With probability `1 − alpha` the mean of independent samples, none below `floor`, is at least this, at all
+    numbers of samples at once. The first few only say where to cap the rest, which makes their mean no larger.
 
     >>> least_mean(np.tile([1.0, 3.0], 500), 0.0, 0.01) > 1.9
     True
