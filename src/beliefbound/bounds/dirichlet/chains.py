@@ -1,8 +1,8 @@
 """Chains of particle sets: information relaxations of a Dirichlet belief (`kernels.particles.renewal` has the proof).
 
 A chain starts from particles of its own and gives one sample. What it gives is not the relaxation's value itself but
-how far that is *below* what its first particles are worth to somebody who knows the model: the mean of `V*_m` over them.
-That difference is never negative, for certain, and so are the losses it is the sum of; its mean is what `E max` may be
+how far that is *below* what its first particles are worth to somebody who knows the model, the mean of `V*_m` over
+them. That difference is never negative, for certain, and so are the losses it is the sum of; its mean is what `E max` may be
 lowered by.
 """
 

@@ -19,10 +19,11 @@ _FIRST, _TIMES = 0.5, 8.0  # budget of the first stage in seconds of `OPERATIONS
 _ITERATIONS = 4  # of policy iteration
 _DRAW = 40  # operations to draw a number
 STEP = 5e4  # operations that a step of a trajectory takes beside its particles
-NODE = 20.0  # operations that a history takes for each particle, outcome and action
+NODE = 8.0  # operations that a history takes for each particle, outcome and action
 _SHARE = 0.4  # of the budget, for each side
 _LEVELS = ((0.5, 2048), (0.15, 512), (0.0, 128))
 _LEAST = 32
+_ALIKE = 4.0  # times what steps take by themselves: fewer particles would save little
 _SAMPLES, _FEW = 256, 16  # that a stage should have of each kind; that it must have, or else it does without
 _SETS, _HISTORIES = 60, 250  # of a typical chain
 _MOST_SETS, _NODES = 500, 4000
@@ -100,7 +101,8 @@ def _levels(problem: Problem, stage: int, depth: int) -> tuple[tuple[float, int]
 
     share, scale = _SHARE * budget(stage), 1.0
     while scale * _LEVELS[0][1] > _LEAST and (
-        (takes(scale) * _SAMPLES > share and takes(scale) > 2.0 * STEP * depth) or row * scale * _LEVELS[0][1] > PARTICLE_BYTES
+        (takes(scale) * _SAMPLES > share and takes(scale) > _ALIKE * STEP * depth)
+        or row * scale * _LEVELS[0][1] > PARTICLE_BYTES
     ):
         scale /= 2.0
     if takes(scale) * _FEW > share or takes(scale) > 2.0 * piece(stage) or row * _LEAST > PARTICLE_BYTES:

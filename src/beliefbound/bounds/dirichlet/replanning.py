@@ -35,7 +35,7 @@ from beliefbound.kernels.particles.rows import (
     new_rows,
     width_of,
 )
-from beliefbound.kernels.particles.solving import values_of
+from beliefbound.kernels.particles.solving import optimal, values_of
 from beliefbound.kernels.random import stream_from
 from beliefbound.limits import ROWS_BYTES
 from beliefbound.planning.task import Task
@@ -48,6 +48,7 @@ _LEAF_MODELS = 64
 _TOLERANCE = 3e-4  # of the range of values
 _MIX = 0.6
 _MOST_STEPS = 1000
+_TAKEN, _TAKEN_AT_LEAST = 0.6, 0.05  # of what the expected MDP is worth, and of the range of values, above the least
 
 
 def policy_depth(discount: float, horizon: int | None) -> int:
@@ -120,7 +121,8 @@ class Replanning:
         """Scratch for one thread."""
         wide, particles = width_of(self._problem), {}
         for n in {n for _, n in self.levels}:
-            rows = new_rows(self._problem, self._pairs + max(1, ROWS_BYTES // (8 * wide * n)), n)
+            room = max(1, ROWS_BYTES // (8 * wide * n * len(self.levels)))
+            rows = new_rows(self._problem, self._pairs + room, n)
             slots = np.empty(self._pairs, dtype=np.int64)
             particles[n] = Particles(rows, slots, np.full(n, 1.0 / n), np.empty(n))
         mean = np.empty((self._pairs, wide, 1))
@@ -129,15 +131,19 @@ class Replanning:
 
     @cached_property
     def floor(self) -> float:
-        """No sample of `simulate` is below."""
-        low = self._extremes.low(self._left(0))
-        return float(self._problem.unit * low[self.start > 0.0].min())
-
-    @cached_property
-    def ceiling(self) -> float:
-        """No value of any policy is above, rare outcomes apart."""
-        high = self._extremes.high(self._left(0))
-        return float(self._problem.unit * high[self.start > 0.0].max())
+        """No sample of `simulate` is below: the least that any policy earns, minus what the control variate may take
+        away where luck was good. The more it may, the less samples spread; the less, the nearer the floor."""
+        starts, left = self.start > 0.0, self._left(0)
+        low, high = (x[starts] for x in (self._extremes.low(left), self._extremes.high(left)))
+        left = -1 if self._forever(left) else left
+        q, mean = np.empty((1, self._pairs, 1)), np.empty((self._pairs, width_of(self._problem), 1))
+        counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
+        policy = expected_policy(self._problem, counts, self._first, left, mean)[:, None].copy()
+        optimal(self.discount, mean, self._all, left, policy, q)
+        expected = q[0, :, 0].reshape(self._n_states, -1).max(axis=1)[starts]
+        least = float(low.min())
+        spread = max(_TAKEN * (float(expected.max()) - least), _TAKEN_AT_LEAST * (float(high.max()) - least))
+        return float(self._problem.unit * (least - spread))
 
     def simulate(self, rng: np.random.Generator, space: Workspace) -> tuple[float, float]:
         """One trajectory under the belief, which estimates this policy's value from the start or less; and the work it

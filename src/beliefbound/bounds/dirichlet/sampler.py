@@ -12,7 +12,7 @@ under the belief itself (`bounds.dirichlet.replanning`): unbiased however poor i
 that is known, so that there is a betting interval from below, whatever lies above.
 
 Rare outcomes are in neither sample: they are bounded (`bounds.dirichlet.rare`). Betting intervals hold at all sample
-sizes at once, so it does not matter when the clock stops the ladder. Student's interval is there on request: asymptotic.
+sizes at once, so it does not matter when the clock stops the ladder. Student's interval, on request, is asymptotic.
 """
 
 from collections.abc import Iterator
