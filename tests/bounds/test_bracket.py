@@ -11,6 +11,7 @@ import pytest
 from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.bounds.basic import qmdp
 from beliefbound.bounds.bracket import bracket
+from beliefbound.bounds.dirichlet.effort import Effort
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.bounds.finite import outcomes
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
@@ -242,15 +243,7 @@ def test_a_beta_bandit_is_bracketed():
     """A belief that is not finite, with an exact answer: rewards are all there is to learn."""
     exact = beta_bandit_value((1, 1), (1, 2), 6, 0.9)
     belief = two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]]))
-    sampler = Sampler(Task(belief, np.ones(1), 0.9, 6), np.random.default_rng(2))  # to compile, whatever time it takes
-    sampler.simulate(2)
-    sampler.relax(512, 2)
-    sampler._expect(0.01)
-    for limit in (0.01, 5):  # the first one compiles the rest
-        found = bracket(
-            belief, discount=0.9, horizon=6, target_gap=0.03, time_limit=limit, confidence=0.999,
-            rng=np.random.default_rng(3),
-        )  # fmt: skip
+    found = bracket(belief, discount=0.9, horizon=6, effort=30, confidence=0.999, rng=3)
     assert found.lower.value <= exact <= found.upper.value
     assert found.relative_gap < 0.15
     found.policy.observe(0, 0, 1.0, 0)
@@ -259,13 +252,13 @@ def test_a_beta_bandit_is_bracketed():
 
 def test_more_particles_tighten_the_upper_bound_of_a_dirichlet_belief():
     belief = chain_belief(0, 0)
-    sampler = Sampler(Task.of(belief, discount=0.95, horizon=150), np.random.default_rng(4), 2)
-    sampler._expect(0.5)
-    for n in (30, 300):
-        sampler.relax(n, 6)
-    bounds = [sampler.upper_of(n, 0.05) for n in (30, 300)]
-    assert bounds[1].estimate < bounds[0].estimate
-    assert all(not bound.exact for bound in bounds)
+    drops = []
+    for n in (32, 256):
+        sampler = Sampler(Task.of(belief, discount=0.95, horizon=150), 4, 2)
+        sampler.effort = Effort((), n, 1000, 500)
+        sampler.relax(30)
+        drops.append(np.mean(sampler.drops))
+    assert drops[0] < drops[1]
 
 
 @pytest.mark.parametrize("rewards", [KnownRewards(chain_rewards()), BetaRewards(1.0, 1.0)])
@@ -274,9 +267,9 @@ def test_simulations_and_particle_sets_do_not_depend_on_the_number_of_threads(re
     belief = DirichletBelief(5, 2, rewards=rewards, initial=0)
     found = []
     for threads in (1, 2, 3):
-        sampler = Sampler(Task(belief, np.eye(5)[0], 0.9, 30), np.random.default_rng(5), threads)
+        sampler = Sampler(Task(belief, np.eye(5)[0], 0.9, 30), 5, threads)
         sampler.simulate(6)
-        sampler.relax(200, 4)
-        found.append((sampler.values, sampler.sets[200]))
+        sampler.relax(4)
+        found.append((sampler.values, sampler.drops))
     assert found[0] == found[1] == found[2]
     assert len(set(found[0][0])) > 1

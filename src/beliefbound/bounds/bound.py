@@ -71,6 +71,11 @@ class _Proven(Result):
         return "exact" if self.exact else f"{100 * self.confidence:.4g}% confidence, {self.n_samples} samples"
 
     @property
+    def asymptotic(self) -> bool:
+        """Whether its confidence is reached only in the limit of many samples, as `method` says."""
+        return "asymptotic" in self.method
+
+    @property
     def centre(self) -> float:
         """`estimate`, which is `value` for exact ones."""
         return self.value if self.estimate is None else self.estimate

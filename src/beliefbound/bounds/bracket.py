@@ -17,7 +17,7 @@ import numpy as np
 from beliefbound.beliefs import Belief, DirichletBelief
 from beliefbound.bounds.bound import Bound, BoundEntries, Regret, RegretEntries
 from beliefbound.bounds.decision import Contest, Decision, DecisionEntries
-from beliefbound.bounds.dirichlet.sampler import dirichlet_rungs
+from beliefbound.bounds.dirichlet.rungs import dirichlet_rungs
 from beliefbound.bounds.finite.search import finite_rungs
 from beliefbound.bounds.ladder import climb
 from beliefbound.bounds.log import Log, TracePoint, relative
@@ -63,6 +63,7 @@ class BracketEntries(Entries):
     relative_gap: float
     bounds: list[BoundEntries]
     trace: list[TracePointEntries]
+    asymptotic: bool
     notes: list[str]
     compile_seconds: float
     seed: int
@@ -122,6 +123,7 @@ class Bracket(Result):
 
     def __repr__(self) -> str:
         kind = "proven" if self.confidence == 1.0 else f"{100 * self.confidence:.4g}% confidence"
+        kind += ", asymptotic" if self.lower.asymptotic or self.upper.asymptotic else ""
         return f"Bracket([{self.lower.value:.6g}, {self.upper.value:.6g}], {100 * self.relative_gap:.2g}% wide, {kind})"
 
     def summary(self) -> str:
@@ -154,6 +156,7 @@ class Bracket(Result):
                 {"seconds": float(seconds), "lower": place[id(lower)], "upper": place[id(upper)]}
                 for seconds, lower, upper in self.trace
             ],
+            "asymptotic": self.lower.asymptotic or self.upper.asymptotic,
             "notes": list(self.notes),
             "compile_seconds": float(self.compile_seconds),
             "seed": self.seed,
@@ -250,6 +253,7 @@ def bracket(
     target_gap: float | None = None,
     time_limit: float | None = None,
     effort: int | None = None,
+    interval: Literal["betting", "t"] = "betting",
     rng: Rng = None,
     threads: int | None = None,
     progress: bool = False,
@@ -272,6 +276,9 @@ def bracket(
         Compiling, where that is needed, comes before and is not counted. Default: 60.
       effort: in place of a time limit, at most so many rungs of work (`bounds.ladder`): the same bracket every time,
         bit for bit. `found.effort` says how many a time limit was enough for.
+      interval: of what is sampled from a belief that is not finite: `betting`, which is proven for samples in a known
+        range (Normal rewards have none, and get `t`), or `t`, Student's, which is narrower and only asymptotic: what no
+        sample has shown it does not know of.
       rng: source of all randomness: a generator, a seed, or `None` for fresh randomness, from the system. What is
         found depends on the belief, the task, the confidence, on it, and on the number of rungs taken; `found.seed`
         is a seed that gives the same again.
@@ -295,6 +302,8 @@ def bracket(
             raise ParameterError("give an effort, which is the same every time, or a time_limit, not both")
     if target_gap is None:
         target_gap = DEFAULT_GAP if time_limit is None and effort is None else 0.0
+    if not isinstance(interval, str) or interval not in ("betting", "t"):
+        raise ParameterError(f"interval is {shown(interval)}; choose 'betting' or 't'")
     for name, function in (("watch", watch), ("stop", stop)):
         if function is not None and not callable(function):
             raise ParameterError(f"{name} is {shown(function)}; give a function, or leave it out")
@@ -317,7 +326,7 @@ def bracket(
         if finite is not None:
             climb(finite_rungs(finite, source, threads, log), log, effort=effort)
         else:
-            climb(dirichlet_rungs(task, source, threads, log), log, effort=effort)
+            climb(dirichlet_rungs(task, source, threads, log, interval), log, effort=effort)
     notes = belief.notes() if isinstance(belief, DirichletBelief) else ()
     return _result(log, notes=notes, compile_seconds=compiling, seed=seed)
 

@@ -14,7 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from beliefbound.beliefs import DirichletBelief, FiniteBelief
-from beliefbound.bounds.dirichlet.sampler import Sampler, bracket_sampled
+from beliefbound.bounds.dirichlet.rungs import dirichlet_rungs
+from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.bounds.finite.cells import Size, cell_rungs
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import named_pool, problem_of
@@ -63,12 +64,11 @@ def _finite(horizon: int | None, sparse: bool) -> None:
 def _sampled(horizon: int | None, counted: bool) -> None:
     rng = np.random.default_rng(0)
     task = Task.of(DirichletBelief(2, 2, initial=0), discount=_DISCOUNT, horizon=horizon)
-    bracket_sampled(task, rng, None, _log(0.0, 0.0))  # no time: the bounds that come first, and no more
+    next(dirichlet_rungs(task, rng, None, _log(600.0, 0.0)))
     if counted:
-        sampler = Sampler(task, rng, None, 1.0)
-        log = _log(1.0, 0.0)
-        sampler.lower(0.0, 0.05, log)
-        sampler.upper(sampler.effort.particles, 0.0, 0.05, log)
+        sampler = Sampler(task, 0, 1)
+        sampler.simulate(2)
+        sampler.relax(2)
 
 
 def _log(limit: float, target: float) -> Log:

@@ -10,8 +10,10 @@ import scipy.stats as stats
 from beliefbound import bracket
 from beliefbound.beliefs import BetaRewards, DirichletBelief, DirichletRewards, FiniteValues, KnownRewards
 from beliefbound.beliefs.rewards import RewardColumns, RewardSample
-from beliefbound.bounds.dirichlet import sampler as particles
+from beliefbound.bounds.dirichlet import chains
 from beliefbound.bounds.dirichlet.arrays import problem_of
+from beliefbound.bounds.dirichlet.effort import Effort
+from beliefbound.bounds.dirichlet.fresh_models import FreshModels
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.errors import ObservationError
 from beliefbound.kernels.draws import dirichlet_models
@@ -137,6 +139,9 @@ CASES = {
 }
 
 
+SMALL = Effort(((0.5, 64), (0.0, 32)), 32, 4000, 500)
+
+
 @pytest.mark.parametrize("kind", CASES)
 def test_both_sides_enclose_the_exact_value(kind, monkeypatch):
     """Means over independent simulations, four standard errors; few particles, so that they are renewed often."""
@@ -144,14 +149,18 @@ def test_both_sides_enclose_the_exact_value(kind, monkeypatch):
     belief = make()
     start = np.asarray(belief.initial)
     exact = sum(w * oracles.dirichlet_value(belief, s, 0.9, horizon) for s, w in enumerate(start) if w)
-    monkeypatch.setattr(particles, "_LEAST", 0.6)
-    sampler = Sampler(Task(belief, start, 0.9, horizon), np.random.default_rng(5), 2, 0.05)
-    sampler._expect(0.2)
-    sampler.relax(32, 200)
-    upper = sampler.upper_of(32, 3e-5)
-    assert upper.value >= exact
-    assert upper.estimate < 1.25 * abs(exact) + 0.1
+    monkeypatch.setattr(chains, "_LEAST", 0.6)
+    sampler = Sampler(Task(belief, start, 0.9, horizon), 5, 2)
+    sampler.effort = SMALL
+    models = FreshModels(sampler.task, sampler.problem, (5, 2))
+    models.sample(100, [models.scratch()])
+    sampler.relax(200)
+    known, drops = np.concatenate(models.values), np.array(sampler.drops)
+    upper, error = known.mean() - drops.mean(), np.hypot(known.std() / len(known) ** 0.5, drops.std() / 200**0.5)
+    assert upper >= exact - 4.0 * error
+    assert upper < 1.25 * abs(exact) + 0.1
     sampler.simulate(300)
+    assert min(sampler.values) >= sampler.policy.floor - 1e-9
     values = np.array(sampler.values)
     error = values.std(ddof=1) / np.sqrt(len(values))
     assert values.mean() - 4.0 * error <= exact
@@ -164,10 +173,10 @@ def test_the_coin_is_valued_as_enumeration_says():
 
 def test_a_tied_belief_is_bracketed():
     exact = guessing_value(0.55, 1.0, 2.0, 8, 0.9)
-    knobs = {"confidence": 0.9999, "target_gap": 0.0, "time_limit": 8.0}
-    found = bracket(guessing(0.55, 1.0, 2.0), discount=0.9, horizon=8, rng=np.random.default_rng(1), **knobs)
+    knobs = {"confidence": 0.9999, "effort": 40}
+    found = bracket(guessing(0.55, 1.0, 2.0), discount=0.9, horizon=8, rng=1, **knobs)
     assert found.lower.value <= exact <= found.upper.value
-    assert found.relative_gap < 0.25
+    assert found.relative_gap < 0.35
     found.policy.observe(0, 0, None, 1)
     assert found.policy.act(1) == 1  # tails again: bet on it
 
@@ -177,7 +186,7 @@ def test_what_a_belief_rules_out_is_ruled_out_in_the_papers_bounds_too(kind):
     make, horizon = CASES[kind]
     belief = make()
     exact = sum(w * oracles.dirichlet_value(belief, s, 0.9, horizon) for s, w in enumerate(belief.initial) if w)
-    knobs = {"confidence": 0.9999, "target_gap": 0.0, "time_limit": 2.0}
+    knobs = {"confidence": 0.9999, "effort": 6}
     found = bracket(belief, discount=0.9, horizon=horizon, rng=np.random.default_rng(2), **knobs)
     for bound in found.bounds:
         assert bound.value <= exact if bound.side == "lower" else bound.value >= exact
@@ -191,7 +200,7 @@ def test_a_reward_model_of_ones_own_goes_all_the_way():
     sample = after.sample(2000, 3)
     assert stats.kstest(sample.signal.chances[:, 0, 1, 2], stats.beta(1.5, 2.0).cdf).pvalue > 1e-4
     exact = oracles.dirichlet_value(after, 0, 0.9, 4)
-    knobs = {"confidence": 0.9999, "target_gap": 0.0, "time_limit": 6.0}
+    knobs = {"confidence": 0.9999, "effort": 30}
     found = bracket(after, discount=0.9, horizon=4, rng=np.random.default_rng(1), **knobs)
     assert found.lower.value <= exact <= found.upper.value
     assert found.relative_gap < 0.25
@@ -235,18 +244,22 @@ def test_particles_of_three_values_have_the_moments_of_the_posterior():
     mean = alpha / alpha.sum()
     error = np.sqrt(mean * (1 - mean) / (alpha.sum() + 1) / 40_000)
     assert (np.abs(draws[3:].mean(axis=1) - mean) < 5 * error).all()
-    assert draws[2] == pytest.approx(draws[3:].T @ [0.0, 1.0, 4.0])
+    assert problem.unit * draws[2] == pytest.approx(draws[3:].T @ [0.0, 1.0, 4.0])
     assert abs(draws[0].mean() - 4 / 5) < 5 * np.sqrt(0.16 / 6 / 40_000)
 
 
 def test_a_policy_on_particles_takes_what_is_offered_and_reads_what_it_sees():
-    policy = Sampler(Task(CASES["unavailable"][0](), np.eye(2)[0], 0.9, 5), np.random.default_rng(1), 1, 0.05).policy
+    sampler = Sampler(Task(CASES["unavailable"][0](), np.eye(2)[0], 0.9, 5), 1, 1)
+    sampler.effort = SMALL
+    policy = sampler.policy
     assert policy.act(0) in (0, 2)
     with pytest.raises(ObservationError, match="state 0, action 1, .* outside the belief's support"):
         policy.observe(0, 1, None, 1)
     policy.observe(0, 0, None, 1)
     assert policy.act(1) in (1, 2)
-    values = Sampler(Task(CASES["values"][0](), np.ones(1), 0.9, 4), np.random.default_rng(1), 1, 0.05).policy
+    sampler = Sampler(Task(CASES["values"][0](), np.ones(1), 0.9, 4), 1, 1)
+    sampler.effort = SMALL
+    values = sampler.policy
     with pytest.raises(ObservationError, match="reward 0.7"):
         values.observe(0, 1, 0.7, 0)
     values.observe(0, 1, 1.0, 0)

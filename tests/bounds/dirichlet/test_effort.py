@@ -1,10 +1,12 @@
-"""Sizes that a time limit affords: a function of the arguments, larger for more time, smaller for larger problems."""
+"""Sizes at each stage of the ladder: a function of the problem, larger at later stages, smaller for larger problems."""
 
 import numpy as np
 
 from beliefbound.beliefs import DirichletBelief, KnownRewards
 from beliefbound.bounds.dirichlet.arrays import problem_of
-from beliefbound.bounds.dirichlet.effort import effort, work
+from beliefbound.bounds.dirichlet.effort import batch, budget, effort, fresh, piece, work
+from beliefbound.bounds.ladder import RUNG
+from beliefbound.kernels.particles.rows import width_of
 from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.task import Task
 
@@ -15,29 +17,37 @@ def problem(n_states, n_actions, horizon=None):
     return problem_of(task, np.zeros(1, dtype=np.uint64), horizon=horizon)
 
 
-def test_more_time_never_means_less_effort():
+def test_later_stages_never_mean_less_effort():
     for shape in ((3, 2), (5, 2), (10, 3), (25, 4), (60, 5)):
         before = None
-        for seconds in (0.1, 1.0, 10.0, 60.0, 600.0):
-            now = effort(problem(*shape), seconds, 1, 100)
-            assert now == effort(problem(*shape), seconds, 1, 100)
+        for stage in range(6):
+            now = effort(problem(*shape), stage, 1, 100)
+            assert now == effort(problem(*shape), stage, 1, 100)
             if before is not None:
                 assert now.particles >= before.particles
-                assert all(n >= m for (_, n), (_, m) in zip(now.levels, before.levels, strict=True))
+                assert len(now.levels) >= len(before.levels)
+                assert all(n >= m for (_, n), (_, m) in zip(now.levels, before.levels, strict=False))
             assert all(n >= 32 for _, n in now.levels)
-            assert now.particles >= 32
-            assert 100 <= now.nodes <= 4000
+            assert now.particles == 0 or now.particles >= 32
+            assert now.nodes <= 4000
             before = now
+        assert before.levels
+        assert before.particles
 
 
-def test_larger_problems_get_fewer_particles_and_fit_in_memory():
-    sizes = [effort(problem(n, 4), 60.0, 1, 100) for n in (5, 15, 30, 60)]
-    assert [x.particles for x in sizes] == sorted((x.particles for x in sizes), reverse=True)
-    assert sizes[0].particles > sizes[-1].particles
-    for n, x in zip((5, 15, 30), sizes, strict=False):
-        assert x.particles == 32 or 8 * (n + 1) * x.particles * 4 * n * 200 <= PARTICLE_BYTES
+def test_no_sample_takes_longer_than_its_stage_allows_and_everything_fits():
+    for n in (5, 15, 30, 60, 200, 500):
+        given = problem(n, 4)
+        for stage in range(6):
+            x = effort(given, stage, 1, 100)
+            if x.particles:
+                assert x.particles * (fresh(given) + (x.sets - 1) * work(given)) <= 1.01 * piece(stage)
+                assert 8 * width_of(given) * x.particles * 4 * n <= PARTICLE_BYTES
+        assert batch(given) == 1 or batch(given) * fresh(given) <= RUNG
+    assert [effort(problem(n, 4), 2, 1, 100).particles for n in (5, 30, 200)] == [128, 32, 0]
 
 
 def test_work_is_that_of_the_method():
     assert work(problem(5, 2)) == 4 * (125 / 3 + 25 + 50)
     assert work(problem(5, 2, horizon=7)) == 7 * 10 * 5
+    assert budget(1) == 8.0 * budget(0)

@@ -5,8 +5,10 @@ import pytest
 from scipy.special import betaln
 
 from beliefbound.beliefs import BetaRewards, DirichletBelief, KnownRewards
-from beliefbound.bounds.dirichlet import sampler as particles
+from beliefbound.bounds.dirichlet import chains
 from beliefbound.bounds.dirichlet.arrays import problem_of
+from beliefbound.bounds.dirichlet.effort import Effort
+from beliefbound.bounds.dirichlet.fresh_models import FreshModels
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.kernels.particles.renewal import moment_ratio
 from beliefbound.kernels.particles.rows import clear, n_columns, new_rows, particles_at
@@ -52,9 +54,9 @@ def test_particles_have_the_moments_of_the_posterior(rewards):
         won, lost = 0.7 + counts[:, :3].sum(axis=1), 1.5 + counts[:, 3:].sum(axis=1)
         expected = -1.0 + 4.0 * won / (won + lost)
         deviation = 4.0 * np.sqrt(won * lost / (won + lost + 1)) / (won + lost)
-        assert (np.abs(draws[:, 3].mean(axis=1) - expected) <= 5 * deviation / 200).all()
+        assert (np.abs(problem.unit * draws[:, 3].mean(axis=1) - expected) <= 5 * deviation / 200).all()
     else:
-        assert (draws[:, 3] == np.array(KNOWN.mean()).reshape(6, 1)).all()
+        assert (problem.unit * draws[:, 3] == np.array(KNOWN.mean()).reshape(6, 1)).all()
 
 
 def test_draws_are_a_function_of_generation_pair_and_counts():
@@ -117,6 +119,19 @@ CASES = {
 }
 
 
+def relaxed(belief, horizon, n, count):
+    """`E max` minus the drop of chains of `n` particles: mean and standard error."""
+    sampler = Sampler(Task(belief, np.eye(2)[0], 0.9, horizon), 5, 2)
+    sampler.effort = Effort((), n, 4000, 500)
+    models = FreshModels(sampler.task, sampler.problem, (5, 2))
+    models.sample(200, [models.scratch()])
+    sampler.relax(count)
+    known, drops = np.concatenate(models.values), np.array(sampler.drops)
+    assert drops.min() >= 0.0
+    error = np.hypot(known.std() / np.sqrt(len(known)), drops.std() / np.sqrt(count))
+    return known.mean() - drops.mean(), error
+
+
 @pytest.mark.parametrize("kind", CASES)
 def test_renewed_particles_bound_the_exact_value_from_above(kind, monkeypatch):
     """Few particles, so that they are renewed at almost every step: the mean over chains is not below the exact
@@ -126,13 +141,9 @@ def test_renewed_particles_bound_the_exact_value_from_above(kind, monkeypatch):
     exact = oracles.dirichlet_value(belief, 0, 0.9, horizon)
     found = {}
     for least in (0.6, 0.0):
-        monkeypatch.setattr(particles, "_LEAST", max(least, 1e-30))
-        sampler = Sampler(Task(belief, np.eye(2)[0], 0.9, horizon), np.random.default_rng(5), 2)
-        sampler._expect(0.0)
-        sampler.relax(6, 2000)
-        bound = sampler.upper_of(6, 3e-5)
-        assert bound.value >= exact
-        found[least] = bound.estimate
+        monkeypatch.setattr(chains, "_LEAST", max(least, 1e-30))
+        found[least], error = relaxed(belief, horizon, 6, 2000)
+        assert found[least] >= exact - 4.0 * error
     assert exact < found[0.6] < found[0.0]
 
 
@@ -142,14 +153,11 @@ def test_a_search_without_room_is_looser_and_still_valid(monkeypatch):
     exact = oracles.dirichlet_value(belief, 0, 0.9, horizon)
     estimates = []
     for size in (1 << 28, 1):
-        monkeypatch.setattr(particles, "PARTICLE_BYTES", size)
-        monkeypatch.setattr(particles, "_LEAST", 0.9)
-        sampler = Sampler(Task(belief, np.eye(2)[0], 0.9, horizon), np.random.default_rng(5), 1)
-        sampler._expect(0.0)
-        sampler.relax(20, 300)
-        bound = sampler.upper_of(20, 3e-5)
-        assert bound.value >= exact
-        estimates.append(bound.estimate)
+        monkeypatch.setattr(chains, "PARTICLE_BYTES", size)
+        monkeypatch.setattr(chains, "_LEAST", 0.9)
+        value, error = relaxed(belief, horizon, 20, 300)
+        assert value >= exact - 4.0 * error
+        estimates.append(value)
     assert estimates[0] <= estimates[1]
 
 
@@ -158,10 +166,13 @@ def test_the_chain_prior_is_bracketed_within_a_few_percent():
     forward = np.array([0.0, 0.0, 0.0, 0.0, 10.0])
     rewards = KnownRewards(np.column_stack([0.8 * 2 + 0.2 * forward, 0.2 * 2 + 0.8 * forward]))
     task = Task(DirichletBelief(5, 2, rewards=rewards), np.eye(5)[0], 0.95, None)
-    sampler = Sampler(task, np.random.default_rng(1), 2)
-    sampler._expect(0.0)
-    sampler.relax(512, 12)
+    sampler = Sampler(task, 1, 2, 2)
+    assert sampler.effort.particles == 512
+    sampler.relax(40)
     sampler.simulate(100)
-    upper = sampler.upper_of(512, 0.01)
-    assert 62.0 < upper.value < 64.8
+    models = FreshModels(task, sampler.problem, (1, 2))
+    models.sample(200, [models.scratch()])
+    assert 62.5 < np.mean(models.values) - np.mean(sampler.drops) < 64.8
     assert 61.0 < np.mean(sampler.values) < 63.3
+    assert np.std(sampler.values) < 5.0  # the control variate at work: 13 without
+    assert min(sampler.values) >= sampler.policy.floor

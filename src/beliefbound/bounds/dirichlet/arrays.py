@@ -3,6 +3,8 @@
 A horizon so long that what follows is worth under 0.1% of the range of values is planned for as if it were infinite;
 rewards are still counted to the horizon only. From above this is valid because with rewards at least `r_min`, `V_T ≤
 V_∞ − r_min γ^T/(1−γ)`.
+
+Rewards are divided by a power of two, `Problem.unit`, that makes them at most 1: tolerances of kernels are absolute.
 """
 
 import numpy as np
@@ -20,26 +22,26 @@ def problem_of(task: Task, address: npt.NDArray[np.uint64], *, horizon: int | No
     posterior = task.belief.compiled()
     if posterior is None:
         raise BeliefError(f"{task.belief!r} has no counts to draw particles from; use Beta, known or finite rewards")
+    available = np.array(task.belief.available).ravel()
+    largest = float(np.abs(posterior.paid[:, available]).max())
+    unit = 2.0 ** np.ceil(np.log2(largest)) if largest > 0.0 else 1.0  # a power of two: nothing is rounded
     return Problem(
-        posterior=posterior,
-        available=np.array(task.belief.available).ravel(),
+        posterior=posterior._replace(paid=posterior.paid / unit),
+        available=available,
         n_states=task.belief.n_states,
         discount=float(task.discount),
         horizon=-1 if horizon is None else int(horizon),
         address=address,
+        keep=np.ones(len(available)),
+        credit=np.zeros(len(available)),
+        unit=float(unit),
     )
 
 
 def reward_range(problem: Problem) -> tuple[float, float]:
-    """Least and largest reward that an available action can pay."""
+    """Least and largest reward that an available action can pay, in the problem's unit."""
     paid = problem.posterior.paid[:, problem.available]
     return float(paid.min()), float(paid.max())
-
-
-def span(task: Task, problem: Problem) -> float:
-    """Width of the range of values."""
-    low, high = reward_range(problem)
-    return float((high - low) * task.effective_horizon)
 
 
 def planned(discount: float, horizon: int | None) -> int | None:
@@ -74,8 +76,8 @@ def column_of(problem: Problem, state: int, action: int, reward: float | None, n
             if reward is None:
                 raise ObservationError("no reward was given, but the belief learns from rewards; pass the reward seen")
             paid = posterior.paid[:, pair, j if posterior.paid.shape[2] > 1 else 0]
-            k = int(np.abs(paid - reward).argmin())
-            if np.isclose(paid[k], reward, rtol=1e-9, atol=1e-12):
+            k = int(np.abs(paid - reward / problem.unit).argmin())
+            if np.isclose(paid[k], reward / problem.unit, rtol=1e-9, atol=1e-12):
                 return pair, int(k * posterior.alpha.shape[1] + j)
     raise ObservationError(
         f"state {state}, action {action}, reward {reward}, next state {next_} is outside the belief's support"

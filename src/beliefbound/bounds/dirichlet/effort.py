@@ -1,52 +1,77 @@
-"""How many particles a time limit affords, for the bracket of a Dirichlet belief.
+"""How large the parts of a bracket are at each stage of its ladder, for a Dirichlet belief.
 
-Nearly all the time goes into solving models, and what that takes is known from the shape of the problem. So the sizes
-are a function of the arguments, not of the clock: the same call gives the same particles on a slow machine, only
-fewer simulations. They aim at enough independent simulations for each side of the bracket: an interval from a handful
-is wide, however good each one is. The counts below are Chain's; a problem whose posteriors spread more (many states,
-rewards to learn) draws several times as many sets, and gets fewer simulations than aimed at. Any size is valid.
+Nearly all the time goes into drawing and solving models, and what that takes is known from the shape of the problem. A
+*stage* has a budget of operations, each eight times that of the one before, and its sizes are a function of
+the budget and the problem, never of the clock: the same on every machine. They aim at enough independent simulations
+for each side of the bracket: an interval from a handful is wide, however good each one is. Larger problems get fewer
+particles, and none at stages that do not afford some. Any size is valid.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.kernels.particles.rows import Problem
+from beliefbound.bounds.ladder import OPERATIONS, RUNG
+from beliefbound.kernels.particles.rows import Problem, n_columns, width_of
 from beliefbound.limits import PARTICLE_BYTES
 
-SCENARIOS = 4  # of a chain of sets
-_RATE = 1.5e9  # multiply-adds a second of one core, solving models
+_FIRST, _TIMES = 0.5, 8.0  # budget of the first stage in seconds of `OPERATIONS`, and how it grows
 _ITERATIONS = 4  # of policy iteration
-_SHARE = 0.45  # of the time, for each side
+_DRAW = 40  # operations to draw a number
+STEP = 5e4  # operations that a step of a trajectory takes beside its particles
+NODE = 8.0  # operations that a history takes for each particle, outcome and action
+_SHARE = 0.4  # of the budget, for each side
 _LEVELS = ((0.5, 2048), (0.15, 512), (0.0, 128))
 _LEAST = 32
-_TRAJECTORIES, _CHAINS = 100, 16  # what there should be time for on one core
-_SETS = 1000  # that a chain draws
-_SPARE = 4  # times as many fit in memory
-_HISTORIES = 4  # expanded for each set drawn
-_ROWS = 200  # of each pair that a chain meets
+_ALIKE = 4.0  # times what steps take by themselves: fewer particles would save little
+_SAMPLES, _FEW = 256, 16  # that a stage should have of each kind; that it must have, or else it does without
+_SETS, _HISTORIES = 60, 250  # of a typical chain
+_MOST_SETS, _NODES = 500, 4000
 _POOL = 1.5  # what the values of the policy's pool take, beside the solution of the models
-_NODES = 4000
+_PIECE = 0.01  # of the budget, for one sample
+_BATCH_BYTES = 8 << 20  # models that are drawn and solved together
 
 
 class Effort(NamedTuple):
-    """Numbers of particles, and of histories."""
+    """Numbers of particles, and of histories; none where a stage does not afford them."""
 
     levels: tuple[tuple[float, int], ...]  # policy: as long as this share of the value is left, so many particles
     particles: int  # relaxation: of a set
     nodes: int  # relaxation: histories that a scenario may expand
+    sets: int  # relaxation: sets that a chain may draw
+
+
+def budget(stage: int) -> float:
+    """Operations of a stage."""
+    return float(OPERATIONS * _FIRST * _TIMES**stage)
 
 
 def work(problem: Problem) -> float:
-    """Multiply-adds to solve one model."""
+    """Operations to solve one model."""
     pairs, n_states = len(problem.available), problem.n_states
     if problem.horizon >= 0:
         return float(problem.horizon * pairs * n_states)
     return float(_ITERATIONS * (n_states**3 / 3.0 + n_states**2 + pairs * n_states))
 
 
-def effort(problem: Problem, seconds: float, stages: int, depth: int) -> Effort:
-    """For a bracket in `seconds`, with `stages` tables a set and a policy that looks ahead `depth` times at most.
+def fresh(problem: Problem) -> float:
+    """Operations to draw and solve one model."""
+    return work(problem) + _DRAW * len(problem.available) * width_of(problem)
+
+
+def batch(problem: Problem) -> int:
+    """Models that are drawn and solved together."""
+    each = 16 * len(problem.available) * width_of(problem) + 8 * problem.n_states**2
+    return int(np.clip(min(_BATCH_BYTES // each, RUNG / fresh(problem)), 1, 256))
+
+
+def piece(stage: int) -> float:
+    """Operations that one sample of a stage may take."""
+    return max(RUNG, _PIECE * budget(stage))
+
+
+def effort(problem: Problem, stage: int, stages: int, depth: int) -> Effort:
+    """For a stage of the ladder, with `stages` tables a set and a policy that looks ahead `depth` times at most.
 
     >>> import numpy as np
     >>> from beliefbound.beliefs import DirichletBelief
@@ -54,29 +79,53 @@ def effort(problem: Problem, seconds: float, stages: int, depth: int) -> Effort:
     >>> from beliefbound.planning.task import Task
     >>> tasks = [Task.of(DirichletBelief(n, 2), discount=0.95) for n in (5, 50)]
     >>> small, large = (problem_of(task, np.zeros(1, np.uint64), horizon=None) for task in tasks)
-    >>> effort(small, 60.0, 1, 100)
-    Effort(levels=((0.5, 2048), (0.15, 512), (0.0, 128)), particles=512, nodes=4000)
-    >>> effort(large, 60.0, 1, 100).particles
+    >>> effort(small, 2, 1, 100)
+    Effort(levels=((0.5, 2048), (0.15, 512), (0.0, 128)), particles=512, nodes=4000, sets=500)
+    >>> effort(large, 2, 1, 100).particles
     32
     """
-    budget = _SHARE * seconds * _RATE / work(problem)  # models to be solved
+    return Effort(_levels(problem, stage, depth), *_chain(problem, stage, stages))
+
+
+def _levels(problem: Problem, stage: int, depth: int) -> tuple[tuple[float, int], ...]:
     left = problem.discount ** np.arange(depth)
     steps, above = [], np.inf
     for share, _ in _LEVELS:
         steps.append(int(((left >= share) & (left < above)).sum()))
         above = share
-    each = (1.0 + _POOL) * sum(n * count for (_, n), count in zip(_LEVELS, steps, strict=True))
-    scale = 1.0
-    while scale * each * _TRAJECTORIES > budget and scale * _LEVELS[0][1] > _LEAST:
+    row = 8 * len(problem.available) * width_of(problem)  # bytes of a model
+
+    def takes(scale: float) -> float:
+        models = sum(max(_LEAST, scale * n) * k for (_, n), k in zip(_LEVELS, steps, strict=True))
+        return STEP * depth + (1.0 + _POOL) * work(problem) * models
+
+    share, scale = _SHARE * budget(stage), 1.0
+    while scale * _LEVELS[0][1] > _LEAST and (
+        (takes(scale) * _SAMPLES > share and takes(scale) > _ALIKE * STEP * depth)
+        or row * scale * _LEVELS[0][1] > PARTICLE_BYTES
+    ):
         scale /= 2.0
-    levels = tuple((share, max(_LEAST, int(scale * n))) for share, n in _LEVELS)
-    pairs, n_states = len(problem.available), problem.n_states
+    if takes(scale) * _FEW > share or takes(scale) > 2.0 * piece(stage) or row * _LEAST > PARTICLE_BYTES:
+        return ()
+    return tuple((least, max(_LEAST, int(scale * n))) for least, n in _LEVELS)
+
+
+def _chain(problem: Problem, stage: int, stages: int) -> tuple[int, int, int]:
+    """Particles of a set, histories, sets."""
+    pairs, n_actions, share = len(problem.available), problem.posterior.n_actions, _SHARE * budget(stage)
+    row = 8 * pairs * width_of(problem)
+    node = NODE * n_columns(problem) * n_actions**2
+    typical = _SETS * work(problem) + _HISTORIES * node  # operations for each particle
     n = 512
     while n > _LEAST and (
-        _CHAINS * _SETS * n > budget
-        or 8 * stages * pairs * n * _SPARE * _SETS > PARTICLE_BYTES
-        or 8 * (n_states + 1) * n * pairs * _ROWS > PARTICLE_BYTES
+        n * typical * _SAMPLES > share or max(8 * stages * pairs * _SETS, 2 * row) * n > PARTICLE_BYTES
     ):
         n //= 2
-    nodes = int(np.clip(_HISTORIES * budget / (_CHAINS * SCENARIOS * n), 100, _NODES))
-    return Effort(levels, n, nodes)
+    if 2 * row * n > PARTICLE_BYTES or n * (fresh(problem) + work(problem)) * _FEW > share:
+        return 0, 0, 0
+    ratio = min(1.0, share / (n * typical * _SAMPLES))
+    sets = min(ratio * _MOST_SETS, (piece(stage) / n - fresh(problem)) / work(problem))
+    nodes = min(ratio * _NODES, piece(stage) / (n * node))
+    if sets < 2.0 or nodes < 50.0:
+        return 0, 0, 0
+    return n, int(nodes), int(sets)

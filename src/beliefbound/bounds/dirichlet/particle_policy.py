@@ -6,16 +6,19 @@ memory and time at step 10 000 as at step 1.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from beliefbound.beliefs import Belief
-from beliefbound.bounds.dirichlet.arrays import column_of
+from beliefbound.bounds.dirichlet.arrays import column_of, problem_of
 from beliefbound.bounds.dirichlet.policy_file import KIND, arrays_of, read_particle
 from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
 from beliefbound.errors import ObservationError, PolicyError
+from beliefbound.kernels.particles.rows import Problem
+from beliefbound.planning.task import Task
 from beliefbound.policy.files import write_archive
 from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
 from beliefbound.validation import FloatArray, IntArray, check_seed
@@ -30,6 +33,7 @@ class _Walk:
     at: int = -1  # the state; −1 before the first observation
     last: IntArray | None = None  # [s]: actions from here on
     decided: tuple[int, int, IntArray | None] | None = None  # `(state, action, last)` at this stage, once asked for
+    planner: Replanning | None = None  # of the whole belief, once an outcome was seen that the certificate leaves out
 
 
 class ParticlePolicy(Replanning):
@@ -85,9 +89,11 @@ class ParticlePolicy(Replanning):
     def reset(self, seed: int = 0) -> None:
         """Begin again at the start. The policy's particles come from its own seed: it behaves alike under every one."""
         check_seed(seed)
-        counts = self._walk.counts
+        counts, surprised = self._walk.counts, self._walk.planner is not None
         counts[:] = 0
         self._walk = _Walk(counts)
+        if surprised:
+            self._own = None  # the room to work held draws of the whole belief
 
     def act(self, state: int) -> int:
         """The action in `state`, where the observations have led.
@@ -110,9 +116,11 @@ class ParticlePolicy(Replanning):
         """
         s, a, t = check_transition(self, self._walk.stage, state, action, next_state)
         self._check_at(s)
-        pair, column = column_of(self._problem, s, a, check_reward(reward), t)
+        pair, column = column_of(self._whole, s, a, check_reward(reward), t)
         walk = self._walk
         walk.last = self._decide(s)[2]
+        if walk.planner is None and not self._foreseen(pair, column):
+            walk.planner, walk.last, self._own = self._anew(), None, None
         if walk.last is None:
             walk.counts[pair, column] += 1
         walk.at, walk.stage, walk.decided = t, walk.stage + 1, None
@@ -131,6 +139,22 @@ class ParticlePolicy(Replanning):
             raise PolicyError(f"a policy for {self.belief!r} cannot be saved: the form of file does not describe it")
         write_archive(Path(path), KIND, arrays)
 
+    @cached_property
+    def _whole(self) -> Problem:
+        """The problem with its rare outcomes."""
+        task = Task(self.belief, self.start, self.discount, self.horizon)
+        return problem_of(task, np.array([self.seed, 1], dtype=np.uint64), horizon=self.horizon)
+
+    def _foreseen(self, pair: int, column: int) -> bool:
+        """Whether what was seen is no outcome that was cut off."""
+        posterior = self._problem.posterior
+        row = posterior.row[pair] if posterior.tied else pair
+        return bool(posterior.alpha[row, column % posterior.alpha.shape[1]] > 0.0)
+
+    def _anew(self) -> Replanning:
+        """The same way to plan, with rare outcomes."""
+        return Replanning(self.belief, self.start, self.discount, self.horizon, self.seed, self.levels, whole=True)
+
     def _check_at(self, s: int) -> None:
         if self._walk.at < 0 and not self.start[s] > 0.0:
             raise ObservationError(f"the walk starts in state {s}, which is not a start state of the certificate")
@@ -143,13 +167,14 @@ class ParticlePolicy(Replanning):
         if walk.last is not None:
             return s, int(walk.last[s]), walk.last
         if walk.decided is None or walk.decided[0] != s:
+            planner = self if walk.planner is None else walk.planner
             if self._own is None:
-                self._own = self.workspace()
-            advice = self._advice(self._own, walk.counts, s, walk.stage)
+                self._own = planner.workspace()
+            advice = planner._advice(self._own, walk.counts, s, walk.stage)
             if advice is not None:
                 walk.decided = s, advice.action, None
             else:
-                last = self._last_policy(self._own, walk.counts, self._left(walk.stage))
+                last = planner._last_policy(self._own, walk.counts, self._left(walk.stage))
                 walk.decided = s, int(last[s]), last
         return walk.decided
 

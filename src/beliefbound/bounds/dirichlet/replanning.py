@@ -8,29 +8,31 @@ optimal policy of the expected MDP for ever.
 The particles at a posterior are a function of the policy's own seed and the counts that lead there. So the policy
 is one fixed function of the history: what `bounds.dirichlet.particle_policy` plays is what `simulate` values.
 
-`simulate` follows it under the belief itself, where predictive probabilities are in closed form
-(`kernels.particles.hyperstate`); the look-ahead is also the control variate. At the end, fresh models of the posterior
-value the last policy. The mean is the policy's value under the belief, hence at most `V*`, however poor the particles
-are.
+`simulate` follows it under the belief without its rare outcomes (`bounds.dirichlet.rare`), where predictive
+probabilities are in closed form (`kernels.particles.hyperstate`); the look-ahead is also the control variate. At the
+end, fresh models of the posterior value the last policy. The mean is at most the policy's value under the belief, hence
+at most `V*`, however poor the particles are, and no sample is below `floor`. Should a rare outcome be seen after all,
+the policy goes on with the belief as a whole.
 """
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from beliefbound.beliefs import Belief
-from beliefbound.bounds.dirichlet.arrays import arrival, problem_of, span
-from beliefbound.kernels.particles.hyperstate import look_ahead, step
+from beliefbound.bounds.dirichlet.arrays import problem_of, reward_range
+from beliefbound.bounds.dirichlet.effort import STEP, work
+from beliefbound.bounds.dirichlet.rare import Extremes, cut
+from beliefbound.kernels.particles.look import expected_policy, look, walk
 from beliefbound.kernels.particles.rows import (
     Rows,
     clear,
     draw_models,
-    expected_rows,
     n_columns,
     new_rows,
-    particles_at,
     width_of,
 )
 from beliefbound.kernels.particles.solving import optimal, values_of
@@ -45,13 +47,19 @@ _POOL = 6  # policies to fall back on: the expected MDP's, then particles' own
 _LEAF_MODELS = 64
 _TOLERANCE = 3e-4  # of the range of values
 _MIX = 0.6
-_KEPT = 50_000  # early look-aheads that are remembered
+_MOST_STEPS = 1000
+_TAKEN, _TAKEN_AT_LEAST = 0.6, 0.05  # of what the expected MDP is worth, and of the range of values, above the least
 
 
 def policy_depth(discount: float, horizon: int | None) -> int:
     """Steps that the policy looks ahead in: after them little is left."""
-    depth = 1000 if discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(max(discount, 1e-6)))
-    return depth if horizon is None else min(depth, horizon)
+    depth = _MOST_STEPS if discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(max(discount, 1e-6)))
+    return min(depth, _MOST_STEPS if horizon is None else horizon, _MOST_STEPS)
+
+
+def leaf_models(pairs: int, wide: int) -> int:
+    """Fresh models at the end of a trajectory: as many as fit."""
+    return int(np.clip(ROWS_BYTES // (8 * pairs * wide), 2, _LEAF_MODELS))
 
 
 class Lookahead(NamedTuple):
@@ -90,46 +98,113 @@ class Replanning:
         horizon: int | None,
         seed: int,
         levels: Sequence[tuple[float, int]],
+        *,
+        whole: bool = False,
     ) -> None:
-        """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles."""
+        """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles.
+        `whole`: rare outcomes are kept."""
         self.belief, self.start, self.discount, self.horizon = belief, start, discount, horizon
         self.levels = tuple(levels)
         task = Task(belief, start, discount, horizon)
-        self._problem = problem_of(task, np.array([seed], dtype=np.uint64), horizon=horizon)
+        problem = problem_of(task, np.array([seed], dtype=np.uint64), horizon=horizon)
+        self._problem = problem if whole else cut(problem, "lower", horizon)
+        self._extremes = Extremes(self._problem, horizon)
         self.depth = policy_depth(discount, horizon)
-        self._tolerance = _TOLERANCE * span(task, self._problem)
+        low, high = reward_range(self._problem)
+        self._tolerance = _TOLERANCE * (high - low) * task.effective_horizon
         self._pairs, self._n_states = len(self._problem.available), belief.n_states
         self._columns = n_columns(self._problem)
         self._first = np.argmax(belief.available, axis=1)  # an action that every state offers
         self._all = np.arange(self._pairs)
-        self._kept: dict[tuple[int, int, int, bytes], Lookahead] = {}
 
     def workspace(self) -> Workspace:
         """Scratch for one thread."""
-        wide, particles = width_of(self._problem), []
-        for _, n in self.levels:
-            rows = new_rows(self._problem, max(4 * self._pairs, ROWS_BYTES // (8 * wide * n)), n)
-            particles.append(Particles(rows, np.empty(self._pairs, dtype=np.int64), np.full(n, 1.0 / n), np.empty(n)))
-        mean, leaf = np.empty((self._pairs, wide, 1)), np.empty((self._pairs, wide, _LEAF_MODELS))
-        return Workspace(tuple(particles), mean, leaf)
+        wide, particles = width_of(self._problem), {}
+        for n in {n for _, n in self.levels}:
+            room = max(1, ROWS_BYTES // (8 * wide * n * len(self.levels)))
+            rows = new_rows(self._problem, self._pairs + room, n)
+            slots = np.empty(self._pairs, dtype=np.int64)
+            particles[n] = Particles(rows, slots, np.full(n, 1.0 / n), np.empty(n))
+        mean = np.empty((self._pairs, wide, 1))
+        leaf = np.empty((self._pairs, wide, leaf_models(self._pairs, wide)))
+        return Workspace(tuple(particles[n] for _, n in self.levels), mean, leaf)
 
-    def simulate(self, rng: np.random.Generator, work: Workspace) -> float:
-        """One trajectory under the belief: an unbiased estimate of this policy's value from the start."""
+    @cached_property
+    def floor(self) -> float:
+        """No sample of `simulate` is below: the least that any policy earns, minus what the control variate may take
+        away where luck was good. The more it may, the less samples spread; the less, the nearer the floor."""
+        starts, left = self.start > 0.0, self._left(0)
+        low, high = (x[starts] for x in (self._extremes.low(left), self._extremes.high(left)))
+        left = -1 if self._forever(left) else left
+        q, mean = np.empty((1, self._pairs, 1)), np.empty((self._pairs, width_of(self._problem), 1))
+        counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
+        policy = expected_policy(self._problem, counts, self._first, left, mean)[:, None].copy()
+        optimal(self.discount, mean, self._all, left, policy, q)
+        expected = q[0, :, 0].reshape(self._n_states, -1).max(axis=1)[starts]
+        least = float(low.min())
+        spread = max(_TAKEN * (float(expected.max()) - least), _TAKEN_AT_LEAST * (float(high.max()) - least))
+        return float(self._problem.unit * (least - spread))
+
+    def simulate(self, rng: np.random.Generator, space: Workspace) -> tuple[float, float]:
+        """One trajectory under the belief, which estimates this policy's value from the start or less; and the work it
+        took, in operations, if it had been the only one."""
         u = rng.random(self.depth + 1)
         state = int(np.searchsorted(np.cumsum(self.start), u[-1], side="right"))
         state = min(state, int(np.flatnonzero(self.start)[-1]))
         counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
-        total, factor = 0.0, 1.0
-        for stage in range(self.depth + 1):
-            advice = self._advice(work, counts, state, stage)
-            if advice is None:
+        horizon = -1 if self.horizon is None else self.horizon
+        stages = np.array([0, 0, state, horizon, self._short], dtype=np.int64)
+        limits, sums = np.array([self._tolerance, _MIX]), np.array([0.0, 1.0, 0.0])
+        operations, floor = 0.0, self.floor / self._problem.unit
+        for level, particles in enumerate(space.particles):
+            before, stages[1] = sums[2], self._until[level]
+            done = walk(
+                self._problem,
+                *particles,
+                self._first,
+                space.mean,
+                _POOL,
+                self._lows,
+                floor,
+                counts,
+                u,
+                stages,
+                limits,
+                sums,
+            )
+            operations += (sums[2] - before + done) * (STEP + self._each * self.levels[level][1])
+            if done:
                 break
-            column, value = step(self._problem, counts, state, advice.action, advice.guide, u[stage])
-            total += factor * value
-            factor *= self.discount
-            pair = state * self._problem.posterior.n_actions + advice.action
-            state = arrival(self._problem, pair, column)
-        return total + factor * self._leaf_value(work, counts, state, self._left(stage), rng)
+        stage, state = int(stages[0]), int(stages[2])
+        total = sums[0] + sums[1] * self._leaf_value(space, counts, state, self._left(stage), rng)
+        return float(self._problem.unit * total), float(operations)
+
+    @cached_property
+    def _lows(self) -> FloatArray:
+        """The least that can follow, `[stage,s]`; one row where there is no horizon."""
+        stages = range(1 if self.horizon is None else self.depth + 1)
+        return np.stack([self._extremes.low(self._left(stage)) for stage in stages])
+
+    @cached_property
+    def _until(self) -> list[int]:
+        """The stage at which each level of particles ends."""
+        stages = [self._level(stage) for stage in range(self.depth)]
+        return [sum(level <= i for level in stages) for i in range(len(self.levels))]
+
+    @cached_property
+    def _short(self) -> int:
+        """From so many decisions left on, the horizon does not matter for what to do."""
+        if self.horizon is None:
+            return 0
+        return next((left for left in range(self.horizon + 1) if self._forever(left)), self.horizon + 1)
+
+    @cached_property
+    def _each(self) -> float:
+        """Operations to solve a model and to value the pool on it."""
+        return work(self._problem) * (1.0 + _POOL / 4.0)
+
+    def _level(self, stage: int) -> int:
+        return next(i for i, (share, _) in enumerate(self.levels) if self.discount**stage >= share)
 
     def _left(self, stage: int) -> int:
         """Decisions that remain; −1 for ever."""
@@ -145,47 +220,37 @@ class Replanning:
             return None
         left = self._left(stage)
         left = -1 if self._forever(left) else left
-        level = next(i for i, (share, _) in enumerate(self.levels) if self.discount**stage >= share)
-        key = (state, left, level, counts.tobytes())
-        advice = self._kept.get(key)
-        if advice is None:
-            advice = self._look(work, counts, state, left, level)
-            if level == 0 and len(self._kept) < _KEPT:
-                self._kept[key] = advice
+        level = self._level(stage)
+        advice = self._look(work, counts, state, left, level)
         return None if self.discount**stage * advice.gap <= self._tolerance else advice
 
     def _look(self, work: Workspace, counts: IntArray, state: int, left: int, level: int) -> Lookahead:
-        problem = self._problem
         rows, slots, weights, likely = work.particles[level]
         if rows.size[0] + self._pairs > len(rows.draws):
             clear(rows)
-        particles_at(problem, rows, 0, counts, slots)
-        draws, n = rows.draws, len(weights)
-        q = np.empty((1 if left < 0 else 2, self._pairs, n))
-        expected = self._last_policy(work, counts, left)
-        own = np.repeat(expected[:, None], n, axis=1)
-        optimal(self.discount, draws, slots, left, own, q)
-        if left >= 0:
-            own = q[0].reshape(self._n_states, problem.posterior.n_actions, n)[:, :, :_POOL].argmax(axis=1)
-        pool = np.ascontiguousarray(np.column_stack([expected, own[:, : _POOL - 1]]).T)
-        values = np.empty((_POOL, self._n_states, n))
-        for actions, value in zip(pool, values, strict=True):
-            values_of(self.discount, draws, slots, max(0, left - 1) if left >= 0 else -1, actions, value)
-        guide = np.empty((problem.posterior.n_actions, self._columns))
-        action, gap = look_ahead(problem, draws, slots, q, pool, values, state, _MIX, weights, likely, guide)
+        guide = np.empty((self._problem.posterior.n_actions, self._columns))
+        action, gap = look(
+            self._problem,
+            rows,
+            slots,
+            weights,
+            likely,
+            counts,
+            state,
+            left,
+            self._first,
+            work.mean,
+            _POOL,
+            _MIX,
+            guide,
+        )
         return Lookahead(int(action), float(gap), guide)
 
     def _last_policy(self, work: Workspace, counts: IntArray, left: int) -> IntArray:
         """The expected MDP's optimal policy; with a horizon that matters, its first step."""
         left = -1 if self._forever(left) else left
-        expected_rows(self._problem, counts, work.mean)
-        policy = np.array(self._first[:, None], dtype=np.int64)
-        q = np.empty((1, self._pairs, 1))
-        optimal(self.discount, work.mean, self._all, left, policy, q)
-        if left < 0:
-            return policy[:, 0]
-        first: IntArray = q[0, :, 0].reshape(self._n_states, -1).argmax(axis=1)
-        return first
+        policy: IntArray = expected_policy(self._problem, counts, self._first, left, work.mean)
+        return policy
 
     def _leaf_value(self, work: Workspace, counts: IntArray, state: int, left: int, rng: np.random.Generator) -> float:
         """An estimate of what the last policy earns, from fresh models of the posterior."""
@@ -194,6 +259,6 @@ class Replanning:
         actions = self._last_policy(work, counts, left)
         stream = stream_from(rng)
         draw_models(self._problem, counts, stream, work.leaf)
-        values = np.empty((self._n_states, _LEAF_MODELS))
+        values = np.empty((self._n_states, work.leaf.shape[2]))
         values_of(self.discount, work.leaf, self._all, left, actions, values)
         return float(values[state].mean())

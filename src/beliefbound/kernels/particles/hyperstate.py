@@ -4,7 +4,8 @@ The hyperstate (counts, state) has closed-form predictive probabilities: `α_j /
 for the value of the reward. Particles at the hyperstate (`kernels.particles.rows`) say what to do and supply a control
 variate: for any function `Φ` of history, action and outcome, `E[Φ | x,a] − Φ(outcome)` has mean zero under the exact
 predictive. So what is summed up is unbiased for the value of the policy under the belief, however poor the particles
-are.
+are. Shares of it, fixed before the outcome is drawn, keep the sum above a floor that no rewards alone fall below: what
+is summed up has a known range.
 """
 
 import numpy as np
@@ -63,12 +64,22 @@ def look_ahead(problem, draws, slots, q, pool, values, s, mix, weights, likely, 
 
 
 @njit(**FAST)
-def step(problem, counts, s, a, guide, u):
+def step(problem, counts, s, a, guide, u, now, low, slack):
     """`(column, value)`: the outcome at quantile `u` of the exact predictive after `counts[pair,column]`, which are
-    advanced, and the expected reward plus `γ (E[guide] − guide[column])`."""
+    advanced, and the expected reward plus a share of `γ (E[guide] − guide[column])`.
+
+    The share is the largest up to 1 with which every outcome leaves the sum of values, and `low[t]` for what follows,
+    at most `slack` below where it was with `now`: known before the outcome is, so the mean stays zero.
+    """
     pair = s * problem.posterior.n_actions + a
     p = np.empty(counts.shape[1])
     reward = predictive(problem, counts, pair, p)
+    factor, centre, share = problem.discount * problem.keep[pair], dot(p, guide[a]), 1.0
+    for c in range(p.size):
+        fall = factor * (guide[a, c] - centre)
+        if p[c] > 0.0 and fall > 0.0:
+            room = slack + reward + factor * low[next_state(problem.posterior, pair, c)] - now
+            share = min(share, max(0.0, room) / fall)
     column = inverse_cdf(p, u)
     counts[pair, column] += 1
-    return column, reward + problem.discount * (dot(p, guide[a]) - guide[a, column])
+    return column, reward + share * factor * (centre - guide[a, column])

@@ -58,6 +58,7 @@ NODE = np.dtype(
         ("base", np.uint64),  # what the keys of its children start from
         ("upper", np.float64),  # W
         ("left", np.float64),  # log of the effective number of particles
+        ("alive", np.float64),  # chance that no outcome on the way was one that was cut
     ]
 )
 SET = np.dtype([("start", np.int64), ("generation", np.int64)])  # the node where particles were drawn
@@ -230,7 +231,7 @@ def begin(problem, search, draws, states):
         x.state, x.stage, x.parent, x.row, x.set = states[i], 0, -1, -1, 0
         x.key = mix(np.uint64(i + 1))
         x.base = x.key
-        x.left = np.log(n)
+        x.left, x.alive = np.log(n), 1.0
         search.weight[i] = 1.0 / n
         x.upper = -np.inf
         for a in range(problem.posterior.n_actions):
@@ -262,6 +263,7 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
     node.state, node.stage, node.parent, node.row, node.set = t, stage, parent, row, drawn
     node.key, node.base = key, key
     node.upper = search.above[parent, row]
+    node.alive = search.node[parent].alive * problem.keep[pair]
     node.left = search.node[parent].left + log_size_change(problem, search, parent, pair, row % columns)
     weights = search.weight[x]
     total = chances(problem, draws, search.slots[drawn], search.weight[parent], pair, row % columns, weights)
@@ -315,7 +317,7 @@ def cheapest(problem, search, draws, x, u, max_nodes, most_sets, least, stamp):
             search.node[x].stamp = stamp
             search.size[EXPANDED] += 1
             stage = search.node[x].stage
-            factor = problem.discount**stage
+            factor = problem.discount**stage * search.node[x].alive
             for a in range(problem.posterior.n_actions):
                 if not problem.available[search.node[x].state * problem.posterior.n_actions + a]:
                     continue

@@ -9,6 +9,9 @@ observation only what depends on it is new. All particles weigh the same: none i
 Pairs, outcomes and columns are those of `kernels.posterior`. Where pairs share a row, its draws have a stream of their
 own, addressed by the row and the counts of all its pairs, so that all of them get the same probabilities. Arrays over
 models have them last, so that loops over models are SIMD.
+
+Where rare outcomes were cut off (`bounds.dirichlet.rare`) the rows of models sum to `keep`, and `credit` is part of the
+reward.
 """
 
 from typing import NamedTuple
@@ -33,6 +36,9 @@ class Problem(NamedTuple):
     discount: float
     horizon: int  # decisions; −1 for ever
     address: np.ndarray  # uint64 [any]: where the particles come from
+    keep: np.ndarray  # [pair]: the chance of outcomes that were not cut; 1 where none were
+    credit: np.ndarray  # [pair]: what the others are worth, their chance included; 0 where none were cut
+    unit: float  # of rewards: they are so many times larger than the arrays say
 
 
 class Rows(NamedTuple):
@@ -178,10 +184,12 @@ def draw_pair(problem, pair, rewards, theta, stream, out):
     posterior, n_states = problem.posterior, problem.n_states
     n_outcomes, n = theta.shape
     out[:n_states] = 0.0
+    keep = problem.keep[pair]
     for j in range(n_outcomes):
         t = arrival_of(posterior, pair, j)
         if t >= 0:
-            out[t] = theta[j]
+            for m in range(n):
+                out[t, m] = keep * theta[j, m]
     n_values, expected = rewards.size, out[n_states]
     chances = out[n_states + 1 :]
     if n_values == 2:
@@ -198,21 +206,21 @@ def draw_pair(problem, pair, rewards, theta, stream, out):
     if not problem.available[pair]:
         expected[:] = NEVER
         return
-    expected[:] = 0.0
+    expected[:] = problem.credit[pair]
     for k in range(n_values):
         for j in range(posterior.paid.shape[2]):
             paid = posterior.paid[k, pair, j]
             if n_values == 1 and posterior.paid.shape[2] == 1:
-                expected[:] = paid
+                expected[:] = paid + problem.credit[pair]
             elif n_values == 1:
                 for m in range(n):
-                    expected[m] += paid * theta[j, m]
+                    expected[m] += keep * paid * theta[j, m]
             elif posterior.paid.shape[2] == 1:
                 for m in range(n):
                     expected[m] += paid * chances[k, m]
             else:
                 for m in range(n):
-                    expected[m] += paid * chances[k, m] * theta[j, m]
+                    expected[m] += keep * paid * chances[k, m] * theta[j, m]
 
 
 @njit(**FAST)
@@ -273,7 +281,8 @@ def dot(x, y):
 
 @njit(**FAST)
 def predictive(problem, counts, pair, p):
-    """Chances `p[column]` of what a pair shows next, after `counts[pair,column]`; returns the expected reward."""
+    """Chances `p[column]` of what a pair shows next, after `counts[pair,column]`, if it is no outcome that was cut;
+    returns the expected reward, with the credit for those."""
     posterior = problem.posterior
     n_values, n_outcomes = posterior.reward.shape[0], posterior.alpha.shape[1]
     outcomes, rewards = tallied(posterior, counts, pair)
@@ -287,11 +296,13 @@ def predictive(problem, counts, pair, p):
             total += x
     p /= total
     if n_values == 1 and posterior.paid.shape[2] == 1:
-        return posterior.paid[0, pair, 0]
+        return posterior.paid[0, pair, 0] + problem.credit[pair]
     reward = 0.0
     for c in range(p.size):
         reward += p[c] * posterior.paid[c // n_outcomes, pair, c % n_outcomes if posterior.paid.shape[2] > 1 else 0]
-    return reward
+    if posterior.paid.shape[2] > 1:
+        reward *= problem.keep[pair]
+    return reward + problem.credit[pair]
 
 
 @njit(**FAST)
@@ -304,5 +315,5 @@ def expected_rows(problem, counts, mean):
         for c in range(p.size):
             t = next_state(problem.posterior, pair, c)
             if t >= 0:
-                mean[pair, t, 0] += p[c]
+                mean[pair, t, 0] += problem.keep[pair] * p[c]
         mean[pair, problem.n_states, 0] = reward if problem.available[pair] else NEVER

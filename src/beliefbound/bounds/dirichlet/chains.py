@@ -1,0 +1,107 @@
+"""Chains of particle sets: information relaxations of a Dirichlet belief (`kernels.particles.renewal` has the proof).
+
+A chain starts from particles of its own and gives one sample. What it gives is not the relaxation's value itself but
+how far that is *below* what its first particles are worth to somebody who knows the model, the mean of `V*_m` over
+them. That difference is never negative, for certain, and so are the losses it is the sum of; its mean is what `E max` may be
+lowered by.
+"""
+
+import math
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from beliefbound.bounds.dirichlet.effort import NODE, Effort, fresh, work
+from beliefbound.kernels.particles import renewal
+from beliefbound.kernels.particles.renewal import Search, new_search
+from beliefbound.kernels.particles.rows import Problem, Rows, clear, new_rows, particles_at, width_of
+from beliefbound.kernels.particles.solving import optimal
+from beliefbound.limits import PARTICLE_BYTES
+from beliefbound.planning.task import Task
+from beliefbound.validation import FloatArray, IntArray
+
+_LEAST = 0.2  # share of particles that still count when they are renewed
+_TAIL = 0.05  # scenarios end where this share of the value is left
+_MOST_STEPS = 2000
+
+
+class Drop(NamedTuple):
+    """One sample: by how much a chain is below what its first particles are worth, and the work it took."""
+
+    value: float
+    operations: float
+
+
+class Chain:
+    """Scratch for one chain of sets of particles, used again for the next."""
+
+    def __init__(self, task: Task, problem: Problem, seed: int, stages: int, effort: Effort) -> None:
+        self.task, self.problem, self.seed, self.stages, self.effort = task, problem, seed, stages, effort
+        self.n = effort.particles
+        depth = _MOST_STEPS if task.discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(task.discount + 1e-9))
+        if problem.horizon >= 0:
+            depth = min(depth, problem.horizon)
+        self.depth = min(max(1, depth), _MOST_STEPS)
+        self.states = np.flatnonzero(task.start)
+        self.weights = task.start[self.states]
+        self.first = np.argmax(task.belief.available, axis=1)[:, None]  # where policies start
+
+    @cached_property
+    def rows(self) -> Rows:
+        pairs = len(self.problem.available)
+        wanted = pairs * (1 + self.effort.sets)
+        room = PARTICLE_BYTES // (8 * width_of(self.problem) * self.n)
+        return new_rows(self.problem, max(pairs, min(wanted, room)), self.n)
+
+    @cached_property
+    def search(self) -> Search:
+        most, pairs = self.effort.nodes, len(self.problem.available)
+        nodes = max(50, min(most, PARTICLE_BYTES // (8 * self.n + 48 * self.problem.n_states)))
+        sets = max(1, min(nodes, self.effort.sets, PARTICLE_BYTES // (8 * self.stages * pairs * self.n)))
+        return new_search(self.problem, nodes, sets, self.stages, self.n, most)
+
+    @cached_property
+    def policy(self) -> IntArray:
+        return np.empty((self.problem.n_states, self.n), dtype=np.int64)
+
+    def draw(
+        self, problem: Problem, generation: int, counts: IntArray, left: int, slots: IntArray, q: FloatArray
+    ) -> None:
+        """Particles after `counts`, and their optimal values. There must be space for a row of every pair."""
+        particles_at(problem, self.rows, generation, counts, slots)
+        optimal(problem.discount, self.rows.draws, slots, left, self.policy, q)
+
+    def run(self, index: int) -> Drop:
+        """One chain: its first particles' mean of `V*_m`, minus its information relaxation."""
+        rng = np.random.default_rng((self.seed, 3, self.n, index))
+        problem = self.problem._replace(address=np.array([self.seed, 3, self.n, index], dtype=np.uint64))
+        search = self.search
+        clear(self.rows)
+        self.policy[:] = self.first
+        search.counts[:] = 0
+        self.draw(problem, 0, search.counts, problem.horizon, search.slots[0], search.q[0])
+        renewal.begin(problem, search, self.rows.draws, self.states)
+        top = float(self.weights @ search.node["upper"][: len(self.states)])
+        best = search.q[0, 0].reshape(problem.n_states, -1, self.n).max(axis=1)
+        known = float(self.weights @ best[self.states].mean(axis=1))
+        cost = self._scenario(problem, rng)
+        solved, expanded = int(search.size[renewal.SETS]), int(search.size[renewal.NODES])
+        operations = self.n * (fresh(problem) + (solved - 1) * work(problem))
+        operations += NODE * self.n * search.prob.shape[1] * problem.posterior.n_actions * expanded
+        return Drop(problem.unit * (max(0.0, known - top) + max(0.0, cost)), operations)
+
+    def _scenario(self, problem: Problem, rng: np.random.Generator) -> float:
+        """The least cost in one scenario, or a lower bound on it; particles are fetched as the search needs them."""
+        search, least = self.search, math.log(_LEAST * self.n)
+        x = int(rng.choice(len(self.states), p=self.weights))
+        u = rng.random(self.depth)
+        while True:
+            fits = self.rows.size[0] + len(problem.available) <= len(self.rows.draws)
+            most = len(search.set) if fits else search.size[renewal.SETS]
+            found = renewal.cheapest(problem, search, self.rows.draws, x, u, self.effort.nodes, most, least, 0)
+            if found[1] == renewal.DONE:
+                return float(found[0])
+            x, newest = int(search.size[renewal.WAITING]), int(search.size[renewal.SETS]) - 1
+            left, generation = problem.horizon - int(search.node[x]["stage"]), int(search.set[newest]["generation"])
+            self.draw(problem, generation, search.counts, left, search.slots[newest], search.q[newest])

@@ -1,0 +1,276 @@
+"""The ladder (`bounds.ladder`) of a belief that is not finite.
+
+First the extremes of all models of the belief, which are proven, and a memoryless plan. Then, rung by rung, whichever
+of these is most behind its share of the work: fresh models, solved on their own (`E max`) or under the plan;
+trajectories of a policy that looks ahead; chains of particle sets (`bounds.dirichlet.sampler`). Stage by stage the last
+two get larger particle sets, as `bounds.dirichlet.effort` says; a stage whose sizes are those of the one before goes on
+with its samples.
+
+Of the error, a part goes to `E max`, a part to the plan, and the rest to the stages, to each a fixed share.
+Betting intervals hold at all numbers of samples, so everything the ladder ever says holds together.
+"""
+
+import numpy as np
+
+from beliefbound.bounds.bound import Bound, Side
+from beliefbound.bounds.dirichlet.arrays import planned, problem_of, tail_correction
+from beliefbound.bounds.dirichlet.effort import budget, piece
+from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
+from beliefbound.bounds.dirichlet.rare import Extremes, cut
+from beliefbound.bounds.dirichlet.sampler import Sampler
+from beliefbound.bounds.ladder import RUNG, Meter, Rungs
+from beliefbound.bounds.log import Log
+from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
+from beliefbound.evaluation import evaluate
+from beliefbound.executors.threads import available_threads
+from beliefbound.kernels.particles.rows import width_of
+from beliefbound.limits import PARTICLE_BYTES
+from beliefbound.planning.mmbi import mmbi
+from beliefbound.planning.optimal import backward_induction, optimal_values, policy_iteration
+from beliefbound.planning.task import Task
+from beliefbound.policy import TablePolicy
+from beliefbound.validation import FloatArray
+
+_STAGES = 12
+_MODELS, _PLANNED = 0.15, 0.1  # of the error: for `E max`, and for the plan
+_SIDE = 0.375  # of the error, for each side of all stages together
+_STAGE = (0.15, 0.35, 0.3, 0.12, 0.05)  # of that, by stage; what is left is halved again and again
+_SHARES = {"models": 0.15, "lower": 0.425, "upper": 0.425}  # of the work
+_ENOUGH = 0.1  # of the bracket's width: an error of `E max` below that is not worth much work
+_LITTLE = 0.03
+_MOST_MODELS, _MOST_PLANNED = 1 << 18, 1 << 13
+_BATCH_BYTES, _DRAW = 8 << 20, 100  # of models without counts
+_DESIGN = 64  # models that a plan is made on, where that is cheap
+_SWEEPS = 20.0  # of MMBI, for each step that counts
+
+
+def dirichlet_rungs(
+    task: Task, rng: np.random.Generator, threads: int | None, log: Log, interval: Interval = "betting"
+) -> Rungs:
+    """The ladder of a belief that is not finite. `interval`: `betting`, or on request `t`."""
+    if task.belief.compiled() is None:
+        yield from _sampled_rungs(task, rng, log, interval)
+        return
+    climb = _Climb(task, int(rng.integers(0, 2**63)), threads or available_threads(), 1.0 - log.confidence, interval)
+    yield climb.first()
+    for stage in range(_STAGES):
+        climb.enter(stage)
+        until = climb.meter.done + budget(stage)
+        while climb.meter.done < until:
+            bounds = climb.rung(log)
+            if bounds is None:  # nothing that this stage affords
+                break
+            yield bounds
+
+
+class _Climb:
+    """What has been sampled so far."""
+
+    def __init__(self, task: Task, seed: int, threads: int, error: float, interval: Interval) -> None:
+        self.task, self.seed, self.threads, self.error, self.interval = task, seed, threads, error, interval
+        self.meter = Meter()
+        self.done = dict.fromkeys(_SHARES, 0.0)
+        ahead = planned(task.discount, task.horizon)
+        none = np.empty(0, dtype=np.uint64)
+        self.whole = problem_of(task, none, horizon=task.horizon)
+        above = cut(problem_of(task, none, horizon=ahead), "upper", ahead)
+        self.models = FreshModels(task, above, (seed, 2))
+        self.beyond = above.unit * tail_correction(task, above)
+        self.plan = _plan(task, np.random.default_rng((seed, 5)))
+        below = cut(self.whole, "lower", task.horizon)
+        self.planned = FreshModels(task, below, (seed, 4), np.array(self.plan.actions))
+        each = 24.0 * len(above.available) * width_of(above) * self.models.n
+        self._scratch = workers(threads, self.models.scratch, each, PARTICLE_BYTES)
+        self.samplers: list[Sampler] = []
+        self.drops: list[float] = []
+        self.stage, self._known = 0, np.inf
+
+    def first(self) -> list[Bound]:
+        """What any model of the belief allows, and a first look at some."""
+        extremes, start = Extremes(self.whole, self.task.horizon), self.task.start
+        left = -1 if self.task.horizon is None else self.task.horizon
+        low, high = (float(self.whole.unit * (start @ x)) for x in (extremes.low(left), extremes.high(left)))
+        bounds = [
+            Bound(low, "lower", "the least any policy earns on any model of the belief", policy=self.plan),
+            Bound(high, "upper", "the most any policy earns on any model of the belief"),
+        ]
+        if self.models.each > 2.0 * RUNG:  # too large to be looked at before there is time
+            return bounds
+        self._more_models(2)
+        return [*bounds, *self._bounds({"models"})]
+
+    def enter(self, stage: int) -> None:
+        """Sizes of another stage."""
+        self.stage = stage
+        sampler = Sampler(self.task, self.seed, self.threads, stage, self.models.problem)
+        if not self.samplers or sampler.effort != self.samplers[-1].effort:
+            self.samplers.append(sampler)
+            self.drops.append(0.0)
+
+    def rung(self, log: Log) -> list[Bound] | None:
+        """The next piece of work, and what it proves; nothing where the stage affords none."""
+        touched: set[str] = set()
+        while True:
+            shares = self._shares(log)
+            if not shares:
+                return None
+            part = min(shares, key=lambda name: self.done[name] / shares[name])
+            began, sampler = self.done[part], self.samplers[-1]
+            if part == "models":
+                self._more_models(self._count(self.models.each))
+            else:
+                count = self._count(sampler.each(part))
+                (sampler.simulate if part == "lower" else sampler.relax)(count)
+                self.done[part] = sum(x.operations[part] for x in self.samplers)
+            touched.add(part)
+            self.meter.add(self.done[part] - began)
+            if self.meter.full():
+                return self._bounds(touched)
+
+    def _shares(self, log: Log) -> dict[str, float]:
+        """Of the work, by what there is to do at this stage."""
+        sizes, shares = self.samplers[-1].effort, dict(_SHARES)
+        if not sizes.levels:
+            del shares["lower"]
+        if not sizes.particles:
+            del shares["upper"]
+        if self.models.each > piece(self.stage) or len(self.models.values) * self.models.n >= _MOST_MODELS:
+            del shares["models"]
+        elif log.upper is not None and log.lower is not None and len(shares) > 1 and np.isfinite(self._known):
+            error = self._known - float(np.mean(np.concatenate(self.models.values)))
+            if error < _ENOUGH * (log.upper.value - log.lower.value):
+                shares["models"] = _LITTLE
+        return shares
+
+    def _count(self, each: float) -> int:
+        """How many make a rung: a few where that is possible, so that threads have something to share."""
+        count = int(self.meter.left / max(1.0, each))
+        return count if count >= 8 else 4 if count >= 2 else 2 if count >= 1 else 1
+
+    def _more_models(self, count: int) -> None:
+        self.models.sample(count, self._scratch)
+        self.done["models"] += count * self.models.each
+        if len(self.planned.values) * self.planned.n < _MOST_PLANNED:
+            self.planned.sample(count, self._scratch)
+            self.done["models"] += count * self.planned.each
+
+    def _bounds(self, touched: set[str]) -> list[Bound]:
+        """What is new after samples of some kinds."""
+        last = len(self.samplers) - 1
+        found: list[Bound | None] = []
+        if "models" in touched:
+            self._know()
+            found.append(self._by_plan())
+        if "lower" in touched:
+            found.append(self.samplers[last].lower(self._alpha(last), self.interval))
+        if "upper" in touched:
+            self.drops[last] = self.samplers[last].drop(self._alpha(last), self.interval)
+        if touched != {"lower"}:
+            found.append(self._upper(last))
+        return [bound for bound in found if bound is not None]
+
+    def _know(self) -> None:
+        """`E max` from above."""
+        x, range_ = np.concatenate(self.models.values), (self.models.low, self.models.high)
+        if len(x) > 1:
+            alpha = _MODELS * self.error
+            known = mean_bound(x, "upper", confidence=1.0 - alpha, range_=range_, interval=self.interval)
+            self._known = min(self.models.high, known + self.models.rounding)
+
+    def _by_plan(self) -> Bound | None:
+        x, alpha = np.concatenate(self.planned.values), _PLANNED * self.error
+        if len(x) < 2:
+            return None
+        range_ = self.planned.low, self.planned.high
+        return Bound(
+            mean_bound(x, "lower", confidence=1.0 - alpha, range_=range_, interval=self.interval),
+            "lower",
+            f"value of a memoryless policy on {len(x)} fresh models, {describe(self.interval)} interval",
+            exact=False,
+            confidence=1.0 - alpha,
+            estimate=float(x.mean()),
+            n_samples=len(x),
+            policy=self.plan,
+        )
+
+    def _alpha(self, index: int) -> float:
+        """The error of one side of a stage."""
+        rest = 1.0 - sum(_STAGE)
+        share = _STAGE[index] if index < len(_STAGE) else rest * 0.5 ** (index - len(_STAGE) + 1)
+        return share * _SIDE * self.error
+
+    def _upper(self, last: int) -> Bound | None:
+        """`E max`, lowered by the chains whose drop is proven largest."""
+        if not np.isfinite(self._known):
+            return None
+        x, alpha = np.concatenate(self.models.values), _MODELS * self.error
+        method, drop, n_samples, estimate = f"E max on {len(x)} fresh models", 0.0, len(x), float(x.mean())
+        best = max(range(last + 1), key=lambda i: self.drops[i], default=-1)
+        if best >= 0 and self.drops[best] > 0.0:
+            sampler, drop = self.samplers[best], self.drops[best]
+            n_samples, alpha = len(sampler.drops), alpha + self._alpha(best)
+            method += f", lowered by information relaxations on {n_samples} chains of sets of "
+            method += f"{sampler.effort.particles} particles"
+            estimate -= float(np.mean(sampler.drops))
+        return Bound(
+            self._known - drop - self.beyond,
+            "upper",
+            f"{method}; {describe(self.interval)} intervals",
+            exact=False,
+            confidence=1.0 - alpha,
+            estimate=estimate - self.beyond,
+            n_samples=n_samples,
+        )
+
+
+def _plan(task: Task, rng: np.random.Generator) -> TablePolicy:
+    """A memoryless policy: MMBI on a few models where that takes no longer than a rung, else the expected MDP's."""
+    belief, discount, horizon = task.belief, task.discount, task.horizon
+    lasts = _SWEEPS / (1.0 - discount) if horizon is None else float(horizon)
+    if _DESIGN * belief.n_states**2 * belief.n_actions * lasts <= 2.0 * RUNG:
+        return mmbi(belief.sample(_DESIGN, rng), discount=discount, horizon=horizon).policy
+    if horizon is None:
+        return policy_iteration(belief.mean(), discount=discount).policy
+    return backward_induction(belief.mean(), discount=discount, horizon=horizon).policy
+
+
+def _sampled_rungs(task: Task, rng: np.random.Generator, log: Log, interval: Interval) -> Rungs:
+    """`E max` and a plan on fresh models, for beliefs without counts: ever more of them."""
+    belief, range_ = task.belief, task.belief.reward_range
+    scale = None if range_ is None else task.effective_horizon
+    values = None if range_ is None or scale is None else (range_[0] * scale, range_[1] * scale)
+    interval = "t" if values is None else interval
+    plan, meter = _plan(task, rng), Meter()
+    each = 8 * belief.n_states**2 * belief.n_actions
+    batch = int(np.clip(_BATCH_BYTES // each, 2, 256))
+    found: dict[Side, list[FloatArray]] = {"lower": [], "upper": []}
+    error = {"lower": 0.5 * (1.0 - log.confidence), "upper": 0.5 * (1.0 - log.confidence)}
+    names = {"lower": "value of a memoryless policy", "upper": "E max"}
+    while True:
+        while True:
+            below, above = belief.sample(batch, rng), belief.sample(batch, rng)
+            kept = evaluate(plan, below, discount=task.discount, horizon=task.stages_of(plan)) @ task.start
+            found["lower"].append(kept)
+            best = optimal_values(above, discount=task.discount, horizon=task.horizon).values
+            found["upper"].append(best @ task.start)
+            meter.add(batch * (belief.n_states**3 + _DRAW * each / 8.0))
+            if meter.full():
+                break
+        bounds = []
+        for side in found:
+            x = np.concatenate(found[side])
+            bounds.append(
+                Bound(
+                    mean_bound(x, side, confidence=1.0 - error[side], range_=values, interval=interval),
+                    side,
+                    f"{names[side]} on {len(x)} fresh models, {describe(interval)} interval",
+                    exact=False,
+                    confidence=1.0 - error[side],
+                    estimate=float(x.mean()),
+                    n_samples=len(x),
+                    policy=plan if side == "lower" else None,
+                )
+            )
+        yield bounds
+        if len(x) >= _MOST_MODELS:
+            return

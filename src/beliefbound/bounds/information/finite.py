@@ -1,0 +1,187 @@
+"""What information is worth under a finite belief, between proven ends.
+
+Learning something splits the belief `b` into parts: weights `b_g[m]` that sum to `b`, one for each thing that may be
+learnt, `V*(b_g)` homogeneous in them. What it is worth is `Σ_g V*(b_g) − V*(b)`, and each term has an upper and a
+lower bound, hence the difference has. A part is bounded
+
+* from below by the best of a pool of policies, `max_π Σ_m b_g[m] V^π_m`;
+* from above by QMDP, and by what is known of `b` itself: `V*` is convex, so with `c = min_m b_g[m]/b[m]`
+  `V*(b_g) ≤ Σ_m b_g[m] V*_m − c (Σ_m b[m] V*_m − U(b))` (a sawtooth);
+* both ways by a search in the graph of beliefs that starts at `b_g`, for the parts whose bounds are furthest apart.
+
+Where a pair is tried so often that the outcomes are too many to list, they are drawn: the pool's rise over the present
+plan, and what the upper bound leaves to be known, are samples that are not negative, with betting intervals.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+
+import numpy as np
+from scipy.special import gammaln
+
+from beliefbound.beliefs import FiniteBelief
+from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.finite.outcomes import pair_outcomes
+from beliefbound.bounds.finite.pairs import with_pairs
+from beliefbound.bounds.finite.problem import named_pool, problem_of, search_depth, stage_values
+from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.information.worth import Worth, between
+from beliefbound.bounds.statistics.betting import mean_at_least
+from beliefbound.planning.optimal import optimal_values
+from beliefbound.planning.task import FiniteTask
+from beliefbound.policy import StationaryPolicy
+from beliefbound.validation import FloatArray
+
+_MODELS_OWN = 64  # models whose own optimal policies join the pool
+_MOST_OUTCOMES = 1000  # sequences of observations that are listed
+_SEARCHED = 64  # parts of one split that are searched
+_CLOSE = 1e-7  # of the value: bounds that are not worth a search
+
+
+class FiniteValues:
+    """Bounds on `V*` of a finite belief and of its parts."""
+
+    def __init__(self, task: FiniteTask, nodes: int, lower: Bound | None = None, upper: Bound | None = None) -> None:
+        """`nodes`: of the graph that each search may make. `lower`, `upper`: known bounds for the belief itself."""
+        self.task, self.nodes = task, nodes
+        models, discount, horizon = task.models, task.discount, task.horizon
+        self.pool = [policy for _, policy in named_pool(task)]
+        solved = optimal_values(models, discount=discount, horizon=horizon)
+        likely = np.argsort(-task.weights, kind="stable")[:_MODELS_OWN]
+        self.pool = list(dict.fromkeys([*self.pool, *map(StationaryPolicy, solved.actions[likely])]))
+        values = [stage_values(policy, models, discount, horizon, 0)[0] @ task.start for policy in self.pool]
+        self.alpha = np.stack(values)  # [policy,m]
+        self.own: FloatArray = solved.values @ task.start  # [m]
+        self._q = np.where(np.isfinite(solved.q), solved.q, 0.0)[:, task.start > 0.0]
+        self._offered = models.available[task.start > 0.0]
+        self._problem = None
+        if task.belief.signal.finite:
+            problem = problem_of(task, stages=search_depth(task, len(self.pool)), policies=self.pool)
+            self._problem = with_pairs(problem, task.weights, task.start)
+        self._found: dict[bytes, tuple[float, float]] = {}
+        self.known = float(task.weights @ self.own)
+        self.upper = self.known
+        low, high = self._apart(task.weights[None])
+        low, high = self._searched(task.weights, float(low[0]), float(high[0]), 4 * nodes)
+        self.confidence, self.method = 1.0, "search in the graph of beliefs"
+        self.lower, self.upper = low, high
+        if lower is not None and lower.value > low:
+            self.lower, self.confidence, self.method = lower.value, self.confidence + lower.confidence - 1.0, "bracket"
+        if upper is not None and upper.value < high:
+            self.upper, self.confidence, self.method = upper.value, self.confidence + upper.confidence - 1.0, "bracket"
+
+    def evpi(self) -> Worth:
+        """All that there is to know."""
+        low, high = self.known - self.upper, self.known - self.lower
+        return between(low, high, "EVPI", f"E max − {self.method}", confidence=self.confidence)
+
+    def worth(self, parts: FloatArray, of: str) -> Worth:
+        """What a split into parts `[g,m]`, which sum to the belief, is worth."""
+        parts = parts[parts.sum(axis=1) > 0.0]
+        method = f"search in the graph of beliefs after each of {len(parts)} things to learn"
+        shapes = parts / parts.sum(axis=1, keepdims=True)
+        if np.allclose(shapes, self.task.weights, rtol=1e-12, atol=1e-15):
+            return Worth(0.0, 0.0, of, "nothing to learn")
+        low, high = self._apart(parts)
+        close = _CLOSE * max(abs(self.lower), abs(self.upper))
+        for g in np.argsort(-(high - low), kind="stable")[:_SEARCHED]:
+            if high[g] - low[g] > close:
+                low[g], high[g] = self._searched(parts[g], low[g], high[g], self.nodes)
+        top = min(float(high.sum()), self.known) - self.lower
+        return between(float(low.sum()) - self.upper, top, of, method, confidence=self.confidence)
+
+    def drawn(self, parts: FloatArray, alpha: float, of: str) -> Worth:
+        """What learning is worth from beliefs `[i,m]` drawn as it may leave them; each end fails with `alpha`."""
+        low, high = self._apart(parts)
+        present = int((self.alpha @ self.task.weights).argmax())
+        rise = np.maximum(0.0, low - parts @ self.alpha[present])
+        ceiling = float(np.maximum(self.alpha - self.alpha[present], 0.0).max())
+        unknown = np.maximum(0.0, parts @ self.own - high)
+        most = float(self.own.max() - self.alpha.min())
+        after = float(self.alpha[present] @ self.task.weights)
+        after += mean_at_least(np.minimum(rise, ceiling), low=0.0, high=ceiling, alpha=alpha)
+        top = self.known - mean_at_least(np.minimum(unknown, most), low=0.0, high=most, alpha=alpha)
+        method = f"{len(parts)} simulated measurements, betting intervals"
+        confidence = self.confidence - 2.0 * alpha
+        return between(after - self.upper, top - self.lower, of, method, confidence=confidence)
+
+    def _apart(self, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Bounds `[g]` of parts without a search."""
+        weights, start = self.task.weights, self.task.start[self.task.start > 0.0]
+        low = (parts @ self.alpha.T).max(axis=1)
+        q = np.where(self._offered, np.tensordot(parts, self._q, axes=1), -np.inf)
+        high = q.max(axis=-1) @ start
+        held = weights > 0.0
+        share = (parts[:, held] / weights[held]).min(axis=1)
+        tooth = parts @ self.own - share * (self.known - self.upper)
+        return low, np.maximum(low, np.minimum(high, tooth))
+
+    def _searched(self, part: FloatArray, low: float, high: float, nodes: int) -> tuple[float, float]:
+        """The same with a search, where what is seen of rewards allows one."""
+        mass = float(part.sum())
+        weights = part / mass
+        if self._problem is None or np.count_nonzero(part) == 1:
+            return low, high
+        key = weights.tobytes()
+        if key not in self._found:
+            certifier = Certifier(
+                self.task.belief.reweight(weights),
+                discount=self.task.discount,
+                horizon=self.task.horizon,
+                initial=self.task.start,
+                policies=self.pool,
+                core_nodes=nodes,
+                max_nodes=1,
+                problem=self._problem,
+            )
+            certifier.grow(nodes, certifier.tolerance)
+            self._found[key] = certifier.lower, certifier.upper
+        lower, upper = self._found[key]
+        return max(low, mass * lower), min(high, mass * upper)
+
+
+def split_by_laws(belief: FiniteBelief, pairs: Sequence[tuple[int, int]]) -> FloatArray:
+    """Parts `[g,m]` of a belief whose models agree on all the pairs: what is left when these are known."""
+    laws = np.concatenate([_law(belief, s, a) for s, a in pairs], axis=1)
+    _, group = np.unique(laws, axis=0, return_inverse=True)
+    parts = np.zeros((group.max() + 1, belief.n_models))
+    parts[group.ravel(), np.arange(belief.n_models)] = belief.weights
+    return parts
+
+
+def _law(belief: FiniteBelief, s: int, a: int) -> FloatArray:
+    """`[m,…]`: what there is to know of a pair in each model, transitions and rewards as they are seen."""
+    if belief.signal.finite:
+        return pair_outcomes(belief, s, a)[0]
+    return np.column_stack([belief.models.transitions.entries(s, a)[1], belief.rewards[:, s, a]])
+
+
+def split_by_tries(belief: FiniteBelief, s: int, a: int, tries: int) -> FloatArray | None:
+    """Parts `[g,m]` of a belief after `tries` of a pair, one for each count of outcomes; nothing if there are many."""
+    chances = pair_outcomes(belief, s, a)[0]
+    k = chances.shape[1]
+    if math.comb(tries + k - 1, k - 1) > _MOST_OUTCOMES:
+        return None
+    seen = combinations_with_replacement(range(k), tries)
+    counts = np.array([np.bincount(x, minlength=k) for x in seen], dtype=np.float64)
+    ways = gammaln(tries + 1.0) - gammaln(counts + 1.0).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(counts[:, None] > 0, counts[:, None] * np.log(chances)[None], 0.0).sum(axis=-1)
+    parts: FloatArray = belief.weights * np.exp(logs + ways[:, None])
+    return parts
+
+
+def draw_tries(belief: FiniteBelief, s: int, a: int, u: FloatArray, true: np.ndarray) -> FloatArray:
+    """Beliefs `[i,m]` after tries of a pair, by uniforms `u[i,try]` in the models `true[i]`."""
+    chances = pair_outcomes(belief, s, a)[0]
+    cumulative = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)
+    outcomes = (u[:, :, None] >= cumulative[true][:, None, :-1]).sum(axis=-1)  # [draw, try]
+    counts = np.zeros((len(u), chances.shape[1]))
+    np.add.at(counts, (np.arange(len(u))[:, None], outcomes), 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(counts[:, None, :] > 0, counts[:, None, :] * np.log(chances)[None], 0.0).sum(axis=-1)
+        logs = logs + np.log(belief.weights)
+    posterior = np.exp(logs - logs.max(axis=1, keepdims=True))
+    found: FloatArray = posterior / posterior.sum(axis=1, keepdims=True)
+    return found

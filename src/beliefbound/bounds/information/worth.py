@@ -1,0 +1,88 @@
+"""`Worth`: an interval for what information is worth."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import msgspec
+
+from beliefbound.errors import ParameterError
+from beliefbound.policy import Policy
+from beliefbound.results import Entries, Result
+from beliefbound.validation import as_flag
+
+
+class WorthEntries(Entries):
+    """A `Worth` in a file."""
+
+    low: float
+    high: float
+    of: str
+    method: str
+    exact: bool
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Worth(Result):
+    """What information is worth lies in `[low, high]`, in units of value.
+
+    Attributes:
+      low, high: the ends; `low` is never negative.
+      of: what is known then, such as `EVPI` or `EVPPI of (0, 1)`.
+      method: how it was found, in words.
+      exact: whether it holds with certainty.
+      confidence: probability with which it holds; 1 where it is exact.
+
+    >>> Worth(0.5, 0.75, "EVPI", "E max − bracket")
+    Worth(EVPI in [0.5, 0.75], exact)
+    """
+
+    low: float
+    high: float
+    of: str
+    method: str
+    exact: bool = True
+    confidence: float = 1.0
+
+    _kind, _entries = "worth", WorthEntries
+
+    def __post_init__(self) -> None:
+        as_flag(self.exact, "exact")
+        if not 0.0 <= self.low <= self.high:
+            raise ParameterError(f"the {self.of} lies in [{self.low}, {self.high}], which is no interval above 0")
+        if self.exact != (self.confidence == 1.0) or not 0.0 <= self.confidence <= 1.0:
+            raise ParameterError(f"an exact worth has confidence 1, any other less; it is {self.confidence}")
+
+    @property
+    def asymptotic(self) -> bool:
+        """Whether its confidence is reached only in the limit of many samples, as `method` says."""
+        return "asymptotic" in self.method
+
+    def __repr__(self) -> str:
+        how = "exact" if self.exact else f"{100 * self.confidence:.4g}% confidence"
+        how += ", asymptotic" if self.asymptotic else ""
+        return f"Worth({self.of} in [{self.low:.6g}, {self.high:.6g}], {how})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers and words, ready for JSON."""
+        return {
+            "low": float(self.low),
+            "high": float(self.high),
+            "of": self.of,
+            "method": self.method,
+            "exact": bool(self.exact),
+            "confidence": float(self.confidence),
+        }
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [(self.of, f"between {self.low:.6g} and {self.high:.6g}"), ("method", self.method)]
+
+    @classmethod
+    def _from_entries(cls, entries: WorthEntries, policy: Policy | None) -> Self:
+        return cls(**msgspec.structs.asdict(entries))
+
+
+def between(low: float, high: float, of: str, method: str, *, confidence: float = 1.0) -> Worth:
+    """An interval whose ends, where rounding or chance make them cross or negative, are put right."""
+    low = max(0.0, float(low))
+    return Worth(low, max(low, float(high)), of, method, exact=confidence == 1.0, confidence=confidence)
