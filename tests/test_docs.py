@@ -1,8 +1,6 @@
-"""The pages say what is so: their commands run, their reference is whole, and they build without a warning.
+"""The pages say what is so: what they show works, their reference is whole, and they build without a warning."""
 
-Their Python examples are doctests, collected with the others.
-"""
-
+import doctest
 import re
 import shlex
 import shutil
@@ -12,30 +10,29 @@ from pathlib import Path
 
 import pytest
 
-from support.command_line import beliefbound
-
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-COMMANDS = [
-    (page.name, command)
-    for page in PAGES
-    for block in re.findall(r"^```console\n(.*?)^```", page.read_text(), re.M | re.S)
-    for command in re.findall(r"^\$ beliefbound (.*)$", block, re.M)
-]
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.M | re.S)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Where a page's commands are run, one after the other: with the examples, as in a clone."""
-    where = tmp_path_factory.mktemp("docs")
-    shutil.copytree(ROOT / "examples", where / "examples")
-    return where
-
-
-@pytest.mark.parametrize(("page", "command"), COMMANDS)
-def test_a_command_of_a_page_runs(folder, page, command):
-    done = beliefbound(*shlex.split(command), cwd=folder)
-    assert done.returncode == 0, f"{page}: {command}\n{done.stderr}"
+@pytest.mark.parametrize("page", [page for page in PAGES if BLOCK.search(page.read_text())], ids=lambda page: page.stem)
+def test_commands_and_code_of_a_page_work_in_the_order_given(page, tmp_path, monkeypatch):
+    """In a folder with the examples, as a clone has them."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    for kind, text in BLOCK.findall(page.read_text()):
+        if kind == "python":
+            examples = doctest.DocTestParser().get_doctest(text, names, page.name, str(page), 0)
+            assert runner.run(examples, clear_globs=False).failed == 0, f"{page.name}:\n{text}"
+            names = examples.globs
+        for command in re.findall(r"^\$ (.*)$", text, re.M) if kind == "console" else ():
+            name, *words = shlex.split(command)
+            assert name in ("beliefbound", "python"), command
+            run = ["-m", "beliefbound", *words] if name == "beliefbound" else words
+            done = subprocess.run([sys.executable, *run], capture_output=True, text=True)
+            assert done.returncode == 0, f"{page.name}: {command}\n{done.stderr}"
 
 
 def test_the_reference_has_every_public_name():
