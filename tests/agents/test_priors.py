@@ -118,7 +118,7 @@ def test_what_is_seen_of_one_pair_is_learnt_for_all_that_share_its_parameters():
     assert posterior.alpha.tolist() == [[3.0, 2.0]]
     row = np.zeros(5)
     for s, a in ((4, 1), (1, 0), (2, 1)):
-        assert expected(posterior, 2 * s + a, row) == posterior.paid[0, 2 * s + a, 0]
+        assert expected(posterior, 2 * s + a, row) == posterior.paid[0, 2 * s + a]
         move, slip = (min(s + 1, 4), 0) if a else (0, min(s + 1, 4))
         assert row[move] == pytest.approx(0.6)
         assert row[slip] == pytest.approx(0.4)
@@ -135,7 +135,7 @@ def test_exploit_renews_every_row_that_shares_parameters():
     for shared in (True, False):
         posterior = tied_belief(CHAIN, shared)
         models = held_models(1, setting.available, 0.95)
-        state = State(posterior, models, *expected_prior(posterior, models), 1)
+        state = State(posterior, models, *expected_prior(posterior, (5, 2)), 1)
         agents.append(CompiledAgent("tied", setting, Machine(state, reset, act, observe)))
     tied, untied = agents
     walk(CHAIN, tied)

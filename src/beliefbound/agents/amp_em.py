@@ -41,7 +41,7 @@ from beliefbound.agents.vb_em import paid_when, run_on
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.posterior import Posterior, arrival_of, forget, learn, row_of
+from beliefbound.kernels.posterior import Posterior, arrival_of, forget, learn, on_arrival, row_of
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import FloatArray
 
@@ -101,7 +101,7 @@ def weigh(state, k, value):
     """`weight` of the outcomes of each row at step k."""
     posterior, trajectories, weight = state.posterior, state.trajectories, state.weight
     policy, p = trajectories.policy, trajectories.p[k]
-    on_arrival = posterior.paid.shape[2] > 1
+    arriving = on_arrival(posterior)
     weight.fill(0.0)
     for pair in range(policy.size):
         s, a = pair // posterior.n_actions, pair % posterior.n_actions
@@ -112,7 +112,7 @@ def weigh(state, k, value):
         for j in range(weight.shape[1]):
             t = arrival_of(posterior, pair, j)
             if t >= 0 and p[s, a, t] > 0.0:
-                paid = paid_when(posterior, pair, j) if on_arrival else 0.0
+                paid = paid_when(posterior, pair, j) if arriving else 0.0
                 weight[row, j] += share * p[s, a, t] * (paid + trajectories.discount * trajectories.v[k + 1, t])
 
 

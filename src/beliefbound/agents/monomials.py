@@ -68,7 +68,7 @@ def unknowns_of(posterior: Posterior, available: BoolArray, discount: float) -> 
     row = np.array(posterior.row) if posterior.tied else np.arange(pairs)
     arrive = np.array(posterior.arrive) if posterior.tied else np.tile(np.arange(n_outcomes), (pairs, 1))
     arrive = np.where(posterior.prior_alpha[row] > 0.0, arrive, -1)
-    paid = np.array(np.broadcast_to(posterior.paid, (n_values, pairs, n_outcomes)))
+    paid = np.array(np.broadcast_to(posterior.paid.reshape(n_values, pairs, -1), (n_values, pairs, n_outcomes)))
     return Unknowns(prior, row, arrive, paid, available, n_rows, discount)
 
 

@@ -36,7 +36,16 @@ from beliefbound.agents.protocol import Machine, Setting
 from beliefbound.agents.registry import agent
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.posterior import Posterior, arrival_of, forget, learn, mean_reward, paid_for, row_of
+from beliefbound.kernels.posterior import (
+    Posterior,
+    arrival_of,
+    forget,
+    learn,
+    mean_reward,
+    on_arrival,
+    paid_for,
+    row_of,
+)
 from beliefbound.validation import FloatArray
 
 
@@ -115,7 +124,7 @@ def soften(state):
 def count(posterior, trajectories, value, rho):
     """`rho`: expected outcomes of each row up to the paid step, `value` being the weight of all trajectories."""
     f, v, policy, p = trajectories.f, trajectories.v, trajectories.policy, trajectories.p[0]
-    on_arrival = posterior.paid.shape[2] > 1
+    arriving = on_arrival(posterior)
     rho.fill(0.0)
     for pair in range(policy.size):
         s, a, row = pair // posterior.n_actions, pair % posterior.n_actions, row_of(posterior, pair)
@@ -123,7 +132,7 @@ def count(posterior, trajectories, value, rho):
             t = arrival_of(posterior, pair, j)
             if t < 0 or p[s, a, t] <= 0.0:
                 continue
-            paid = paid_when(posterior, pair, j) if on_arrival else 0.0
+            paid = paid_when(posterior, pair, j) if arriving else 0.0
             total = 0.0
             for k in range(len(f)):
                 total += f[k, s] * (paid + trajectories.discount * v[k + 1, t])

@@ -91,7 +91,8 @@ def _comparable(one: Posterior, other: Posterior) -> bool:
         raise BeliefError("the beliefs allow different transitions; their supports must agree")
     if one.reward.shape != other.reward.shape:
         raise BeliefError("the beliefs have different kinds of reward beliefs; they cannot be compared")
-    paid = bool((one.paid == other.paid).all())  # on arrival or not
+    each, others = (x.paid.reshape(*x.reward.shape, -1) for x in (one, other))  # [k,pair,j], or [k,pair,1]
+    paid = bool((each == others).all())
     if not paid and len(one.reward) > 1:
         raise BeliefError("the beliefs have different reward values; they must agree")
     return paid

@@ -1,11 +1,12 @@
 """How kernels are compiled: cached on disk, without the interpreter's lock, divisions as NumPy does them.
 
 `EXACT` keeps every operation as written: what draws random numbers or is compared bit by bit. `FAST` lets sums be
-reordered and multiply-adds fused: the loops over models. Either is said outright, because numba hands the `fastmath` of
-a caller down to callees that do not, and then their last bits would depend on which caller was compiled first.
+reordered and multiply-adds fused: the loops over models. `_INLINE` puts a function into each of its callers: what is
+called in a hot loop. All is said outright, because numba hands the `fastmath` and `forceinline` of a caller down to
+callees that do not say: their last bits and their speed would depend on which caller was compiled first.
 """
 
-EXACT = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": False}
+EXACT = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": False, "forceinline": False}
 FAST = {**EXACT, "fastmath": {"contract", "reassoc", "nsz"}}
 EXACT_INLINE = {**EXACT, "forceinline": True}
 FAST_INLINE = {**FAST, "forceinline": True}

@@ -91,6 +91,17 @@ def _play(state, outcomes, terminal, address, discount, skipped, every, results)
     play_runs(reset, act, observe, state, outcomes, terminal, address, discount, skipped, every, results)  # noqa: F821
 
 
+def _inlined(function: Any) -> Any:
+    """The function as a part of the loop: as a call, a state of many arrays would take twice as long to compile.
+
+    A function that rounds or divides in another way than the loop does stays a call, so that it does the same in both.
+    """
+    options = function.targetoptions
+    if any(options.get(name) != EXACT[name] for name in ("fastmath", "error_model")):
+        return function
+    return njit(inline="always", **EXACT)(function.py_func)
+
+
 @cache
 def play_loop(reset: Any, act: Any, observe: Any) -> Any:
     """`play(state, outcomes, terminal, address, discount, skipped, every, results)` of a machine, compiled.
@@ -101,7 +112,7 @@ def play_loop(reset: Any, act: Any, observe: Any) -> Any:
     """
     home = act.py_func
     code = _play.__code__.replace(co_filename=home.__code__.co_filename)
-    names = {"play_runs": play_runs, "reset": reset, "act": act, "observe": observe}
+    names = {"play_runs": play_runs, "reset": _inlined(reset), "act": _inlined(act), "observe": _inlined(observe)}
     function = FunctionType(code, names, "play")
     function.__module__ = home.__module__
     function.__qualname__ = "_".join(["play", *(each.py_func.__name__ for each in (reset, act, observe))])

@@ -5,14 +5,19 @@ A *pair* is `s·A + a`. Nature answers a pair with an *outcome* `j`, of probabil
 row of parameters and `θ[row] ~ Dirichlet(alpha[row])`, rows independent; outcome `j` of a pair leads to one state. A
 belief is *tied* when several pairs name the same row: `row[pair]`, `arrive[pair, j]` and `outcome[pair, t]` then say
 who shares what. When it is not, row and pair are the same, outcome and next state are the same, and these three arrays
-are empty.
+are empty, with one axis each.
 
 The reward is value `k` of `K`, of probability `ρ[pair, k]` with `ρ[pair] ~ Dirichlet(reward[:, pair])`, independent of
 the outcome; value `k` with outcome `j` pays `paid[k, pair, j]`. `K = 1` are known rewards, perhaps on arrival. `K = 2`
 are Bernoulli rewards: value 0 is success, value 1 failure, and where `fractional` a reward a share `x` of the way from
-failure to success counts as `x` of one and `1 − x` of the other. What a step shows is the *column* `k·J + j`.
+failure to success counts as `x` of one and `1 − x` of the other. Where `K ≤ 2` and the outcome does not matter, `paid`
+has two axes, `[k, pair]`. What a step shows is the *column* `k·J + j`.
 
 Rewards are on the scale `(r − low) / width`, and `paid` is on that scale: agents see [0, 1], bounds see `r` itself.
+
+Compiled code knows how many axes an array has, and leaves the branches of the others out: `if arrive.ndim == 1` and
+`if paid.ndim == 2` below cost nothing, and a belief without ties takes no time to compile what ties would need. numba
+sees that of arguments only, so such functions take the arrays themselves, and are not inlined by numba.
 """
 
 from typing import NamedTuple
@@ -20,9 +25,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.draws import beta_lanes, dirichlet_lanes, draw_rows
-from beliefbound.kernels.options import EXACT
+from beliefbound.kernels.draws import draw_betas, draw_rows
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
 
+kernel = njit(**EXACT)
+chosen = njit(**EXACT_INLINE)  # by the number of axes of its arguments
 inlined = njit(inline="always", **EXACT)  # by numba itself: as an argument, so many arrays take long to compile
 
 
@@ -34,9 +41,9 @@ class Posterior(NamedTuple):
     prior_alpha: np.ndarray  # [row,j]: what `forget` goes back to
     prior_reward: np.ndarray  # [k,pair]
     row: np.ndarray  # int64 [pair] where tied, else empty
-    arrive: np.ndarray  # int64 [pair,j] where tied, else empty: the next state; −1 where the pair has no such outcome
-    outcome: np.ndarray  # int64 [pair,t] where tied, else empty: the outcome that leads to t, −1 if none does
-    paid: np.ndarray  # [k,pair,j], or [k,pair,1] where rewards do not depend on the arrival
+    arrive: np.ndarray  # int64 [pair,j] where tied, else [0]: the next state; −1 where the pair has no such outcome
+    outcome: np.ndarray  # int64 [pair,t] where tied, else [0]: the outcome that leads to t, −1 if none does
+    paid: np.ndarray  # [k,pair] where K ≤ 2 and the outcome does not matter, else [k,pair,j], or [k,pair,1]
     tied: bool
     fractional: bool
     n_actions: int
@@ -51,12 +58,12 @@ def forget(posterior):
     copy_into(posterior.reward, posterior.prior_reward)
 
 
-@inlined
+@kernel
 def copy_into(out, x):
-    """`out[:] = x` for contiguous arrays: the statement itself takes seconds to compile."""
-    flat, source = out.reshape(out.size), x.reshape(x.size)
-    for i in range(x.size):
-        flat[i] = source[i]
+    """`out[:] = x` for arrays `[i,j]`: the statement itself takes seconds to compile."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = x[i, j]
 
 
 @inlined
@@ -68,19 +75,41 @@ def row_of(posterior, pair):
 @inlined
 def outcome_of(posterior, pair, t):
     """The outcome of a pair that leads to `t`; −1 if none does."""
-    return posterior.outcome[pair, t] if posterior.tied else t
+    return looked_up(posterior.outcome, pair, t)
 
 
 @inlined
 def arrival_of(posterior, pair, j):
     """The state that outcome `j` of a pair leads to; −1 if the pair has no such outcome."""
-    return posterior.arrive[pair, j] if posterior.tied else j
+    return looked_up(posterior.arrive, pair, j)
+
+
+@chosen
+def looked_up(table, pair, i):
+    """`table[pair,i]` where the belief is tied, else `i`."""
+    if table.ndim == 1:
+        return i
+    return table[pair, i]
+
+
+@inlined
+def on_arrival(posterior):
+    """Whether rewards depend on the outcome."""
+    return posterior.paid.size > posterior.reward.size
 
 
 @inlined
 def paid_for(posterior, k, pair, j):
     """The reward of value `k` with outcome `j`, scaled."""
-    return posterior.paid[k, pair, max(j, 0) if posterior.paid.shape[2] > 1 else 0]
+    return payment(posterior.paid, k, pair, j)
+
+
+@chosen
+def payment(paid, k, pair, j):
+    """`paid_for`."""
+    if paid.ndim == 2:
+        return paid[k, pair]
+    return paid[k, pair, max(j, 0) if paid.shape[2] > 1 else 0]
 
 
 @inlined
@@ -91,85 +120,120 @@ def learn(posterior, s, a, r, t):
     row = row_of(posterior, pair)
     if j >= 0 and posterior.alpha[row, j] > 0.0:
         posterior.alpha[row, j] += 1.0
-    n_values = posterior.reward.shape[0]
-    if n_values == 1:
+    if posterior.reward.shape[0] > 1:
+        x = (r - posterior.low) / posterior.width
+        if posterior.fractional:
+            learn_share(posterior.reward, posterior.paid, pair, j, x)
+        else:
+            learn_value(posterior.reward, posterior.paid, pair, j, x)
+
+
+@chosen
+def learn_share(counts, paid, pair, j, x):
+    """Count a scaled reward `x` between failure and success as a share of each."""
+    success, failure = payment(paid, 0, pair, j), payment(paid, 1, pair, j)
+    if success == failure:  # pays the same whatever happens: an absorbing state
         return
-    x = (r - posterior.low) / posterior.width
-    if posterior.fractional:
-        success, failure = paid_for(posterior, 0, pair, j), paid_for(posterior, 1, pair, j)
-        if success == failure:  # pays the same whatever happens: an absorbing state
-            return
-        if failure != 0.0 or success != 1.0:
-            x = (x - failure) / (success - failure)
-        posterior.reward[0, pair] += x
-        posterior.reward[1, pair] += 1.0 - x
-    else:
-        nearest = 0
-        for k in range(1, n_values):
-            if abs(paid_for(posterior, k, pair, j) - x) < abs(paid_for(posterior, nearest, pair, j) - x):
-                nearest = k
-        posterior.reward[nearest, pair] += 1.0
+    if failure != 0.0 or success != 1.0:
+        x = (x - failure) / (success - failure)
+    counts[0, pair] += x
+    counts[1, pair] += 1.0 - x
+
+
+@kernel
+def learn_value(counts, paid, pair, j, x):
+    """Count the value that pays what is nearest to a scaled reward `x`."""
+    nearest = 0
+    for k in range(1, counts.shape[0]):
+        if abs(payment(paid, k, pair, j) - x) < abs(payment(paid, nearest, pair, j) - x):
+            nearest = k
+    counts[nearest, pair] += 1.0
 
 
 @inlined
 def expected(posterior, pair, p):
     """The expected row of a pair to `p[t]`; returns the expected reward."""
-    row = row_of(posterior, pair)
-    n_outcomes = posterior.alpha.shape[1]
+    expected_row(posterior.alpha, posterior.arrive, row_of(posterior, pair), pair, p)
+    return mean_reward(posterior, pair, p)
+
+
+@chosen
+def expected_row(alpha, arrive, row, pair, p):
+    """The expected row of a pair to `p[t]`."""
     total = 0.0
-    for j in range(n_outcomes):
-        total += posterior.alpha[row, j]
-    if posterior.tied:
+    for j in range(alpha.shape[1]):
+        total += alpha[row, j]
+    if arrive.ndim == 1:
+        for t in range(alpha.shape[1]):
+            p[t] = alpha[row, t] / total
+    else:
         for t in range(p.size):
             p[t] = 0.0
-        for j in range(n_outcomes):
-            t = posterior.arrive[pair, j]
+        for j in range(alpha.shape[1]):
+            t = arrive[pair, j]
             if t >= 0:
-                p[t] = posterior.alpha[row, j] / total
-    else:
-        for t in range(n_outcomes):
-            p[t] = posterior.alpha[row, t] / total
-    return mean_reward(posterior, pair, p)
+                p[t] = alpha[row, j] / total
 
 
 @inlined
 def mean_reward(posterior, pair, p):
     """The expected reward of a pair whose next states have the chances `p[t]`."""
-    n_values = posterior.reward.shape[0]
-    if n_values == 1:
-        return paid_on(posterior, 0, pair, p)
+    return mean_payment(posterior.reward, posterior.paid, posterior.arrive, pair, p)
+
+
+@chosen
+def mean_payment(counts, paid, arrive, pair, p):
+    """`mean_reward`."""
+    if counts.shape[0] == 1:
+        return payment_on(paid, arrive, 0, pair, p)
+    if paid.ndim == 2:
+        won, lost = counts[0, pair], counts[1, pair]
+        return (won * paid[0, pair] + lost * paid[1, pair]) / (won + lost)
     total, reward = 0.0, 0.0
-    for k in range(n_values):
-        total += posterior.reward[k, pair]
-        reward += posterior.reward[k, pair] * paid_on(posterior, k, pair, p)
+    for k in range(counts.shape[0]):
+        total += counts[k, pair]
+        reward += counts[k, pair] * payment_on(paid, arrive, k, pair, p)
     return reward / total
 
 
 @inlined
 def paid_on(posterior, k, pair, p):
     """What value `k` pays on average over next states of chances `p[t]`."""
-    if posterior.paid.shape[2] == 1:
-        return posterior.paid[k, pair, 0]
+    return payment_on(posterior.paid, posterior.arrive, k, pair, p)
+
+
+@chosen
+def payment_on(paid, arrive, k, pair, p):
+    """`paid_on`."""
+    if paid.ndim == 2:
+        return paid[k, pair]
+    if paid.shape[2] == 1:
+        return paid[k, pair, 0]
     total = 0.0
-    for j in range(posterior.alpha.shape[1]):
-        t = arrival_of(posterior, pair, j)
+    for j in range(paid.shape[2]):
+        t = looked_up(arrive, pair, j)
         if t >= 0:
-            total += p[t] * posterior.paid[k, pair, j]
+            total += p[t] * paid[k, pair, j]
     return total
 
 
 @inlined
 def draw(posterior, stream, p, r):
     """Independent models, models last: transitions `p[s,a,t,m]` and expected rewards `r[s,a,m]`."""
-    n_states, n_actions = p.shape[:2]
-    if posterior.tied:
-        draw_tied(stream, posterior.alpha, posterior.row, posterior.arrive, p)
+    draw_transitions(stream, posterior.alpha, posterior.row, posterior.arrive, p)
+    draw_rewards(stream, posterior.reward, posterior.paid, posterior.arrive, p, r)
+
+
+@chosen
+def draw_transitions(stream, alpha, row, arrive, p):
+    """Transitions `p[s,a,t,m]` of independent models."""
+    if arrive.ndim == 1:
+        draw_rows(stream, alpha, p.reshape(p.size), p.shape[2] * p.shape[3], p.shape[3], 1)
     else:
-        dirichlet_lanes(stream, posterior.alpha.reshape((n_states, n_actions, n_states)), p)
-    draw_rewards(posterior, stream, p, r)
+        draw_tied(stream, alpha, row, arrive, p)
 
 
-@inlined
+@kernel
 def draw_tied(stream, alpha, row, arrive, p):
     """Transitions `p[s,a,t,m]` of models whose pairs share the rows of `alpha`."""
     n_states, n_actions, _, n = p.shape
@@ -185,32 +249,35 @@ def draw_tied(stream, alpha, row, arrive, p):
                     p[pair // n_actions, pair % n_actions, t, m] = theta[row[pair], j, m]
 
 
-@inlined
-def draw_rewards(posterior, stream, p, r):
+@chosen
+def draw_rewards(stream, counts, paid, arrive, p, r):
     """Expected rewards `r[s,a,m]` of models with transitions `p[s,a,t,m]`."""
-    counts, paid = posterior.reward, posterior.paid
-    if counts.shape[0] == 2 and paid.shape[2] == 1:
-        shape = (p.shape[0], p.shape[1])
-        beta_lanes(stream, counts[0].reshape(shape), counts[1].reshape(shape), 0.0, 1.0, r)
-        stretch(paid, r)
+    if paid.ndim == 3:
+        draw_values(stream, counts, paid, arrive, p, r)
     else:
-        draw_values(stream, counts, paid, posterior.arrive, posterior.tied, p, r)
+        n = r.shape[2]
+        if counts.shape[0] == 2:
+            draw_betas(stream, counts[0], counts[1], 0.0, 1.0, r.reshape(r.size), n, 1)
+        stretch(paid, r)
 
 
-@inlined
+@kernel
 def stretch(paid, r):
-    """From the chance of success `r[s,a,m]` to the expected reward: success pays `paid[0]`, failure `paid[1]`."""
+    """From the chance of success `r[s,a,m]` to the expected reward: success pays `paid[0]`, failure `paid[1]`. Where
+    rewards are known, `paid[0]` whatever `r`."""
     n_states, n_actions, n = r.shape
     for pair in range(n_states * n_actions):
-        success, failure = paid[0, pair, 0], paid[1, pair, 0]
-        if success != 1.0 or failure != 0.0:
+        s, a = pair // n_actions, pair % n_actions
+        if paid.shape[0] == 1:
             for m in range(n):
-                x = r[pair // n_actions, pair % n_actions, m]
-                r[pair // n_actions, pair % n_actions, m] = failure + (success - failure) * x
+                r[s, a, m] = paid[0, pair]
+        elif paid[0, pair] != 1.0 or paid[1, pair] != 0.0:
+            for m in range(n):
+                r[s, a, m] = paid[1, pair] + (paid[0, pair] - paid[1, pair]) * r[s, a, m]
 
 
-@inlined
-def draw_values(stream, counts, paid, arrive, tied, p, r):
+@kernel
+def draw_values(stream, counts, paid, arrive, p, r):
     """Expected rewards `r[s,a,m]` where there are any number of values, perhaps paid on arrival."""
     n_states, n_actions, _, n = p.shape
     n_values, n_pairs, n_outcomes = paid.shape
@@ -226,8 +293,10 @@ def draw_values(stream, counts, paid, arrive, tied, p, r):
             r[s, a, m] = 0.0
         for k in range(n_values):
             for j in range(n_outcomes):
-                t = arrive[pair, j] if tied and n_outcomes > 1 else j
-                if t >= 0:
+                t = looked_up(arrive, pair, j)
+                if n_outcomes == 1:
                     for m in range(n):
-                        share = p[s, a, t, m] if n_outcomes > 1 else 1.0
-                        r[s, a, m] += chance[k, m] * paid[k, pair, j] * share
+                        r[s, a, m] += chance[k, m] * paid[k, pair, 0]
+                elif t >= 0:
+                    for m in range(n):
+                        r[s, a, m] += chance[k, m] * paid[k, pair, j] * p[s, a, t, m]

@@ -75,7 +75,8 @@ def column_of(problem: Problem, state: int, action: int, reward: float | None, n
                 return pair, int(j)
             if reward is None:
                 raise ObservationError("no reward was given, but the belief learns from rewards; pass the reward seen")
-            paid = posterior.paid[:, pair, j if posterior.paid.shape[2] > 1 else 0]
+            paid = posterior.paid[:, pair].reshape(len(posterior.reward), -1)  # [k,j], or [k,1]
+            paid = paid[:, j if paid.shape[1] > 1 else 0]
             k = int(np.abs(paid - reward / problem.unit).argmin())
             if np.isclose(paid[k], reward / problem.unit, rtol=1e-9, atol=1e-12):
                 return pair, int(k * posterior.alpha.shape[1] + j)

@@ -56,7 +56,7 @@ def cut(problem: Problem, side: Literal["lower", "upper"], horizon: int | None) 
     follows = np.where(possible, later[arrive], -np.inf if top else np.inf)
     follows = follows.max(axis=1) if top else follows.min(axis=1)
     paid = np.zeros(pairs)
-    if posterior.paid.shape[2] > 1:
+    if posterior.paid.size > posterior.reward.size:  # on arrival
         paid = _paid(problem, possible, top)
     return problem._replace(
         posterior=posterior._replace(alpha=np.where(rare, 0.0, posterior.alpha)),
@@ -98,9 +98,10 @@ class Extremes:
         """Largest values `[left,s]`, or the negative of the least; one row where there is no horizon, and one column
         where there are too many stages to tell states apart."""
         if top not in self._tables:
-            problem, on_arrival = self._problem, self._problem.posterior.paid.shape[2] > 1
+            problem, posterior = self._problem, self._problem.posterior
+            arriving = posterior.paid.size > posterior.reward.size
             sign = 1.0 if top else -1.0
-            paid = _paid(problem, self._possible, top) * (problem.keep if on_arrival else 1.0)
+            paid = _paid(problem, self._possible, top) * (problem.keep if arriving else 1.0)
             reward = np.where(problem.available, sign * (paid + problem.credit), -np.inf)
             self._tables[top] = self._for_ever(reward) if self._horizon is None else self._staged(reward)
         return self._tables[top]
@@ -161,7 +162,7 @@ def _outcomes(problem: Problem) -> tuple[BoolArray, IntArray]:
 def _paid(problem: Problem, possible: BoolArray, top: bool) -> FloatArray:
     """The largest, or least, reward of each pair."""
     worst = -np.inf if top else np.inf
-    paid = problem.posterior.paid
+    paid = problem.posterior.paid.reshape(*problem.posterior.reward.shape, -1)
     paid = np.where(possible if paid.shape[2] > 1 else True, paid, worst)
     extreme: FloatArray = paid.max(axis=(0, 2)) if top else paid.min(axis=(0, 2))
     return extreme

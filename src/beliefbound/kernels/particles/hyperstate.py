@@ -31,7 +31,7 @@ def look_ahead(problem, draws, slots, q, pool, values, s, mix, weights, likely, 
     best, chosen, top = -np.inf, 0, -np.inf
     for a in range(n_actions):
         pair = s * n_actions + a
-        guide[a] = 0.0
+        guide[a].fill(0.0)
         if not problem.available[pair]:
             continue
         reward = dot(weights, draws[slots[pair], problem.n_states])

@@ -39,11 +39,12 @@ from numba import njit
 
 from beliefbound.kernels.graph.information_relaxation import pop, push
 from beliefbound.kernels.options import FAST
-from beliefbound.kernels.particles.rows import Problem, chances, dot, n_columns, next_state, tallied
+from beliefbound.kernels.particles.rows import Problem, chances, dot, inlined, n_columns, next_state, tallied
 from beliefbound.kernels.posterior import row_of
 from beliefbound.kernels.random import inverse_cdf, mix, seed_stream
 
 DONE, RENEW = 0, 1  # what a search ended with
+ROOT = np.int64(-1)  # the parent of a root; a number of Python would be compiled for on its own
 NODES, SETS, QUEUE, EXPANDED, WAITING = range(5)  # `Search.size`: in use; expanded in this scenario; for particles
 
 NODE = np.dtype(
@@ -122,9 +123,9 @@ def new_search(problem: Problem, nodes: int, sets: int, stages: int, n: int, max
 
 @njit(**FAST)
 def count(search, x, stop):
-    """Counts of what was seen between node `stop` (−1: a root) and node `x`, to `search.counts`."""
+    """Counts of what was seen between node `stop` (or `ROOT`) and node `x`, to `search.counts`."""
     columns, n_actions = search.counts.shape[1], search.loss.shape[1]
-    search.counts[:] = 0
+    search.counts.fill(0)
     while x != stop and search.node[x].parent >= 0:
         parent, row = search.node[x].parent, search.node[x].row
         search.counts[search.node[parent].state * n_actions + row // columns, row % columns] += 1
@@ -141,12 +142,12 @@ def moment_ratio(before, total, since, since_total):
     return np.log(first * first * both * (both + 1.0) / (twice * (twice + 1.0)))
 
 
-@njit(**FAST)
+@inlined
 def log_size_change(problem, search, x, pair, column):
     """By how much an outcome at node `x` changes the logarithm of the effective number of particles."""
     posterior = problem.posterior
     n_values, n_outcomes = posterior.reward.shape[0], posterior.alpha.shape[1]
-    count(search, x, -1)
+    count(search, x, ROOT)
     ever, reward_ever = tallied(posterior, search.counts, pair)
     count(search, x, search.set[search.node[x].set].start)
     since, reward_since = tallied(posterior, search.counts, pair)
@@ -167,9 +168,9 @@ def log_size_change(problem, search, x, pair, column):
 
 
 @njit(**FAST)
-def expand(problem, search, draws, x, renewed):
-    """Probabilities and values of every outcome of node `x`, and its losses: measured from `W`, or, where particles
-    have just been renewed, from the fresh ones' own `Q⁺_a`, after what the old ones say of the action."""
+def expand(problem, search, draws, x):
+    """Probabilities and values of every outcome of node `x`, and its losses: measured from `W`, or, where it waited for
+    fresh particles, from their own `Q⁺_a`, after what the old ones say of the action."""
     columns, n_states = search.counts.shape[1], problem.n_states
     n_actions, s, stage = problem.posterior.n_actions, search.node[x].state, search.node[x].stage
     slots, weights, likely = search.slots[search.node[x].set], search.weight[x], search.likely
@@ -177,8 +178,8 @@ def expand(problem, search, draws, x, renewed):
     if problem.horizon >= 0:
         q = search.q[search.node[x].set, stage + 1 - search.node[search.set[search.node[x].set].start].stage]
     search.node[x].stamp = -1
-    search.child[x] = -1
-    search.prob[x] = 0.0
+    for row in range(search.prob.shape[1]):
+        search.child[x, row], search.prob[x, row] = -1, 0.0
     for a in range(n_actions):
         pair = s * n_actions + a
         if not problem.available[pair]:
@@ -197,7 +198,7 @@ def expand(problem, search, draws, x, renewed):
                 search.above[x, a * columns + column] = value / p
                 total += value
         gain = dot(weights, draws[slots[pair], n_states]) + problem.discount * total
-        if renewed:
+        if search.size[WAITING] > 0:
             old = max(0.0, search.node[x].upper - search.old[a])
             search.loss[x, a] = old + max(0.0, dot(weights, first[pair]) - gain)
         else:
@@ -221,9 +222,9 @@ def find(search, key, state, stage):
 @njit(**FAST)
 def begin(problem, search, draws, states):
     """Forget everything but the first particles, set 0; node `i` is the start in `states[i]`."""
-    search.size[:] = 0
+    search.size.fill(0)
     search.size[NODES], search.size[SETS] = states.size, 1
-    search.table[:] = -1
+    search.table.fill(-1)
     search.set[0].start, search.set[0].generation = 0, 0
     n = search.weight.shape[1]
     for i in range(states.size):
@@ -232,14 +233,14 @@ def begin(problem, search, draws, states):
         x.key = mix(np.uint64(i + 1))
         x.base = x.key
         x.left, x.alive = np.log(n), 1.0
-        search.weight[i] = 1.0 / n
+        search.weight[i].fill(1.0 / n)
         x.upper = -np.inf
         for a in range(problem.posterior.n_actions):
             x.upper = max(x.upper, dot(search.weight[i], search.q[0, 0, states[i] * problem.posterior.n_actions + a]))
-        expand(problem, search, draws, i, False)
+        expand(problem, search, draws, i)
 
 
-@njit(**FAST)
+@inlined
 def child_of(problem, search, draws, parent, row, most_sets, least):
     """`(node after an outcome, what it needs)`, found or built; −1 when there is no space.
 
@@ -277,7 +278,7 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
         q = search.q[drawn, 0 if problem.horizon < 0 else used]
         for a in range(problem.posterior.n_actions):
             search.old[a] = dot(weights, q[t * problem.posterior.n_actions + a])
-        count(search, x, -1)
+        count(search, x, ROOT)
         search.set[search.size[SETS]].start = x
         search.set[search.size[SETS]].generation = search.set[drawn].generation + 1
         search.size[SETS] += 1
@@ -286,18 +287,18 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
     search.child[parent, row] = x
     if needed:
         return x, RENEW
-    expand(problem, search, draws, x, False)
+    expand(problem, search, draws, x)
     return x, DONE
 
 
-@njit(**FAST)
+@inlined
 def renewed(problem, search, draws, x):
     """Node `x` with the particles that have been drawn for it: the newest set."""
     search.node[x].set = search.size[SETS] - 1
     search.node[x].base = mix(search.node[x].key)
     search.node[x].left = np.log(search.weight.shape[1])
-    search.weight[x] = 1.0 / search.weight.shape[1]
-    expand(problem, search, draws, x, True)
+    search.weight[x].fill(1.0 / search.weight.shape[1])
+    expand(problem, search, draws, x)
 
 
 @njit(**FAST)

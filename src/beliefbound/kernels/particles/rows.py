@@ -19,12 +19,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.draws import beta_lanes, draw_rows
+from beliefbound.kernels.draws import draw_betas, draw_rows
 from beliefbound.kernels.options import FAST
-from beliefbound.kernels.posterior import Posterior, arrival_of, row_of
+from beliefbound.kernels.posterior import Posterior, arrival_of, looked_up, paid_for, row_of
 from beliefbound.kernels.random import seed_stream
 
 NEVER = -1e300  # the reward of an action that is not available
+
+inlined = njit(inline="always", **FAST)  # by numba itself: as an argument, so many arrays take long to compile
 
 
 class Problem(NamedTuple):
@@ -76,151 +78,165 @@ def new_rows(problem: Problem, slots: int, n: int) -> Rows:
 def clear(rows):
     """Forget all rows."""
     rows.size[0] = 0
-    rows.table[:] = -1
+    rows.table.fill(-1)
 
 
 @njit(**FAST)
-def tally(posterior, counts, pair, outcomes, rewards):
-    """What `counts[pair,column]` say of a pair: `outcomes[j]` of its row, counted wherever that is shared, and its own
-    `rewards[k]`."""
-    outcomes[:] = 0
-    rewards[:] = 0
+def tally(row, counts, pair, outcomes, rewards):
+    """What `counts[pair,column]` say of a pair: `outcomes[j]` of its row, counted wherever `row[pair]` says that it is
+    shared, and its own `rewards[k]`."""
+    outcomes.fill(0)
+    rewards.fill(0)
     for c in range(counts.shape[1]):
         rewards[c // outcomes.size] += counts[pair, c]
-        if not posterior.tied:
+        if row.size == 0:
             outcomes[c % outcomes.size] += counts[pair, c]
-    if posterior.tied:
-        for other in range(counts.shape[0]):
-            if posterior.row[other] == posterior.row[pair]:
-                for c in range(counts.shape[1]):
-                    outcomes[c % outcomes.size] += counts[other, c]
+    for other in range(row.size):
+        if row[other] == row[pair]:
+            for c in range(counts.shape[1]):
+                outcomes[c % outcomes.size] += counts[other, c]
 
 
-@njit(**FAST)
+@inlined
 def tallied(posterior, counts, pair):
     """`tally` in arrays of its own."""
-    n_outcomes = posterior.alpha.shape[1]
-    both = np.empty(n_outcomes + posterior.reward.shape[0], np.int64)
-    tally(posterior, counts, pair, both[:n_outcomes], both[n_outcomes:])
-    return both[:n_outcomes], both[n_outcomes:]
+    outcomes = np.empty(posterior.alpha.shape[1], np.int64)
+    rewards = np.empty(posterior.reward.shape[0], np.int64)
+    tally(posterior.row, counts, pair, outcomes, rewards)
+    return outcomes, rewards
 
 
-@njit(**FAST)
+@inlined
 def next_state(posterior, pair, column):
     """Where a column of a pair leads; −1 where it cannot happen."""
     j = column % posterior.alpha.shape[1]
-    if posterior.alpha[row_of(posterior, pair), j] <= 0.0:
-        return -1
-    return arrival_of(posterior, pair, j)
+    return arrival_of(posterior, pair, j) if posterior.alpha[row_of(posterior, pair), j] > 0.0 else -1
 
 
 @njit(**FAST)
-def address_of(problem, generation, what, *parts):
-    """A stream of its own for `what` after the counts in `parts`."""
-    size = problem.address.size + 2
-    for part in parts:
-        size += part.size
-    words = np.empty(size, dtype=np.uint64)
-    words[: problem.address.size] = problem.address
-    words[problem.address.size] = np.uint64(generation)
-    words[problem.address.size + 1] = np.uint64(what)
-    i = problem.address.size + 2
-    for part in parts:
-        for x in part:
-            words[i] = np.uint64(x)
-            i += 1
+def address_of(address, generation, what, outcomes, rewards):
+    """A stream of its own for `what` after these counts."""
+    words = np.empty(address.size + 2 + outcomes.size + rewards.size, dtype=np.uint64)
+    for i in range(address.size):
+        words[i] = address[i]
+    i = address.size
+    words[i], words[i + 1] = np.uint64(generation), np.uint64(what)
+    for x in outcomes:
+        words[i + 2] = np.uint64(x)
+        i += 1
+    for x in rewards:
+        words[i + 2] = np.uint64(x)
+        i += 1
     return seed_stream(words)
 
 
 @njit(**FAST)
-def slot_of(problem, rows, generation, pair, counts):
-    """The draws of a pair after `counts[pair,column]`: their slot, −1 when there is no space."""
-    posterior = problem.posterior
-    if posterior.tied:
-        outcomes, rewards = tallied(posterior, counts, pair)
-        told = rewards if rewards.size > 1 else rewards[:0]  # known rewards tell nothing
-        stream = address_of(problem, generation, pair, outcomes, told)
-    else:
-        stream = address_of(problem, generation, pair, counts[pair])
+def find(rows, stream):
+    """`(slot of the draws with this stream or −1, place in the table)`."""
     mask = np.uint64(rows.table.size - 1)
     place = stream[0] & mask
     while rows.table[place] >= 0:
         slot = rows.table[place]
         if rows.key[slot, 0] == stream[0] and rows.key[slot, 1] == stream[1]:
-            return np.int64(slot)
+            return np.int64(slot), place
         place = (place + np.uint64(1)) & mask
-    slot = rows.size[0]
-    if slot == rows.draws.shape[0]:
-        return np.int64(-1)
-    rows.size[0] = slot + 1
-    rows.table[place] = slot
-    rows.key[slot, 0], rows.key[slot, 1] = stream[0], stream[1]
-    out = rows.draws[slot]
+    return np.int64(-1), place
+
+
+@inlined
+def slot_of(problem, rows, generation, pair, counts):
+    """The draws of a pair after `counts[pair,column]`: their slot, −1 when there is no space."""
+    posterior = problem.posterior
     outcomes, rewards = tallied(posterior, counts, pair)
-    theta = np.empty((outcomes.size, out.shape[1]))
     if posterior.tied:
-        row = posterior.row[pair]
-        own = address_of(problem, generation, posterior.row.size + row, outcomes)
-        draw_outcomes(posterior, row, outcomes, own, theta)
+        told = rewards if rewards.size > 1 else rewards[:0]  # known rewards tell nothing
+        stream = address_of(problem.address, generation, pair, outcomes, told)
     else:
-        draw_outcomes(posterior, pair, outcomes, stream, theta)
-    draw_pair(problem, pair, rewards, theta, stream, out)
+        stream = address_of(problem.address, generation, pair, counts[pair], rewards[:0])
+    slot, place = find(rows, stream)
+    if slot < 0 and rows.size[0] < rows.draws.shape[0]:
+        slot = rows.size[0]
+        rows.size[0] = slot + 1
+        rows.table[place] = slot
+        rows.key[slot, 0], rows.key[slot, 1] = stream[0], stream[1]
+        theta = np.empty((outcomes.size, rows.draws.shape[2]))
+        row, own = row_of(posterior, pair), stream
+        if posterior.tied:
+            own = address_of(problem.address, generation, posterior.row.size + row, outcomes, rewards[:0])
+        draw_outcomes(posterior.alpha, row, outcomes, own, theta)
+        draw_pair(problem, pair, rewards, theta, stream, rows.draws[slot])
     return slot
 
 
 @njit(**FAST)
-def draw_outcomes(posterior, row, outcomes, stream, theta):
-    """Chances `theta[j,m]` from the posterior of a row after `outcomes[j]`."""
-    alpha = posterior.alpha[row : row + 1].copy()
+def draw_outcomes(alpha, row, outcomes, stream, theta):
+    """Chances `theta[j,m]` from the posterior of a row of `alpha` after `outcomes[j]`."""
+    after = np.empty((1, outcomes.size))
     for j in range(outcomes.size):
-        alpha[0, j] += outcomes[j]
-    draw_rows(stream, alpha, theta.reshape(theta.size), theta.size, theta.shape[1], 1)
+        after[0, j] = alpha[row, j] + outcomes[j]
+    draw_rows(stream, after, theta.reshape(theta.size), theta.size, theta.shape[1], 1)
 
 
-@njit(**FAST)
+@inlined
 def draw_pair(problem, pair, rewards, theta, stream, out):
     """`out[t + 1 + K,m]` of a pair whose outcomes have the chances `theta[j,m]`: next states, the expected reward, and
     where there is more than one reward value their chances, drawn after `rewards[k]`."""
-    posterior, n_states = problem.posterior, problem.n_states
-    n_outcomes, n = theta.shape
-    out[:n_states] = 0.0
-    keep = problem.keep[pair]
-    for j in range(n_outcomes):
-        t = arrival_of(posterior, pair, j)
+    n_states = problem.n_states
+    spread(problem.posterior.arrive, pair, theta, problem.keep[pair], out[:n_states])
+    chance = out[n_states + 1 :]
+    draw_chances(problem.posterior.reward, pair, rewards, stream, chance)
+    if problem.available[pair]:
+        expect(problem.posterior.paid, pair, theta, chance, problem.keep[pair], out[n_states])
+        for m in range(theta.shape[1]):
+            out[n_states, m] += problem.credit[pair]
+    else:
+        out[n_states].fill(NEVER)
+
+
+@njit(**FAST)
+def spread(arrive, pair, theta, keep, out):
+    """Chances `out[t,m]` of the next states: those of the outcomes, `theta[j,m]`, times `keep`."""
+    out.fill(0.0)
+    for j in range(theta.shape[0]):
+        t = looked_up(arrive, pair, j)
         if t >= 0:
-            for m in range(n):
+            for m in range(theta.shape[1]):
                 out[t, m] = keep * theta[j, m]
-    n_values, expected = rewards.size, out[n_states]
-    chances = out[n_states + 1 :]
-    if n_values == 2:
-        won, lost = posterior.reward[0, pair] + rewards[0], posterior.reward[1, pair] + rewards[1]
-        first = chances[:1].reshape((1, 1, n))
-        beta_lanes(stream, np.full((1, 1), won), np.full((1, 1), lost), 0.0, 1.0, first)
-        for m in range(n):
-            chances[1, m] = 1.0 - chances[0, m]
-    elif n_values > 2:
-        alpha = np.empty((1, n_values))
-        for k in range(n_values):
-            alpha[0, k] = posterior.reward[k, pair] + rewards[k]
-        draw_rows(stream, alpha, chances.reshape(chances.size), chances.size, n, 1)
-    if not problem.available[pair]:
-        expected[:] = NEVER
-        return
-    expected[:] = problem.credit[pair]
+
+
+@njit(**FAST)
+def draw_chances(counts, pair, rewards, stream, out):
+    """Chances `out[k,m]` of the reward values of a pair, after `rewards[k]`; nothing where there is one value."""
+    n_values, n = rewards.size, out.shape[1]
+    alpha = np.empty((n_values, 1))
     for k in range(n_values):
-        for j in range(posterior.paid.shape[2]):
-            paid = posterior.paid[k, pair, j]
-            if n_values == 1 and posterior.paid.shape[2] == 1:
-                expected[:] = paid + problem.credit[pair]
-            elif n_values == 1:
+        alpha[k, 0] = counts[k, pair] + rewards[k]
+    if n_values == 2:
+        draw_betas(stream, alpha[0], alpha[1], 0.0, 1.0, out[0], n, 1)
+        for m in range(n):
+            out[1, m] = 1.0 - out[0, m]
+    elif n_values > 2:
+        draw_rows(stream, alpha.reshape((1, n_values)), out.reshape(out.size), out.size, n, 1)
+
+
+@njit(**FAST)
+def expect(paid, pair, theta, chance, keep, out):
+    """Expected rewards `out[m]` of a pair whose outcomes have the chances `theta[j,m]`, its values `chance[k,m]`.
+
+    Those paid on arrival are times `keep`.
+    """
+    n_values, n = paid.shape[0], out.size
+    for m in range(n):
+        out[m] = 0.0
+    for k in range(n_values):
+        if paid.ndim == 2:
+            for m in range(n):
+                out[m] += paid[k, pair] * (chance[k, m] if n_values > 1 else 1.0)
+        else:
+            for j in range(paid.shape[2]):
                 for m in range(n):
-                    expected[m] += keep * paid * theta[j, m]
-            elif posterior.paid.shape[2] == 1:
-                for m in range(n):
-                    expected[m] += paid * chances[k, m]
-            else:
-                for m in range(n):
-                    expected[m] += keep * paid * chances[k, m] * theta[j, m]
+                    share = chance[k, m] if n_values > 1 else 1.0
+                    out[m] += paid[k, pair, j] * share * (keep * theta[j, m] if paid.shape[2] > 1 else 1.0)
 
 
 @njit(**FAST)
@@ -245,27 +261,33 @@ def draw_models(problem, counts, stream, out):
         row = row_of(posterior, pair)
         i = row if posterior.tied else 0
         if not (posterior.tied and drawn[i]):
-            draw_outcomes(posterior, row, outcomes, stream, theta[i])
+            draw_outcomes(posterior.alpha, row, outcomes, stream, theta[i])
             drawn[i] = True
         draw_pair(problem, pair, rewards, theta[i], stream, out[pair])
 
 
-@njit(**FAST)
+@inlined
 def chances(problem, draws, slots, weights, pair, column, out):
     """`out[m] = weights[m] · Pr_m(column | pair)` of a column that can happen; returns the sum."""
-    posterior = problem.posterior
+    posterior, row = problem.posterior, draws[slots[pair]]
     n_outcomes = posterior.alpha.shape[1]
-    row = draws[slots[pair]]
-    p = row[arrival_of(posterior, pair, column % n_outcomes)]
-    total = 0.0
-    if posterior.reward.shape[0] == 1:
+    t = arrival_of(posterior, pair, column % n_outcomes)
+    shown = problem.n_states + 1 + column // n_outcomes if posterior.reward.shape[0] > 1 else -1
+    return weigh(weights, row, t, shown, out)
+
+
+@njit(**FAST)
+def weigh(weights, row, t, shown, out):
+    """`out[m] = weights[m] · row[t,m] · row[shown,m]`, without the last where `shown` is −1; returns the sum."""
+    p, total = row[t], 0.0
+    if shown < 0:
         for m in range(out.size):
             out[m] = weights[m] * p[m]
             total += out[m]
         return total
-    shown = row[problem.n_states + 1 + column // n_outcomes]
+    other = row[shown]
     for m in range(out.size):
-        out[m] = weights[m] * p[m] * shown[m]
+        out[m] = weights[m] * p[m] * other[m]
         total += out[m]
     return total
 
@@ -279,7 +301,7 @@ def dot(x, y):
     return total
 
 
-@njit(**FAST)
+@inlined
 def predictive(problem, counts, pair, p):
     """Chances `p[column]` of what a pair shows next, after `counts[pair,column]`, if it is no outcome that was cut;
     returns the expected reward, with the credit for those."""
@@ -294,13 +316,13 @@ def predictive(problem, counts, pair, p):
                 x *= posterior.reward[k, pair] + rewards[k]
             p[k * n_outcomes + j] = x
             total += x
-    p /= total
-    if n_values == 1 and posterior.paid.shape[2] == 1:
-        return posterior.paid[0, pair, 0] + problem.credit[pair]
     reward = 0.0
     for c in range(p.size):
-        reward += p[c] * posterior.paid[c // n_outcomes, pair, c % n_outcomes if posterior.paid.shape[2] > 1 else 0]
-    if posterior.paid.shape[2] > 1:
+        p[c] /= total
+        reward += p[c] * paid_for(posterior, c // n_outcomes, pair, c % n_outcomes)
+    if posterior.paid.size == posterior.reward.shape[1]:  # one value, whatever happens
+        reward = paid_for(posterior, 0, pair, 0)
+    elif posterior.paid.size > posterior.reward.size:  # paid on arrival
         reward *= problem.keep[pair]
     return reward + problem.credit[pair]
 
@@ -309,7 +331,7 @@ def predictive(problem, counts, pair, p):
 def expected_rows(problem, counts, mean):
     """The posterior mean of all rows as one model, `mean[pair,t + 1,0]`."""
     p = np.empty(counts.shape[1])
-    mean[:] = 0.0
+    mean.fill(0.0)
     for pair in range(counts.shape[0]):
         reward = predictive(problem, counts, pair, p)
         for c in range(p.size):

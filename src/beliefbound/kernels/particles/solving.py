@@ -3,6 +3,8 @@
 Models are rows of `draws[slot,t + 1,m]`, one slot per pair: probabilities of the next states, last the expected reward.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -31,7 +33,8 @@ def back_up(discount, p, v, q):
     n_next = v.shape[0]
     for pair in range(q.shape[0]):
         out, reward = q[pair], p[pair, n_next]
-        out[:] = 0.0
+        for m in range(out.size):
+            out[m] = 0.0
         for t in range(n_next):
             chance, later = p[pair, t], v[t]
             for m in range(out.size):
@@ -57,8 +60,9 @@ def value_of(discount, p, policy, v, system):
     n_actions = p.shape[0] // n_states
     for s in range(n_states):
         for t in range(n_states + 1):
-            out = system[s, t]
-            out[:] = p[s * n_actions, t]
+            out, first = system[s, t], p[s * n_actions, t]
+            for m in range(out.size):
+                out[m] = first[m]
             for a in range(1, n_actions):
                 choose(policy[s], a, p[s * n_actions + a, t], out)
             if t < n_states:
@@ -80,8 +84,9 @@ def value_of(discount, p, policy, v, system):
                 for m in range(pivot.size):
                     out[m] -= factor[m] * above[m]
     for s in range(n_states - 1, -1, -1):
-        out = v[s]
-        out[:] = system[s, n_states]
+        out, right = v[s], system[s, n_states]
+        for m in range(out.size):
+            out[m] = right[m]
         for t in range(s + 1, n_states):
             factor, later = system[s, t], v[t]
             for m in range(out.size):
@@ -93,8 +98,9 @@ def best_of(q, v):
     """`v[s,m] = max_a q[s·A + a,m]`."""
     n_actions = q.shape[0] // v.shape[0]
     for s in range(v.shape[0]):
-        out = v[s]
-        out[:] = q[s * n_actions]
+        out, first = v[s], q[s * n_actions]
+        for m in range(out.size):
+            out[m] = first[m]
         for a in range(1, n_actions):
             other = q[s * n_actions + a]
             for m in range(out.size):
@@ -118,16 +124,31 @@ def improved(q, v, policy):
     return changes > 0
 
 
-@njit(**FAST)
-def scratch_for(pairs, n_states, n):
-    """Arrays `p`, `system`, `v`, `q` and a policy for so many of `n` models as are solved side by side."""
+class Scratch(NamedTuple):
+    """Arrays for so many models as are solved side by side."""
+
+    p: np.ndarray  # [pair,t + 1,m]
+    system: np.ndarray  # [s,t + 1,m]
+    v: np.ndarray  # [s,m]
+    q: np.ndarray  # [pair,m]
+    policy: np.ndarray  # int64 [s,m]
+
+
+def scratch_for(pairs: int, n_states: int, n: int) -> Scratch:
+    """For at most `n` models."""
     size = min(n, _TOGETHER)
-    p, system = np.empty((pairs, n_states + 1, size)), np.empty((n_states, n_states + 1, size))
-    return p, system, np.empty((n_states, size)), np.empty((pairs, size)), np.empty((n_states, size), dtype=np.int64)
+    return Scratch(
+        p=np.empty((pairs, n_states + 1, size)),
+        system=np.empty((n_states, n_states + 1, size)),
+        v=np.empty((n_states, size)),
+        q=np.empty((pairs, size)),
+        policy=np.empty((n_states, size), dtype=np.int64),
+    )
 
 
-@njit(**FAST)
-def optimal(discount, draws, slots, left, policy, q):
+def optimal(
+    discount: float, draws: np.ndarray, slots: np.ndarray, left: int, policy: np.ndarray, q: np.ndarray
+) -> None:
     """Optimal `q[i,pair,m]` of every model with `left − i` decisions to go; for ever where `left` is negative, and
     then `q` has one stage and `policy[s,m]`, where the search starts, is left optimal.
 
@@ -137,9 +158,17 @@ def optimal(discount, draws, slots, left, policy, q):
     solve(discount, draws, slots, left, policy, q, scratch_for(slots.size, n_states, n))
 
 
+def values_of(
+    discount: float, draws: np.ndarray, slots: np.ndarray, left: int, actions: np.ndarray, v: np.ndarray
+) -> None:
+    """The value `v[s,m]` of a stationary policy `actions[s]` on every model for `left` decisions; below 0, for ever."""
+    n_states, n = v.shape
+    follow(discount, draws, slots, left, actions, v, scratch_for(slots.size, n_states, n))
+
+
 @njit(**FAST)
 def solve(discount, draws, slots, left, policy, q, scratch):
-    """`optimal` in the scratch given. A function of its own because it borrows arrays that the caller has to hold."""
+    """`optimal` in the scratch given. It borrows arrays: the caller has to hold them."""
     p, system, v, here, own = borrowed(scratch)
     draws, slots, policy, q = borrowed((draws, slots, policy, q))
     n, size = policy.shape[1], p.shape[2]
@@ -148,7 +177,9 @@ def solve(discount, draws, slots, left, policy, q, scratch):
         gather(draws, slots, first, p)
         if left < 0:
             if batch == 0:
-                own[:] = policy[:, first : first + size]
+                for s in range(own.shape[0]):
+                    for i in range(size):
+                        own[s, i] = policy[s, first + i]
             else:
                 start_alike(discount, p, v, here, own)
             for _ in range(_MOST_POLICIES):
@@ -156,48 +187,66 @@ def solve(discount, draws, slots, left, policy, q, scratch):
                 back_up(discount, p, v, here)
                 if not improved(here, v, own):
                     break
-            policy[:, first : first + size] = own
-            q[0, :, first : first + size] = here
+            for s in range(own.shape[0]):
+                for i in range(size):
+                    policy[s, first + i] = own[s, i]
+            keep(here, first, q[0])
             continue
-        v[:] = 0.0
-        q[:, :, first : first + size] = 0.0
+        v.fill(0.0)
+        here.fill(0.0)
+        for stage in range(q.shape[0]):
+            keep(here, first, q[stage])
         for decisions in range(1, left + 1):
             back_up(discount, p, v, here)
             best_of(here, v)
             if left - decisions < q.shape[0]:
-                q[left - decisions, :, first : first + size] = here
+                keep(here, first, q[left - decisions])
+
+
+@njit(**FAST)
+def keep(x, first, out):
+    """`out[i,first + m] = x[i,m]`."""
+    for i in range(x.shape[0]):
+        for m in range(x.shape[1]):
+            out[i, first + m] = x[i, m]
 
 
 @njit(**FAST)
 def start_alike(discount, p, v, q, policy):
     """A policy to start from: greedy after a few sweeps from the mean of the values `v[s,m]` of other models."""
+    n = v.shape[1]
     for s in range(v.shape[0]):
-        v[s] = v[s].sum() / v.shape[1]
+        mean = v[s].sum() / n
+        for m in range(n):
+            v[s, m] = mean
     for _ in range(_SWEEPS):
         back_up(discount, p, v, q)
         best_of(q, v)
     back_up(discount, p, v, q)
-    v[:] = -1e300
+    v.fill(-1e300)
     improved(q, v, policy)
 
 
 @njit(**FAST)
-def values_of(discount, draws, slots, left, actions, v):
-    """The value `v[s,m]` of a stationary policy `actions[s]` on every model for `left` decisions; below 0, for ever."""
+def follow(discount, draws, slots, left, actions, v, scratch):
+    """`values_of` in the scratch given. It borrows arrays: the caller has to hold them."""
+    p, system, here, q, policy = borrowed(scratch)
+    draws, slots, actions, v = borrowed((draws, slots, actions, v))
     n_states, n = v.shape
-    p, system, here, q, policy = scratch_for(slots.size, n_states, n)
     size, n_actions = p.shape[2], slots.size // n_states
     for s in range(n_states):
-        policy[s] = actions[s]
+        for i in range(size):
+            policy[s, i] = actions[s]
     for batch in range((n + size - 1) // size):
         first = min(batch * size, n - size)
         gather(draws, slots, first, p)
         if left < 0:
             value_of(discount, p, policy, here, system)
         else:
-            here[:] = 0.0
+            here.fill(0.0)
             for _ in range(left):
                 back_up(discount, p, here, q)
                 for s in range(n_states):
-                    here[s] = q[s * n_actions + actions[s]]
-        v[:, first : first + size] = here
+                    for i in range(size):
+                        here[s, i] = q[s * n_actions + actions[s], i]
+        keep(here, first, v)

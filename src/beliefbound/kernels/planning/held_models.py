@@ -60,7 +60,7 @@ def clear(models):
     models.side[0] = 0
 
 
-@njit(**EXACT)
+@njit(**EXACT_INLINE)
 def settle(models, sweeps, tolerance):
     """At most `sweeps` MMBI sweeps, stopping after one that changes `vbar` by less than `tolerance` in sum.
 
@@ -78,7 +78,7 @@ def settle(models, sweeps, tolerance):
     return made
 
 
-@njit(**EXACT_INLINE)
+@njit(inline="always", **EXACT)
 def expect_again(posterior, models, s, a):
     """Model 0, the expected MDP, after something was learnt of `(s, a)`: its row, and those that share parameters."""
     n_actions = models.available.shape[1]

@@ -17,7 +17,7 @@ Cost of a stage: `M·S·A·S` multiply-adds (`nnz` for csr). Nothing is allocate
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.options import EXACT, FAST
+from beliefbound.kernels.options import EXACT, EXACT_INLINE, FAST
 from beliefbound.kernels.planning.simd import backup_1, backup_4, backup_8, backup_16, copy_8
 
 
@@ -70,7 +70,7 @@ def take_lanes(q, s, a, out):
         m += 1
 
 
-@njit(**EXACT)
+@njit(**EXACT_INLINE)
 def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
     """One fused stage. `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]` in; `out[s,m]`, `vbar[s]`, `actions[s]` written.
 

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT
-from beliefbound.kernels.posterior import Posterior, arrival_of, row_of
+from beliefbound.kernels.posterior import Posterior, arrival_of, on_arrival, paid_for, row_of
 from beliefbound.kernels.random import uniform
 
 inlined = njit(inline="always", **EXACT)  # by numba itself, as in `kernels.posterior`
@@ -70,11 +70,11 @@ def mean_of(posterior, pair):
     """The expected reward of a pair where rewards do not depend on the arrival."""
     n_values = posterior.reward.shape[0]
     if n_values == 1:
-        return posterior.paid[0, pair, 0]
+        return paid_for(posterior, 0, pair, 0)
     total, reward = 0.0, 0.0
     for k in range(n_values):
         total += posterior.reward[k, pair]
-        reward += posterior.reward[k, pair] * posterior.paid[k, pair, 0]
+        reward += posterior.reward[k, pair] * paid_for(posterior, k, pair, 0)
     return reward / total
 
 
@@ -88,7 +88,7 @@ def prepare(posterior, urn):
         for j in range(posterior.alpha.shape[1]):
             total += posterior.alpha[row, j]
         urn.total[row] = total
-    if posterior.paid.shape[2] == 1:
+    if not on_arrival(posterior):
         for pair in range(urn.mean.size):
             urn.mean[pair] = mean_of(posterior, pair)
 
@@ -160,7 +160,7 @@ def count_value(posterior, urn, pair, k):
     urn.worth[i] = posterior.reward[k, pair]
     urn.size[1] = i + 1
     posterior.reward[k, pair] += 1.0
-    if posterior.paid.shape[2] == 1:
+    if not on_arrival(posterior):
         urn.mean[pair] = mean_of(posterior, pair)
 
 
@@ -174,7 +174,7 @@ def rewind(posterior, urn, outcomes, values):
     urn.size[0] = outcomes
     for i in range(urn.size[1] - 1, values - 1, -1):
         reward[urn.valued[i]] = urn.worth[i]
-        if posterior.paid.shape[2] == 1:
+        if not on_arrival(posterior):
             pair = urn.valued[i] % posterior.reward.shape[1]
             urn.mean[pair] = mean_of(posterior, pair)
     urn.size[1] = values
@@ -183,19 +183,19 @@ def rewind(posterior, urn, outcomes, values):
 @inlined
 def reward_after(posterior, urn, pair, j):
     """The expected reward of a pair whose outcome was `j`."""
-    if posterior.paid.shape[2] == 1:
+    if not on_arrival(posterior):
         return urn.mean[pair]
     total, reward = 0.0, 0.0
     for k in range(posterior.reward.shape[0]):
         total += posterior.reward[k, pair]
-        reward += posterior.reward[k, pair] * posterior.paid[k, pair, j]
+        reward += posterior.reward[k, pair] * paid_for(posterior, k, pair, j)
     return reward / total
 
 
 @inlined
 def expected_reward(posterior, urn, pair):
     """The expected reward of a pair under the counts as they are."""
-    if posterior.paid.shape[2] == 1:
+    if not on_arrival(posterior):
         return urn.mean[pair]
     row = row_of(posterior, pair)
     total, reward = 0.0, 0.0
