@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 import pytest
+from numba.core.runtime import _nrt_python, rtsys
 
 from beliefbound import MDP, BetaRewards, DirichletBelief, KnownRewards, policy_iteration
 from beliefbound.agents import canonical_agent, make_agent
-from beliefbound.agents.boss import PLANS
+from beliefbound.agents.boss import DUE, PLANS
 from beliefbound.agents.psrl import EPISODES
 from beliefbound.agents.sboss import movement
 from beliefbound.envs import environment_from_mdp, make_env
@@ -71,6 +72,30 @@ def test_agents_equal_their_twins_step_by_step(name, make_twin, environment):
 
     walk(agent, environment, 60, twin=twin, watch=watch)
     assert agent.machine.state.clock[PLANS] == twin.plans > 3
+
+
+@pytest.mark.parametrize("name", ["boss", "sboss", "wyatt", "psrl", "psrl:episodes=fixed,tau=1", "vpi", "pac-bayes"])
+def test_plans_allocate_nothing(name):
+    """A step with a plan allocates what a step without one does: what it takes to hand over the state."""
+    _nrt_python.memsys_enable_stats()
+    agent = make_agent(name, CHAIN)
+    made = []
+    for planned in (True, False):
+        agent.reset(0)
+        agent.act(0)
+        agent.observe(0, 0, 2.0, 0)
+        state = agent.machine.state
+        if name.startswith("psrl"):
+            state.clock[EPISODES] = 0 if planned else 1
+            state.clock[1] = 0
+        elif name == "wyatt":
+            state.clock[0] = 0 if planned else 5
+        else:
+            state.clock[DUE] = int(planned)
+        before = rtsys.get_allocation_stats().alloc
+        agent.act(0)
+        made.append(rtsys.get_allocation_stats().alloc - before)
+    assert made[0] == made[1] > 0
 
 
 def two_in_a_row():

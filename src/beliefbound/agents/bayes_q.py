@@ -224,9 +224,9 @@ def observe(state, s, a, r, t):
         Choice("choose", "vpi", ("vpi", "sample"), "by value of information, or by sampled values", always=True),
         Choice("update", "mixture", ("mixture", "moment"), "average of posteriors, or moments", always=True),
         Number("optimism", 0.0, 0.0, 1.0, "prior mean as a fraction of the largest return"),
-        Number("strength", 0.5, 0.0, 1e6, "λ, samples that the prior mean is worth", above=True),
+        Number("strength", 0.5, 1e-9, 1e6, "λ, samples that the prior mean is worth"),
         Number("shape", 2.0, LEAST_SHAPE, 1e6, "a, half the samples that the prior deviation is worth"),
-        Number("deviation", 0.5, 0.0, 1e3, "prior deviation of a return as a fraction of the largest", above=True),
+        Number("deviation", 0.5, 1e-9, 1e3, "prior deviation of a return as a fraction of the largest"),
         DISCOUNT,
     ),
 )

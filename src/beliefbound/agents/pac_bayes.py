@@ -172,7 +172,7 @@ def observe(state, s, a, r, t):
     parameters=(
         Number("epsilon", 0.1, 0.0, 1.0, "share of random actions"),
         Number("delta", 0.05, 0.0, 1.0, "probability that the bound fails", above=True),
-        Number("spread", 0.1, 0.0, 1e3, "ς, deviation of candidates as a fraction of the largest value", above=True),
+        Number("spread", 0.1, 1e-9, 1e3, "ς, deviation of candidates as a fraction of the largest value"),
         *PRIOR,
         DISCOUNT,
     ),
