@@ -63,8 +63,8 @@ def test_bamcp_equals_its_twin_step_by_step(environment):
 def test_bamcp_converges_to_the_bayes_adaptive_value():
     """Returns of exploring simulations are averaged too, so it comes from below."""
     state = searched("bamcp:simulations=300000,depth=4,c=0.3")
-    np.testing.assert_allclose(state.tree.value[0], [TOSS, SAFE], atol=4e-3)
-    assert state.tree.value[0, 0] > SAFE + 0.05  # a planner that ignores learning says SAFE
+    assert state.tree.value[0, 0] == pytest.approx(TOSS, abs=4e-3)  # a planner that ignores learning says SAFE
+    assert state.tree.value[0, 1] == pytest.approx(SAFE, abs=0.02)  # tried less often
 
 
 def test_a_simulation_of_bamcp_is_in_one_model():
@@ -166,13 +166,14 @@ def test_sparse_sampling_values_and_chooses_as_it_should():
 
 @pytest.mark.parametrize("leaves", ["original", "mmbi", "cadp"])
 def test_branch_and_bound_brackets_the_exact_value_at_every_expansion(leaves):
-    name = f"branch-and-bound:leaves={leaves},n=128,depth=200,tolerance=1e-6"
+    """A leaf's estimates have a deviation of about 2.3/√n: the allowance is twice that."""
     widths = []
-    for expansions in (1, 2, 4, 8, 24):
-        tree = searched(f"{name},expansions={expansions}").tree
-        assert tree.lower[0] <= FOREVER + 0.1
-        assert tree.upper[0] >= FOREVER - 0.1
+    for expansions in (1, 2, 4, 8):
+        tree = searched(f"branch-and-bound:leaves={leaves},n=1000,depth=100,expansions={expansions}").tree
+        assert tree.lower[0] <= FOREVER + 0.15
+        assert tree.upper[0] >= FOREVER - 0.15
         assert (tree.lower <= tree.upper + 1e-12).all()
+        assert tree.upper[0] - tree.lower[0] < tree.first[1] - tree.first[0] + 0.15
         widths.append(tree.upper[0] - tree.lower[0])
     assert widths[-1] < widths[0]
 
@@ -197,7 +198,7 @@ def test_leaves_of_branch_and_bound_are_the_bounds_they_are_named_after():
         ("sparse-sampling:samples=none", "samples is 'none'"),
         ("branch-and-bound:leaves=pairs", "leaves is 'pairs'; give one of original, mmbi, cadp"),
         ("branch-and-bound:sweeps=3", "sweeps has no effect with leaves=original"),
-        ("branch-and-bound:expansions=1000000,n=1000000", "need .* GB"),
+        ("branch-and-bound:n=1000000,leaves=cadp,depth=1000", "need .* GB"),
         ("bamcp:prior=environment", "was not drawn from a prior"),
     ],
 )

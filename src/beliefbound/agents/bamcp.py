@@ -144,7 +144,7 @@ def most_promising(tree, lists, node, s, c):
 
 @njit(**EXACT)
 def search(posterior, urn, tree, rolled, lists, stream, rules, root):
-    """`simulations` simulations from a state."""
+    """`simulations` simulations from a state; the best action that was tried."""
     posterior, urn, tree, lists = borrowed(posterior), borrowed(urn), borrowed(tree), borrowed(lists)
     rolled, stream = borrowed((rolled, stream))
     simulations, depth, c, epsilon, _, discount = rules
@@ -207,17 +207,18 @@ def search(posterior, urn, tree, rolled, lists, stream, rules, root):
             tree.value[node, a] += (gained - tree.value[node, a]) / tree.tries[node, a]
         rewind(posterior, urn, 0, 0)
     save(stream, words)
+    best = -1
+    for a in range(n_actions):
+        if tree.tries[0, a] > 0 and (best < 0 or tree.value[0, a] > tree.value[0, best]):
+            best = a
+    return best
 
 
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Search, and take the best action that was tried."""
-    search(state.posterior, state.urn, state.tree, state.rolled, state.lists, state.stream, state.rules, s)
-    chosen, best = -1, -np.inf
-    for a in range(state.tree.tries.shape[1]):
-        if state.tree.tries[0, a] > 0 and state.tree.value[0, a] > best:
-            chosen, best = a, state.tree.value[0, a]
-    return chosen
+    roll_out = state.rolled, state.lists, state.stream
+    return search(state.posterior, state.urn, state.tree, *roll_out, state.rules, s)
 
 
 @njit(**EXACT_INLINE)

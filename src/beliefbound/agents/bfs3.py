@@ -173,7 +173,7 @@ def roll_out(posterior, urn, tree, lists, stream, rules, root):
 
 @njit(**EXACT)
 def search(posterior, urn, tree, above, below, lists, stream, rules, s):
-    """Bounds of every action in a state."""
+    """Bounds of every action in a state, and the one of largest upper bound."""
     posterior, urn, tree, lists = borrowed(posterior), borrowed(urn), borrowed(tree), borrowed(lists)
     above, below, stream = borrowed((above, below, stream))
     prepare(posterior, urn)
@@ -199,18 +199,14 @@ def search(posterior, urn, tree, above, below, lists, stream, rules, s):
         reward = expected_reward(posterior, urn, pair)
         above[a] = reward + rules.discount * upper / rules.width
         below[a] = reward + rules.discount * lower / rules.width
+    return np.argmax(above)
 
 
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Search, and take the action of largest upper value."""
     ends = state.upper, state.lower
-    search(state.posterior, state.urn, state.tree, *ends, state.lists, state.stream, state.rules, s)
-    chosen = 0
-    for a in range(1, state.upper.size):
-        if state.upper[a] > state.upper[chosen]:
-            chosen = a
-    return chosen
+    return search(state.posterior, state.urn, state.tree, *ends, state.lists, state.stream, state.rules, s)
 
 
 @njit(**EXACT_INLINE)

@@ -183,9 +183,9 @@ def choose(tree, lists, stream, node, columns):
     return a, column
 
 
-@njit(**EXACT)
+@njit(inline="always", **EXACT)  # a call with so many arrays takes long to compile
 def search(posterior, urn, models, mean, ascent, optimum, tree, lists, stream, rules, root):
-    """Bounds of the root, then expansions. One function, so that what it inlines is compiled once."""
+    """Bounds of the root, then expansions; the action of largest lower bound."""
     prepare(posterior, urn)
     n_actions, columns = posterior.n_actions, posterior.reward.shape[0] * posterior.alpha.shape[1]
     for e in range(-1, rules.expansions):  # −1: the root itself
@@ -225,19 +225,18 @@ def search(posterior, urn, models, mean, ascent, optimum, tree, lists, stream, r
         for i in range(length, -1, -1):
             back_up(tree, lists, models.discount, columns, tree.path[i])
         rewind(posterior, urn, 0, 0)
+    best = lists.offered[root, 0]
+    for index in range(1, lists.counts[root]):
+        if tree.below[0, lists.offered[root, index]] > tree.below[0, best]:
+            best = lists.offered[root, index]
+    return best
 
 
 @njit(**EXACT_INLINE)
 def act(state, s):
-    """Expand the tree, and take the action of largest lower bound."""
-    parts = state.ascent, state.optimum, state.tree, state.lists
-    search(state.posterior, state.urn, state.models, state.mean, *parts, state.stream, state.rules, s)
-    chosen = state.lists.offered[s, 0]
-    for index in range(1, state.lists.counts[s]):
-        a = state.lists.offered[s, index]
-        if state.tree.below[0, a] > state.tree.below[0, chosen]:
-            chosen = a
-    return chosen
+    """Expand a tree, and take the action of largest lower bound."""
+    planning = state.models, state.mean, state.ascent, state.optimum
+    return search(state.posterior, state.urn, *planning, state.tree, state.lists, state.stream, state.rules, s)
 
 
 @njit(**EXACT_INLINE)

@@ -128,9 +128,9 @@ def back_up(tree, lists, discount, node, s, a):
     tree.value[node] = best
 
 
-@njit(**EXACT)
+@njit(inline="always", **EXACT)  # a call with so many arrays takes long to compile
 def search(posterior, urn, model, mean, tree, lists, stream, rules, root):
-    """The root, then descents. One function, so that what it inlines is compiled once."""
+    """The root, then descents; the best action."""
     prepare(posterior, urn)
     tree.size[0] = 0
     n_actions = posterior.n_actions
@@ -169,19 +169,18 @@ def search(posterior, urn, model, mean, tree, lists, stream, rules, root):
         for i in range(length - 1, -1, -1):
             back_up(tree, lists, mean.discount, tree.path[i], tree.states[i], tree.taken[i])
         rewind(posterior, urn, 0, 0)
+    best = lists.offered[root, 0]
+    for index in range(1, lists.counts[root]):
+        if tree.q[0, lists.offered[root, index]] > tree.q[0, best]:
+            best = lists.offered[root, index]
+    return best
 
 
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Grow a tree, and take the best action at its root."""
-    parts = state.model, state.mean, state.tree, state.lists, state.stream
-    search(state.posterior, state.urn, *parts, state.rules, s)
-    chosen = state.lists.offered[s, 0]
-    for index in range(1, state.lists.counts[s]):
-        a = state.lists.offered[s, index]
-        if state.tree.q[0, a] > state.tree.q[0, chosen]:
-            chosen = a
-    return chosen
+    models = state.model, state.mean
+    return search(state.posterior, state.urn, *models, state.tree, state.lists, state.stream, state.rules, s)
 
 
 @njit(**EXACT_INLINE)
