@@ -24,9 +24,12 @@ from beliefbound.agents.monomials import Points, choose_basis, log_expectations,
 from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.envs import make_env
 from beliefbound.errors import ParameterError
-from beliefbound.kernels.random import seed_stream
+from beliefbound.kernels.outcomes import begin, step
+from beliefbound.kernels.play import environment_stream
+from beliefbound.kernels.random import seed_stream, uniform
 from support.coin import coin
 from support.oracles import dirichlet_value
+from support.planned_twins import BeetleTwin
 
 CHAIN = make_env("chain")
 SMALL = "points=60,basis=12,length=16,sweeps=15"
@@ -184,6 +187,24 @@ def test_sweeps_lower_no_value_at_a_point():
             assert clipped(best_function(old, s, problem.points.phi[n])[1], 10.0) == pytest.approx(values[n], abs=1e-9)
     assert values.max() <= 10.0
     assert values.min() > 1.0
+
+
+def test_it_plays_as_its_twin_does():
+    agent = make_agent(f"beetle:{SMALL},prior=known-rewards", CHAIN)
+    twin, played = BeetleTwin(agent.machine.state), []
+    agent.reset(1)
+    twin.reset(1)
+    luck = environment_stream(5, 0)
+    s = int(begin(CHAIN.outcomes, uniform(luck)))
+    for k in range(60):
+        played.append(agent.act(s))
+        assert played[-1] == twin.act(s), f"step {k}"
+        a = played[-1] if k % 3 else k % 2  # now and then another action than its own
+        r, t = step(CHAIN.outcomes, s, a, uniform(luck))
+        agent.observe(s, a, r, t)
+        twin.observe(s, a, r, t)
+        s = int(t)
+    assert len(set(played)) == 2
 
 
 def test_a_plan_is_made_once_and_depends_on_the_seed_alone():

@@ -9,7 +9,9 @@ from beliefbound.agents import make_agent, play
 from beliefbound.agents.controller import Ascent, Models, Tables, advantages, evaluate, softmax, train
 from beliefbound.envs import make_env
 from beliefbound.errors import ParameterError
+from beliefbound.kernels.play import agent_stream
 from support.coin import coin
+from support.planned_twins import ControllerTwin
 
 CHAIN = make_env("chain")
 
@@ -148,13 +150,32 @@ def test_a_controller_is_trained_once_and_never_takes_what_is_not_offered():
     assert not np.array_equal(other.tables.policy, one.tables.policy)
 
 
+def with_tables(tables):
+    """A controller for Chain of these tables."""
+    agent = make_agent("controller:nodes=1,models=1,iterations=0,starts=1", CHAIN)
+    agent.machine = agent.machine._replace(state=agent.machine.state._replace(tables=tables))
+    return agent
+
+
+def test_a_controller_plays_as_its_twin_does():
+    agent = with_tables(random_tables(np.random.default_rng(6), 3, 5, 2))
+    twin, rng = ControllerTwin(agent.machine.state), np.random.default_rng(1)
+    agent.reset(agent_stream(4, 0, 2))
+    twin.reset(4, 0, 2)
+    for k in range(200):
+        s, t = (int(x) for x in rng.integers(5, size=2))
+        a = agent.act(s)
+        assert a == twin.act(s), f"step {k}"
+        agent.observe(s, a, 0.0, t)
+        twin.observe(s, a, 0.0, t)
+        assert agent.machine.state.node[0] == twin.node, f"step {k}"
+
+
 def test_a_controller_follows_its_tables():
-    agent = make_agent("controller:nodes=2,models=4,iterations=0,starts=1", CHAIN)
     policy, memory = np.zeros((2, 5, 2)), np.zeros((2, 5, 2, 5, 2))
     policy[0, :, 1] = policy[1, :, 0] = memory[0, ..., 0] = memory[1, ..., 1] = 1.0
     memory[0, 0, 1, 3] = [0.0, 1.0]  # forward from 0 to 3: remember
-    agent.machine.state.tables.policy[:] = policy
-    agent.machine.state.tables.memory[:] = memory
+    agent = with_tables(Tables(policy, memory))
     agent.reset(1)
     assert [agent.act(s) for s in range(5)] == [1] * 5
     agent.observe(0, 1, 0.0, 2)

@@ -22,6 +22,7 @@ class PublishedRow(NamedTuple):
 
 
 BEETLE_PLANS = 5  # a plan's worth depends on the luck of its points, so the row pools several
+UNIFORM = "prior=known-rewards,concentration=1.0"  # "no information", where rewards are told: theirs is not published
 
 TABLE1 = (
     PublishedRow("Exploit", "exploit", 3287, 3275, 3299, 26.64, 2518, 3842),
@@ -35,12 +36,12 @@ TABLE1 = (
         1712,
         1796,
         here=(
-            "beetle:prior=known-rewards",
-            *(f"beetle:seed={k},prior=known-rewards" for k in range(2, BEETLE_PLANS + 1)),
+            f"beetle:{UNIFORM}",
+            *(f"beetle:seed={k},{UNIFORM}" for k in range(2, BEETLE_PLANS + 1)),
         ),
     ),
-    PublishedRow("AMP-EM", None, 2180, 2108, 2254, here=("amp-em:prior=known-rewards",)),
-    PublishedRow("SEM", None, 2052, 2000, 2111, here=("sem:prior=known-rewards",)),
+    PublishedRow("AMP-EM", None, 2180, 2108, 2254, here=(f"amp-em:horizon=15,{UNIFORM}",)),
+    PublishedRow("SEM", None, 2052, 2000, 2111, here=(f"sem:horizon=15,{UNIFORM}",)),
 )
 
 RUNS = 10_000
