@@ -264,9 +264,9 @@ def bracket(
         Compiling, where that is needed, comes before and is not counted. Default: 60.
       effort: in place of a time limit, at most so many rungs of work (`bounds.ladder`): the same bracket every time, bit
         for bit. `found.effort` says how many a time limit was enough for.
-      interval: of what is sampled from a belief that is not finite: `betting`, which is proven for samples in a known range
-        (Normal rewards have none, and get `t`), or `t`, Student's, which is narrower and only asymptotic: what no sample
-        has shown it does not know of.
+      interval: of what is sampled from a belief that is not finite: `betting`, which is proven for samples in a known
+        range (Normal rewards have none, and get `t`), or `t`, Student's, narrower and only asymptotic: what no sample has
+        shown it does not know of.
       rng: source of all randomness: a generator, a seed, or `None` for fresh randomness, from the system. What is
         found depends on the belief, the task, the confidence, on it, and on the number of rungs taken; `found.seed` is a seed
         that gives the same again.
