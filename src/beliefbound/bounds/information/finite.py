@@ -110,6 +110,8 @@ class FiniteValues:
         """Bounds `[g]` of parts without a search."""
         weights, start = self.task.weights, self.task.start[self.task.start > 0.0]
         low = (parts @ self.alpha.T).max(axis=1)
+        alone = np.count_nonzero(parts, axis=1) == 1  # a model that is known is solved
+        low = np.where(alone, parts @ self.own, low)
         q = np.where(self._offered, np.tensordot(parts, self._q, axes=1), -np.inf)
         high = q.max(axis=-1) @ start
         held = weights > 0.0
