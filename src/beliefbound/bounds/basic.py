@@ -15,7 +15,7 @@ import numpy as np
 from beliefbound.beliefs import Belief
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import BAYES, Bound, Regret, missing
-from beliefbound.bounds.statistics.intervals import Interval, margin
+from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.planning.optimal import OptimalValues, optimal_values
@@ -41,7 +41,8 @@ def lower_bound(
     Args:
       initial: start distribution or state; default: the belief's, else uniform over states.
       confidence, n_models, interval, rng: for beliefs that are not finite, how many fresh models are drawn and which
-        interval is used: `bernstein` (default where rewards have a known range; proven) or `t` (default otherwise).
+        interval is used: `betting` (default where rewards have a known range; proven), `bernstein`, `hoeffding`, or `t`
+        (default otherwise; asymptotic).
         `rng` is a generator, a seed, or `None` for fresh randomness.
 
     >>> from beliefbound import StationaryPolicy
@@ -56,13 +57,13 @@ def lower_bound(
         return Bound(finite.value(values), "lower", "value of the policy", policy=policy)
     sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
     samples = evaluate(policy, sample, discount=discount, horizon=horizon) @ task.start
-    width = _value_width(task.lasting(task.stages_of(policy)))
-    interval = ("t" if width is None else "bernstein") if interval is None else interval
-    gap = margin(samples, confidence=confidence, width=width, interval=interval)
+    range_ = _value_range(task.lasting(task.stages_of(policy)))
+    interval = ("t" if range_ is None else "betting") if interval is None else interval
+    value = mean_bound(samples, "lower", confidence=confidence, range_=range_, interval=interval)
     mean = float(samples.mean())
     method = f"value of the policy on fresh models, {describe(interval)} interval"
     return Bound(
-        mean - gap,
+        value,
         "lower",
         method,
         exact=False,
@@ -102,12 +103,13 @@ def upper_bound(
         return qmdp_of(finite) if method == "qmdp" else e_max_of(finite)
     sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
     solved = optimal_values(sample, discount=discount, horizon=horizon)
-    width = _value_width(task)
-    interval = ("t" if width is None else "bernstein") if interval is None else interval
+    range_ = _value_range(task)
+    interval = ("t" if range_ is None else "betting") if interval is None else interval
     full = f"{name} on sampled models, {describe(interval)} interval"
     if method == "emax":
         samples = solved.values @ start
-        gap, mean = margin(samples, confidence=confidence, width=width, interval=interval), float(samples.mean())
+        value = mean_bound(samples, "upper", confidence=confidence, range_=range_, interval=interval)
+        mean = float(samples.mean())
     else:
         # max_a of a mean: an interval for every (start state, action) at once, by splitting the error among them.
         states = np.flatnonzero(start)
@@ -116,15 +118,15 @@ def upper_bound(
         high = np.array(
             [
                 max(
-                    means[s, a] + margin(solved.q[:, s, a], confidence=each, width=width, interval=interval)
+                    mean_bound(solved.q[:, s, a], "upper", confidence=each, range_=range_, interval=interval)
                     for a in np.flatnonzero(belief.available[s])
                 )
                 for s in states
             ]
         )
         mean = float(start[states] @ means[states].max(axis=-1))
-        gap = float(start[states] @ high) - mean
-    return Bound(mean + gap, "upper", full, exact=False, confidence=confidence, estimate=mean, n_samples=n_models)
+        value = float(start[states] @ high)
+    return Bound(value, "upper", full, exact=False, confidence=confidence, estimate=mean, n_samples=n_models)
 
 
 def policy_regret(
@@ -215,15 +217,7 @@ def qmdp_of(task: FiniteTask, solved: OptimalValues | None = None) -> Bound:
     return Bound(float(task.start @ values), "upper", "QMDP", values=frozen(values))
 
 
-def _value_width(task: Task) -> float | None:
-    """Width of the range a policy's value can lie in under any model of the belief; `None` when unbounded."""
+def _value_range(task: Task) -> tuple[float, float] | None:
+    """The range a policy's value can lie in under any model of the belief; `None` when unbounded."""
     range_ = task.belief.reward_range
-    return None if range_ is None else (range_[1] - range_[0]) * task.effective_horizon
-
-
-def describe(interval: Interval) -> str:
-    """How an interval is named in a bound's method."""
-    names = {"bernstein": "empirical Bernstein", "hoeffding": "Hoeffding", "t": "Student t (asymptotic)"}
-    if not isinstance(interval, str) or interval not in names:
-        raise ParameterError(f"interval is {shown(interval)}; choose one of {', '.join(names)}")
-    return names[interval]
+    return None if range_ is None else (range_[0] * task.effective_horizon, range_[1] * task.effective_horizon)

@@ -12,9 +12,9 @@ from beliefbound.planning.task import Task
 from support import oracles
 
 
-def leap(alpha, prize, *, on_arrival=False, base=1.0, terminal=False):
+def leap(alpha, prize, *, on_arrival=False, base=1.0):
     """State 0 pays `base` and leads to state 1 with a chance that is Beta(alpha, 1); state 1 pays `prize` for ever, or
-    once, on arrival. A second action of state 0 pays nothing and stays: no plan ever wants it while `base` is above 0."""
+    once, on arrival. A second action of state 0 pays nothing and stays: for those who fear what comes."""
     concentration = np.zeros((2, 2, 2))
     concentration[0, 0] = 1.0, alpha
     concentration[0, 1, 0] = concentration[1, :, 1] = 1.0
@@ -70,7 +70,9 @@ def test_scales_discounts_and_rewards_on_arrival(discount, scale):
 
 def test_the_cut_problem_is_a_bound_of_the_whole_in_expectation():
     """Both cut problems, as beliefs with a state of their own for what was cut, valued exactly by the tree."""
-    alpha = np.array([[[0.5, 0.5, 1e-6], [1.0, 1e-6, 1.0]], [[1e-6, 1.0, 1.0], [0.7, 0.3, 1e-6]], [[1.0, 1.0, 1e-6]] * 2])
+    alpha = np.array(
+        [[[0.5, 0.5, 1e-6], [1.0, 1e-6, 1.0]], [[1e-6, 1.0, 1.0], [0.7, 0.3, 1e-6]], [[1.0, 1.0, 1e-6]] * 2]
+    )
     rewards = np.array([[0.3, -1.0], [0.0, 2.0], [1.0, 0.5]])
     belief = DirichletBelief(3, 2, concentration=alpha, rewards=KnownRewards(rewards), initial=0)
     exact = oracles.dirichlet_value(belief, 0, 0.9, 4)

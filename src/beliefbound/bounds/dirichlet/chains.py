@@ -2,8 +2,8 @@
 
 A chain starts from particles of its own and gives one sample. What it gives is not the relaxation's value itself but
 how far that is *below* what its first particles are worth to somebody who knows the model, the mean of `V*_m` over
-them. That difference is never negative, for certain, and so are the losses it is the sum of; its mean is what `E max` may be
-lowered by.
+them. That difference is never negative, for certain, and so are the losses it is the sum of; its mean is what `E max`
+may be lowered by.
 """
 
 import math

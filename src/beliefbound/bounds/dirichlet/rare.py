@@ -16,8 +16,8 @@ Bounds are made for that problem. How much of a row may be cut follows from the 
 `SHARE`, so that the bound moves by no more than this share of the range of values.
 
 *Extremes.* `low[s]` and `high[s]` are the least and largest values of any policy on any model of the belief: nature
-picks the next state among those possible, separately for the reward. One linear system for each policy of that game,
-exact up to a residual that is added; for many states, sweeps from above, which are valid whenever they end.
+picks the next state among those possible, separately for the reward. Policy iteration, exact up to a residual that is
+added, so that it is valid whenever it ends.
 """
 
 from typing import Literal
@@ -29,9 +29,9 @@ from beliefbound.planning.task import effective_horizon
 from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 SHARE = {"lower": 1e-3, "upper": 3e-4}
-_SOLVED = 512  # states up to which linear systems are solved
 _ROUNDS = 100  # of policy iteration
-_WORK = 5e7  # comparisons that sweeps may take
+_FADED = 1e-18  # what follows then is lost in rounding
+_WORK = 5e7  # comparisons that they may take
 _MOST_STAGES = 5000  # a horizon up to which extremes are those of each stage
 
 
@@ -126,22 +126,13 @@ class Extremes:
         return max(0.0, float(reward.max())) * np.array(lasts)[:, None]
 
     def _for_ever(self, reward: FloatArray) -> FloatArray:
-        problem, n_states, states = self._problem, self._problem.n_states, np.arange(self._problem.n_states)
-        kept = problem.keep[problem.available]
-        most = float(reward.max())
-        values = np.full(n_states, most / (1.0 - problem.discount * float(kept.max() if most > 0.0 else kept.min())))
-        if n_states > _SOLVED:
-            for _ in range(max(1, int(_WORK / self._possible.size))):
-                q, _ = self._back_up(reward, values)
-                values = np.minimum(values, q.reshape(n_states, -1).max(axis=1))
-            return values[None]
-        for _ in range(_ROUNDS):
+        problem, n_states = self._problem, self._problem.n_states
+        values = np.zeros(n_states)
+        for _ in range(max(2, min(_ROUNDS, int(_WORK / self._possible.size)))):
             q, state = self._back_up(reward, values)
             action = q.reshape(n_states, -1).argmax(axis=1)
-            pair = states * problem.posterior.n_actions + action
-            system = np.eye(n_states)
-            system[states, state[pair]] -= problem.discount * problem.keep[pair]
-            better = np.linalg.solve(system, reward[pair])
+            pair = np.arange(n_states) * problem.posterior.n_actions + action
+            better = _followed(reward[pair], problem.discount * problem.keep[pair], state[pair])
             same = np.allclose(better, values, rtol=1e-12, atol=0.0)
             values = better
             if same:
@@ -149,6 +140,14 @@ class Extremes:
         q, _ = self._back_up(reward, values)
         excess = max(0.0, float((q.reshape(n_states, -1).max(axis=1) - values).max()))
         return (values + excess / (1.0 - problem.discount))[None]
+
+
+def _followed(reward: FloatArray, factor: FloatArray, follows: IntArray) -> FloatArray:
+    """`v[s] = reward[s] + factor[s] v[follows[s]]`, for ever: twice as many steps with every round."""
+    values = reward.copy()
+    while factor.max(initial=0.0) > _FADED:
+        values, factor, follows = values + factor * values[follows], factor * factor[follows], follows[follows]
+    return values
 
 
 def _outcomes(problem: Problem) -> tuple[BoolArray, IntArray]:

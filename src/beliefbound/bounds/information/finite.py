@@ -62,14 +62,14 @@ class FiniteValues:
         self._found: dict[bytes, tuple[float, float]] = {}
         self.known = float(task.weights @ self.own)
         self.upper = self.known
-        low, high = self._apart(task.weights[None])
-        low, high = self._searched(task.weights, float(low[0]), float(high[0]), 4 * nodes)
+        below, above = self._apart(task.weights[None])
+        self.lower, self.upper = self._searched(task.weights, float(below[0]), float(above[0]), 4 * nodes)
         self.confidence, self.method = 1.0, "search in the graph of beliefs"
-        self.lower, self.upper = low, high
-        if lower is not None and lower.value > low:
-            self.lower, self.confidence, self.method = lower.value, self.confidence + lower.confidence - 1.0, "bracket"
-        if upper is not None and upper.value < high:
-            self.upper, self.confidence, self.method = upper.value, self.confidence + upper.confidence - 1.0, "bracket"
+        if lower is not None and lower.value > self.lower:
+            self.lower, self.confidence, self.method = float(lower.value), lower.confidence, "bracket"
+        if upper is not None and upper.value < self.upper:
+            self.upper, self.method = float(upper.value), "bracket"
+            self.confidence += upper.confidence - 1.0
 
     def evpi(self) -> Worth:
         """All that there is to know."""
@@ -110,6 +110,8 @@ class FiniteValues:
         """Bounds `[g]` of parts without a search."""
         weights, start = self.task.weights, self.task.start[self.task.start > 0.0]
         low = (parts @ self.alpha.T).max(axis=1)
+        alone = np.count_nonzero(parts, axis=1) == 1  # a model that is known is solved
+        low = np.where(alone, parts @ self.own, low)
         q = np.where(self._offered, np.tensordot(parts, self._q, axes=1), -np.inf)
         high = q.max(axis=-1) @ start
         held = weights > 0.0
@@ -135,7 +137,7 @@ class FiniteValues:
                 max_nodes=1,
                 problem=self._problem,
             )
-            certifier.grow(nodes, certifier.tolerance)
+            certifier.grow(nodes, _CLOSE * max(abs(certifier.lower), abs(certifier.upper)))
             self._found[key] = certifier.lower, certifier.upper
         lower, upper = self._found[key]
         return max(low, mass * lower), min(high, mass * upper)

@@ -6,9 +6,10 @@ what is believed after measuring it (the truth itself when the pair becomes know
 tries); on most of these models look for a policy of the pool that beats the plan made without measuring by more than a
 standard error, else keep that plan; value the choice, relative to that plan, on the others.
 
-Choosing and valuing on different models keeps the mean honest: it is the rise that planning on so many models after the
-measurement would bring, never above the best plan's. Measurements are independent, so Student's interval applies
-(asymptotic). Every pair sees the same fresh models elsewhere.
+Choosing and valuing on different models keeps the mean honest: it is what planning on so many models after the
+measurement would earn, never above what the best policy would. Measurements are independent, so there is a betting
+interval on the range of values, or Student's (asymptotic) where rewards have none. Every pair sees the same fresh
+models elsewhere.
 """
 
 from typing import NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 
 from beliefbound.beliefs import Belief, FiniteBelief
 from beliefbound.bounds.finite.problem import stage_values
-from beliefbound.bounds.statistics.intervals import margin
+from beliefbound.bounds.statistics.intervals import Interval, mean_bound
 from beliefbound.errors import ParameterError
 from beliefbound.models import Dense, ModelSet
 from beliefbound.planning.task import Task
@@ -28,11 +29,10 @@ _CHOOSE, _VALUE = 96, 32  # models a plan is chosen on after a measurement, and 
 
 
 class Gains(NamedTuple):
-    """`[s,a]`: mean rise and the ends of its interval."""
+    """`[s,a]`: the mean rise over the plan without, and the least that is earned after measuring."""
 
     gain: FloatArray
-    low: FloatArray
-    high: FloatArray
+    after: FloatArray
 
 
 def dirichlet_gains(
@@ -45,7 +45,8 @@ def dirichlet_gains(
     confidence: float,
     rng: np.random.Generator,
 ) -> Gains:
-    """The rise in value from measuring each pair, over `draws` measurements; `pool[now]` is the plan without."""
+    """What is earned after measuring each pair, over `draws` measurements; `pool[now]` is the plan without. All lower
+    ends hold together with the `confidence`."""
     belief = task.belief
     per_draw = _CHOOSE + _VALUE
     fresh = belief.sample(draws * per_draw, rng)
@@ -59,8 +60,10 @@ def dirichlet_gains(
     base = np.stack([values_on(policy, fresh.models) for policy in pool])
     takes = _takes(pool, belief.n_states, belief.n_actions)
     shape = belief.available.shape
-    gain, low, high = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    each = 1.0 - (1.0 - confidence) / (2 * belief.n_states * belief.n_actions)
+    gain, after = np.zeros(shape), np.zeros(shape)
+    each = 1.0 - (1.0 - confidence) / (belief.n_states * belief.n_actions)
+    rewards, lasts = belief.reward_range, task.effective_horizon
+    range_ = None if rewards is None else (rewards[0] * lasts, rewards[1] * lasts)
     for s, a in np.argwhere(belief.available):
         together = belief.tied_to(s, a)
         changed = _measured(belief, fresh, int(s), int(a), together, tries, draws, rng)
@@ -71,11 +74,11 @@ def dirichlet_gains(
         looked = rise[:, :, :_CHOOSE]
         clear = looked.mean(axis=2) - looked.std(axis=2) / np.sqrt(_CHOOSE)  # zero for the present plan
         chosen = np.where(clear.max(axis=0) > 0.0, clear.argmax(axis=0), now)
-        x = rise[chosen, np.arange(draws), _CHOOSE:].mean(axis=1)
-        gain[s, a] = x.mean()
-        reach = margin(x, confidence=each, interval="t")
-        low[s, a], high[s, a] = gain[s, a] - reach, gain[s, a] + reach
-    return Gains(gain, low, high)
+        gain[s, a] = rise[chosen, np.arange(draws), _CHOOSE:].mean()
+        earned = values.reshape(len(pool), draws, per_draw)[chosen, np.arange(draws), _CHOOSE:].mean(axis=1)
+        interval: Interval = "t" if range_ is None else "betting"
+        after[s, a] = mean_bound(earned, "lower", confidence=each, range_=range_, interval=interval)
+    return Gains(gain, after)
 
 
 def _takes(pool: list[TablePolicy], n_states: int, n_actions: int) -> BoolArray:

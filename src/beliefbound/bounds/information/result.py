@@ -1,11 +1,11 @@
 """`Information`: what measuring each (state, action) is worth."""
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from beliefbound.bounds.bound import Regret, RegretEntries
+from beliefbound.bounds.information.worth import Worth, WorthEntries
 from beliefbound.policy import Policy
 from beliefbound.results import Entries, Result, array_of, axis
 from beliefbound.validation import FloatArray
@@ -16,13 +16,20 @@ _SHOWN = 5  # pairs that a summary names
 class InformationEntries(Entries):
     """An `Information` in a file."""
 
-    evpi: RegretEntries
-    gain: list[list[float]]
+    evpi: WorthEntries
     low: list[list[float]]
     high: list[list[float]]
     confidence: float
-    value: float
-    n_policies: int
+    tries: int | None
+
+
+class Measurement(NamedTuple):
+    """A line of the ranking: what measuring a pair is worth."""
+
+    state: int
+    action: int
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,76 +37,70 @@ class Information(Result):
     """What measuring is worth, in units of value.
 
     Attributes:
-      evpi: at most so much is perfect information worth.
-      gain: `[s,a]`, expected rise of the best plan's value after measuring the pair, plans being those of a pool of
-        `n_policies`: a plan outside the pool may rise by more.
-      low, high: `[s,a]`, interval for that rise; equal to it where nothing was sampled. Betting intervals for finite
-        beliefs, Student t (asymptotic) for Dirichlet beliefs.
-      confidence: with which all intervals hold together; 1 where nothing was sampled.
-      value: of the best plan of the pool now. `value + gain` is a lower bound on planning after the measurement.
-      n_policies: how many policies are in the pool.
+      evpi: what perfect information is worth.
+      low, high: `[s,a]`, what measuring the pair before acting is worth: its EVPPI, or its EVSI. 0 where an action is
+        not available.
+      confidence: with which all intervals hold together; 1 where they are proven.
+      tries: how many times a pair is tried; `None`: until it is known.
     """
 
-    evpi: Regret
-    gain: FloatArray = field(repr=False)
+    evpi: Worth
     low: FloatArray = field(repr=False)
     high: FloatArray = field(repr=False)
     confidence: float
-    value: float
-    n_policies: int
+    tries: int | None = None
 
     _kind, _entries = "information", InformationEntries
 
+    def ranking(self) -> list[Measurement]:
+        """All pairs that may be worth measuring, best first: by what is sure, then by what is possible, then lowest."""
+        pairs = [(int(s), int(a)) for s, a in np.argwhere(self.high > 0.0)]
+        found = [Measurement(s, a, float(self.low[s, a]), float(self.high[s, a])) for s, a in pairs]
+        return sorted(found, key=lambda x: (-x.low, -x.high))
+
     def best(self) -> tuple[int, int]:
-        """The pair whose measurement raises the best plan of the pool most (ties: lowest)."""
-        s, a = np.unravel_index(int(self.gain.argmax()), self.gain.shape)
-        return int(s), int(a)
+        """The first pair of the ranking; the first of all where nothing is worth measuring."""
+        ranking = self.ranking()
+        return (ranking[0].state, ranking[0].action) if ranking else (0, 0)
+
+    @property
+    def _name(self) -> str:
+        return "EVPPI" if self.tries is None else f"EVSI of {self.tries} tries"
 
     def __repr__(self) -> str:
         s, a = self.best()
         return (
-            f"Information(perfect: at most {self.evpi.value:.6g}, measuring state {s}, action {a}: "
-            f"{self.gain[s, a]:.6g}, plan now: {self.value:.6g})"
+            f"Information(EVPI in [{self.evpi.low:.6g}, {self.evpi.high:.6g}], measuring state {s}, action {a}: "
+            f"[{self.low[s, a]:.6g}, {self.high[s, a]:.6g}])"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers, ready for JSON."""
         return {
             "evpi": self.evpi.to_dict(),
-            "gain": self.gain.tolist(),
             "low": self.low.tolist(),
             "high": self.high.tolist(),
             "confidence": float(self.confidence),
-            "value": float(self.value),
-            "n_policies": int(self.n_policies),
+            "tries": self.tries,
         }
 
     def _rows(self) -> list[tuple[str, str]]:
-        rows = [
-            (f"value of the best of {self.n_policies} plans now", f"{self.value:.6g}"),
-            ("perfect information", f"at most {self.evpi.value:.6g}, {self.evpi.method}"),
-        ]
-        for k in np.argsort(-self.gain, axis=None, kind="stable")[:_SHOWN]:
-            s, a = (int(i) for i in np.unravel_index(int(k), self.gain.shape))
-            if self.gain[s, a] > 0.0:
-                text = f"{self.gain[s, a]:.6g}"
-                if self.confidence < 1.0:
-                    text += f"  [{self.low[s, a]:.6g}, {self.high[s, a]:.6g}]"
-                rows.append((f"measuring state {s}, action {a}", text))
-        return rows
+        rows = [("EVPI", f"[{self.evpi.low:.6g}, {self.evpi.high:.6g}], {self.evpi.method}")]
+        ranking = self.ranking()[:_SHOWN]
+        lines = [(f"state {x.state}, action {x.action}", f"[{x.low:.6g}, {x.high:.6g}]") for x in ranking]
+        return rows + [(f"{self._name} of {pair}", interval) for pair, interval in lines]
 
     @classmethod
     def _from_entries(cls, entries: InformationEntries, policy: Policy | None) -> Self:
-        gain = array_of(entries.gain, (None, None), "gain")
-        low, high = (array_of(getattr(entries, name), gain.shape, name) for name in ("low", "high"))
-        evpi = Regret._from_entries(entries.evpi, None)
-        return cls(evpi, gain, low, high, entries.confidence, entries.value, entries.n_policies)
+        low = array_of(entries.low, (None, None), "low")
+        high = array_of(entries.high, low.shape, "high")
+        return cls(Worth._from_entries(entries.evpi, None), low, high, entries.confidence, entries.tries)
 
     def plot(self, ax: Any = None) -> Any:
-        """`gain` as a map of states and actions, on a matplotlib axis; returns the axis."""
+        """`high` as a map of states and actions, on a matplotlib axis; returns the axis."""
         ax = axis(ax)
-        image = ax.imshow(self.gain, aspect="auto", cmap="viridis", vmin=0.0)
-        ax.figure.colorbar(image, ax=ax, label="expected rise in value")
+        image = ax.imshow(self.high, aspect="auto", cmap="viridis", vmin=0.0)
+        ax.figure.colorbar(image, ax=ax, label=f"{self._name}, at most")
         ax.set_xlabel("action")
         ax.set_ylabel("state")
         ax.xaxis.get_major_locator().set_params(integer=True)

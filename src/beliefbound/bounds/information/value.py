@@ -1,50 +1,140 @@
-"""The value of information: what knowing more would be worth, and what to measure next.
+"""What information is worth before acting: EVPI, EVPPI, EVSI, and what to measure next.
 
-*Everything.* `E max − lower` bounds the expected value of perfect information: no knowledge, however complete, can
-add more to a plan worth `lower`.
+With `V*(b)` the Bayes-optimal value of a belief – of an agent that goes on learning while it acts – and `b'` what is
+believed after learning something first, with `E b' = b`,
 
-*One pair.* For a pool `Γ` of policies (MMBI, CADP, the expected MDP's, the models' own) let `V(b) = max_{π∈Γ} Σ_m b_m
-V^π_m`, the value of the best plan *of the pool* at belief `b`, and `π0` its plan now. Observing something about `(s,a)`
-turns `b` into `b'`, with `E b' = b`, so the expected rise is
+    EVPI   everything:                            E_m[V*_m] − V*(b)
+    EVPPI  some rows, of (state, action) pairs:   E[V*(b')] − V*(b), the rows known
+    EVSI   k tries of a pair:                     E[V*(b')] − V*(b), the outcomes counted
 
-    E[V(b')] − V(b) = E[ max_{π∈Γ} Σ_m b'_m (V^π_m − V^{π0}_m) ] ≥ 0,
-
-the right side being the estimator: the part of `V(b')` that `π0` earns anyway has known mean and is taken out. If the
-pair becomes *known* the expectation is a finite sum over groups of models that agree on it, with no sampling error. If
-it is *tried k times* it is a mean over draws of a model and of `k` outcomes, the same models and uniforms for every
-pair, with a betting interval on the known range.
-
-What is proven: whoever measures the pair and then takes the best plan of the pool earns `V(b)` and the rise on average,
-a lower bound on what planning after the measurement is worth. What is not: that no plan outside the pool would rise by
-more. A pair of rise 0 may be worth measuring for somebody with a plan that the pool does not have; only `evpi` bounds
-that. Intervals are for the rise within the pool.
-
-The rise is that of a plan made once, after measuring; what an agent would learn anyway while acting is not counted.
-For a belief that is not finite, perfect information is valued on fresh models, with an interval for the belief itself,
-and single pairs as `bounds.information.measuring` says.
+None of them is negative, and none is above EVPI. What an agent would learn anyway while acting is in both terms.
+Neither can be computed, but both are bounded: so the worth lies in an interval, which is what these functions return
+(`bounds.information.finite`, proven; `bounds.information.dirichlet`, with confidence). As long as two intervals overlap
+it is open which of two measurements is worth more.
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from beliefbound.beliefs import Belief, FiniteBelief
-from beliefbound.bounds.basic import e_max_of, upper_bound
-from beliefbound.bounds.bound import Bound, Regret, missing
-from beliefbound.bounds.finite.outcomes import pair_outcomes
+from beliefbound.beliefs import Belief
+from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.bounds.finite.problem import named_pool, stage_values
+from beliefbound.bounds.information.dirichlet import SampledValues
+from beliefbound.bounds.information.finite import FiniteValues, draw_tries, split_by_laws, split_by_tries
 from beliefbound.bounds.information.measuring import dirichlet_gains
 from beliefbound.bounds.information.result import Information
-from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
-from beliefbound.bounds.statistics.intervals import margin
+from beliefbound.bounds.information.worth import Worth, between
 from beliefbound.errors import ParameterError
-from beliefbound.evaluation import evaluate
 from beliefbound.limits import check_size
 from beliefbound.planning.optimal import optimal_values
-from beliefbound.planning.task import FiniteTask, Task
+from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_kind, check_probability
+from beliefbound.policy.protocol import check_id
+from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_kind, check_probability, shown
 
 MOST_TRIES = 10_000
-_MODELS_OWN, _FEW_OWN = 64, 8  # models whose own optimal policies join the pool: finite beliefs, others
+_FEW_OWN = 8  # sampled models whose own optimal policies join the pool
+_EFFORT = 24  # rungs of the bracket of a belief that is not finite, where none is given
+_CHAINS = 40  # simulated measurements behind an upper end
+_PLANNED = 200  # models that a pool is planned on
+
+
+def evpi(
+    belief: Belief,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+    bounds: Bracket | None = None,
+    nodes: int = 2000,
+    n_models: int = 20_000,
+    confidence: float = 0.95,
+    rng: Rng = None,
+) -> Worth:
+    """The expected value of perfect information: of knowing the model before acting.
+
+    Args:
+      bounds: a bracket of the same belief and task; the narrower, the narrower is the interval. Default: one is made.
+      nodes: beliefs that a search may look at, for a finite belief.
+      n_models: models that `E max` is taken over, for a belief that is not finite.
+      confidence, rng: for a belief that is not finite; a finite one has proven ends, as far as `bounds` has.
+
+    >>> stay, rewards = [[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[0.0, 3.0]]]
+    >>> belief = FiniteBelief(stay, rewards, reward_signal="unobserved")
+    >>> evpi(belief, discount=0.5)
+    Worth(EVPI in [1, 1], exact)
+    """
+    task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
+    return _values(task, bounds, nodes, n_models, check_probability(confidence, "confidence"), rng)[0].evpi()
+
+
+def evppi(
+    belief: Belief,
+    pairs: Any,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+    bounds: Bracket | None = None,
+    nodes: int = 2000,
+    n_models: int = 20_000,
+    draws: int = _CHAINS,
+    confidence: float = 0.95,
+    rng: Rng = None,
+) -> Worth:
+    """The expected value of partial perfect information: of knowing the rows of some (state, action) pairs.
+
+    Args:
+      pairs: one pair `(s, a)`, or several, known together: what they do, and what is seen of their rewards.
+      draws: simulated measurements, for a belief that is not finite.
+      bounds, nodes, n_models, confidence, rng: as for `evpi`.
+
+    Two models that differ in what action 1 of state 0 does, which only matters there:
+
+    >>> safe, risky = [1.0, 0.0], [0.0, 1.0]
+    >>> good, bad = [[safe, risky], [risky, risky]], [[safe, safe], [risky, risky]]
+    >>> belief = FiniteBelief([good, bad], [[0.0, -1.0], [1.0, 1.0]], initial=0)
+    >>> evppi(belief, (0, 1), discount=1.0, horizon=3)
+    Worth(EVPPI of (0, 1) in [0.5, 0.5], exact)
+    """
+    task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
+    group = _pairs(pairs, task)
+    return _one(task, group, None, bounds, nodes, n_models, draws, confidence, rng)
+
+
+def evsi(
+    belief: Belief,
+    pair: Any,
+    tries: int,
+    *,
+    discount: float,
+    horizon: int | None = None,
+    initial: FloatArray | int | None = None,
+    bounds: Bracket | None = None,
+    nodes: int = 2000,
+    n_models: int = 20_000,
+    draws: int | None = None,
+    confidence: float = 0.95,
+    rng: Rng = None,
+) -> Worth:
+    """The expected value of sample information: of trying one (state, action) pair so many times before acting.
+
+    Args:
+      draws: simulated measurements, where outcomes cannot be listed; default 2000 for a finite belief, 40 for others.
+      bounds, nodes, n_models, confidence, rng: as for `evpi`.
+
+    >>> p = [[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.1, 0.9]], [[0.0, 1.0]]]]
+    >>> belief = FiniteBelief(p, [[1.0], [0.0]], initial=0)
+    >>> evsi(belief, (0, 0), 2, discount=0.9)  # there is no choice, so nothing is worth knowing
+    Worth(EVSI of 2 tries of (0, 0) in [0, 0], exact)
+    """
+    task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
+    group = _pairs(pair, task)
+    if len(group) != 1:
+        raise ParameterError(f"pair is {shown(pair)}; give one (state, action)")
+    return _one(task, group, _tries(tries), bounds, nodes, n_models, draws, confidence, rng)
 
 
 def value_of_information(
@@ -54,186 +144,153 @@ def value_of_information(
     discount: float,
     horizon: int | None = None,
     initial: FloatArray | int | None = None,
-    lower: Bound | None = None,
+    bounds: Bracket | None = None,
+    nodes: int = 500,
+    n_models: int = 20_000,
     draws: int | None = None,
-    n_models: int = 500,
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Information:
-    """How much each (state, action) is worth measuring before choosing one of a pool of plans.
+    """What to measure next: EVPI, and for each (state, action) its EVPPI, or its EVSI for a number of tries.
 
     Args:
-      tries: how many more times the pair is tried; `None`: until it is known.
-      lower: a lower bound to set `E max` against, such as `bracket(...).lower`; default: the value of the best
-        plan of the pool.
-      confidence: of all intervals for pairs together, and of `evpi` for a belief that is not finite; there a `lower`
-        with an error of its own adds that error to half of this one.
-      draws: simulated measurements per pair; default: 2000 for `tries` on a finite belief, 200 for a Dirichlet belief.
-      n_models: models that a belief which is not finite is planned on; `evpi` uses four times as many.
-      rng: a generator, a seed, or `None` for fresh randomness; used when `tries` is given or the belief is not finite.
-
-    Two models that differ in what action 1 of state 0 does, which only matters there:
+      tries: how many more times a pair is tried; `None`: until it is known.
+      confidence: of all intervals together, where they are not proven.
+      bounds, nodes, n_models, draws, rng: as for `evpi`, `evppi` and `evsi`.
 
     >>> safe, risky = [1.0, 0.0], [0.0, 1.0]
     >>> good, bad = [[safe, risky], [risky, risky]], [[safe, safe], [risky, risky]]
     >>> belief = FiniteBelief([good, bad], [[0.0, -1.0], [1.0, 1.0]], initial=0)
     >>> found = value_of_information(belief, discount=1.0, horizon=3)
-    >>> found.best(), round(float(found.gain[0, 1]), 3)
-    ((0, 1), 0.5)
+    >>> found.best(), found.low[0, 1].round(3), found.high[0, 1].round(3)
+    ((0, 1), np.float64(0.5), np.float64(0.5))
     """
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
-    source, given = as_rng(rng), belief.finite
-    if lower is not None:
-        check_kind(lower, Bound, "lower", ParameterError, fix="give a Bound, such as bracket(...).lower")
-    n_models = check_count(n_models, "n_models", least=2)
-    finite = belief.sample(n_models, source) if given is None else given
-    pool = [policy for _, policy in named_pool(FiniteTask(finite, task.start, task.discount, task.horizon))]
-    likely = np.argsort(-finite.weights, kind="stable")[: _FEW_OWN if given is None else _MODELS_OWN]
-    solved = optimal_values(finite.models.select(likely), discount=task.discount, horizon=task.horizon)
-    pool += [StationaryPolicy(x) for x in solved.actions]
-    pool = list(dict.fromkeys(pool))
-    values = np.stack([stage_values(p, finite.models, task.discount, task.horizon, 0)[0] @ task.start for p in pool])
-    now = int((values @ finite.weights).argmax())
-    value = float(values[now] @ finite.weights)
-    advantage = values - values[now]  # [policy, m]
-    if tries is not None:
-        tries = check_count(tries, "tries")
-        if tries > MOST_TRIES:
-            raise ParameterError(f"tries is {tries}; give at most {MOST_TRIES}, or None for a pair that becomes known")
-    if given is not None:
-        evpi = _exact_e_max(task, given, value, lower)
-        if tries is None:
-            gain = _known(given, advantage)
-            return Information(evpi, gain, gain, gain, 1.0, value, len(pool))
-        draws = _check_draws(2000 if draws is None else draws, tries)
-        return _tried(given, advantage, tries, draws, confidence, source, evpi, value)
-    evpi = _fresh_e_max(task, pool[now], lower, confidence, 4 * n_models, source)
-    draws = _check_draws(200 if draws is None else draws, n_models, least=2)
-    gains = dirichlet_gains(task, pool, now, tries=tries, draws=draws, confidence=confidence, rng=source)
-    return Information(evpi, *gains, confidence, value, len(pool))
+    tries = None if tries is None else _tries(tries)
+    pairs = [(int(s), int(a)) for s, a in np.argwhere(belief.available)]
+    values, source = _values(task, bounds, nodes, n_models, confidence, rng)
+    shape, known = belief.available.shape, values.evpi()
+    low, high = np.zeros(shape), np.zeros(shape)
+    if isinstance(values, FiniteValues):
+        sure = values.confidence
+        alpha = (1.0 - confidence) / (2 * len(pairs))
+        for pair in pairs:
+            found = _finite(values, [pair], tries, draws, alpha, source)
+            low[pair], high[pair] = found.low, min(found.high, known.high)
+            sure = sure if found.confidence == values.confidence else values.confidence - 2 * alpha * len(pairs)
+        return Information(known, low, np.maximum(low, high), max(0.0, sure), tries)
+    error = 1.0 - confidence
+    after = _after(task, tries, 0.125 * error, source)
+    for pair in pairs:
+        low[pair] = max(0.0, after[pair] - values.upper)
+        most = values.most([pair], tries, _CHAINS if draws is None else draws, 0.125 * error / len(pairs))
+        high[pair] = max(low[pair], min(most, known.high))
+    return Information(known, low, high, max(0.0, values.confidence - 0.25 * error), tries)
 
 
-def _check_draws(draws: int, each: int, *, least: int = 1) -> int:
-    """A number of simulated measurements, of `each` outcomes or models, that fits into memory."""
-    draws = check_count(draws, "draws", least=least)
-    check_size((draws, each), "a table of simulated measurements", ParameterError, fix="give fewer draws")
-    return draws
+def _values(
+    task: Task, bounds: Bracket | None, nodes: int, n_models: int, confidence: float, rng: Rng
+) -> tuple[FiniteValues | SampledValues, np.random.Generator]:
+    """Bounds on `V*` and `E max`, and the source of what is drawn."""
+    source = as_rng(rng)
+    if bounds is not None:
+        check_kind(bounds, Bracket, "bounds", ParameterError, fix="give what bracket(...) found")
+    nodes, n_models = check_count(nodes, "nodes"), check_count(n_models, "n_models", least=2)
+    finite = finite_task(task)
+    if finite is not None:
+        ends = (None, None) if bounds is None else (bounds.lower, bounds.upper)
+        return FiniteValues(finite, nodes, *ends), source
+    error, seed = 1.0 - confidence, int(source.integers(0, 2**62))
+    if bounds is None:
+        knobs: dict[str, Any] = {"discount": task.discount, "horizon": task.horizon, "initial": task.start}
+        bounds = bracket(task.belief, confidence=1.0 - 0.5 * error, effort=_EFFORT, rng=seed, **knobs)
+    check_size((n_models, task.belief.n_states), "values of models", ParameterError, fix="give fewer models")
+    return SampledValues(task, bounds.lower, bounds.upper, n_models, 0.125 * error, seed), source
 
 
-def _exact_e_max(task: Task, belief: FiniteBelief, value: float, lower: Bound | None) -> Regret:
-    """`E max − lower` of a finite belief: as sure as `lower` is."""
-    finite = FiniteTask(belief, task.start, task.discount, task.horizon)
-    top, scale = e_max_of(finite).value, finite.largest_value
-    if lower is None:
-        return Regret(missing(top, value, scale), "E max − best plan of the pool")
-    return Regret(
-        missing(top, lower.value, scale, exact=lower.exact),
-        f"E max − {lower.method}",
-        exact=lower.exact,
-        confidence=lower.confidence,
-        estimate=top - lower.centre,
-        n_samples=lower.n_samples,
-    )
-
-
-def _fresh_e_max(
-    task: Task, plan: TablePolicy, lower: Bound | None, confidence: float, n: int, rng: np.random.Generator
-) -> Regret:
-    """`E max − lower` of any belief, on models drawn after `plan` was chosen.
-
-    Against the plan the samples are differences on the same models, `V*_m − V^π_m ≥ 0`. Against a given bound, `E max`
-    has half of the error asked for, and the bound's own error is added to it.
-    """
-    if lower is None:
-        sample = task.belief.sample(n, rng)
-        best = optimal_values(sample, discount=task.discount, horizon=task.horizon).values
-        own = evaluate(plan, sample, discount=task.discount, horizon=task.stages_of(plan))
-        samples = np.maximum(0.0, (best - own) @ task.start)
-        range_ = task.belief.reward_range
-        if range_ is None:
-            top = float(samples.mean()) + margin(samples, confidence=confidence, interval="t")
-        else:
-            width = (range_[1] - range_[0]) * task.effective_horizon
-            top = mean_at_most(samples, low=0.0, high=width, alpha=1.0 - confidence)
-        kind = "Student t (asymptotic)" if range_ is None else "betting"
-        return Regret(
-            top,
-            f"E max − best plan of the pool on {n} fresh models, {kind} interval",
-            exact=False,
-            confidence=confidence,
-            estimate=float(samples.mean()),
-            n_samples=n,
-        )
-    high = upper_bound(
-        task.belief,
-        discount=task.discount,
-        horizon=task.horizon,
-        initial=task.start,
-        method="emax",
-        confidence=0.5 + 0.5 * confidence,
-        n_models=n,
-        rng=rng,
-    )
-    return Regret(
-        missing(high.value, lower.value, exact=False),
-        f"{high.method} − {lower.method}",
-        exact=False,
-        confidence=max(0.0, high.confidence + lower.confidence - 1.0),
-        estimate=high.centre - lower.centre,
-        n_samples=n,
-    )
-
-
-def _known(belief: FiniteBelief, advantage: FloatArray) -> FloatArray:
-    """A sum over groups: models that agree on the pair stay together."""
-    gain = np.zeros(belief.available.shape)
-    for s, a in np.argwhere(belief.available):
-        seen = _law(belief, s, a)
-        _, group = np.unique(seen, axis=0, return_inverse=True)
-        masses = np.zeros((group.max() + 1, belief.n_models))
-        masses[group.ravel(), np.arange(belief.n_models)] = belief.weights
-        gain[s, a] = (masses @ advantage.T).max(axis=1).sum()
-    return np.maximum(gain, 0.0)
-
-
-def _law(belief: FiniteBelief, s: int, a: int) -> FloatArray:
-    """`[m,…]`: what there is to know of a pair in each model, transitions and rewards as they are seen."""
-    if belief.signal.finite:
-        return pair_outcomes(belief, s, a)[0]
-    return np.column_stack([belief.models.transitions.entries(s, a)[1], belief.rewards[:, s, a]])
-
-
-def _tried(
-    belief: FiniteBelief,
-    advantage: FloatArray,
-    tries: int,
-    draws: int,
+def _one(
+    task: Task,
+    group: list[tuple[int, int]],
+    tries: int | None,
+    bounds: Bracket | None,
+    nodes: int,
+    n_models: int,
+    draws: int | None,
     confidence: float,
+    rng: Rng,
+) -> Worth:
+    """The worth of one measurement."""
+    error = 1.0 - check_probability(confidence, "confidence")
+    values, source = _values(task, bounds, nodes, n_models, confidence, rng)
+    if isinstance(values, FiniteValues):
+        return _finite(values, group, tries, draws, 0.5 * error, source)
+    draws = check_count(_CHAINS if draws is None else draws, "draws")
+    high = min(values.most(group, tries, draws, 0.25 * error), values.high - values.lower)
+    method = f"{values.method}, lowered by what {draws} simulated measurements leave to be known, minus bracket"
+    return between(0.0, high, _name(group, tries), method, confidence=max(0.0, values.confidence - 0.25 * error))
+
+
+def _finite(
+    values: FiniteValues,
+    group: list[tuple[int, int]],
+    tries: int | None,
+    draws: int | None,
+    alpha: float,
     rng: np.random.Generator,
-    evpi: Regret,
-    value: float,
-) -> Information:
-    shape = belief.available.shape
+) -> Worth:
+    belief, of = values.task.belief, _name(group, tries)
+    if tries is None:
+        return values.worth(split_by_laws(belief, group), of)
+    (s, a), draws = group[0], check_count(2000 if draws is None else draws, "draws")
+    check_size((draws, tries), "a table of simulated measurements", ParameterError, fix="give fewer draws")
+    parts = split_by_tries(belief, s, a, tries)
+    if parts is not None:
+        return values.worth(parts, of)
     true = rng.choice(belief.n_models, size=draws, p=belief.weights)
-    u = rng.random((draws, tries))
-    gain, low, high = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    pairs = np.argwhere(belief.available)
-    alpha = (1.0 - confidence) / (2 * len(pairs))
-    ceiling = float(np.maximum(advantage, 0.0).max())
-    for s, a in pairs:
-        chances = pair_outcomes(belief, s, a)[0]
-        cumulative = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)
-        outcomes = (u[:, :, None] >= cumulative[true][:, None, :-1]).sum(axis=-1)  # [draw, try]
-        counts = np.zeros((draws, chances.shape[1]))
-        np.add.at(counts, (np.arange(draws)[:, None], outcomes), 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.where(counts[:, None, :] > 0, counts[:, None, :] * np.log(chances)[None], 0.0).sum(axis=-1)
-            logs = logs + np.log(belief.weights)
-        posterior = np.exp(logs - logs.max(axis=1, keepdims=True))
-        posterior /= posterior.sum(axis=1, keepdims=True)
-        x = np.clip((posterior @ advantage.T).max(axis=1), 0.0, ceiling)
-        gain[s, a] = x.mean()
-        low[s, a] = mean_at_least(x, low=0.0, high=ceiling, alpha=alpha)
-        high[s, a] = mean_at_most(x, low=0.0, high=ceiling, alpha=alpha)
-    return Information(evpi, gain, low, high, confidence, value, len(advantage))
+    return values.drawn(draw_tries(belief, s, a, rng.random((draws, tries)), true), alpha, of)
+
+
+def _after(task: Task, tries: int | None, error: float, rng: np.random.Generator) -> FloatArray:
+    """`[s,a]`: at least so much is earned after measuring a pair, by a plan of a pool; all hold with `1 − error`."""
+    sample = task.belief.sample(_PLANNED, rng)
+    pool = _pool(FiniteTask(sample, task.start, task.discount, task.horizon))
+    values = [stage_values(p, sample.models, task.discount, task.horizon, 0)[0] @ task.start for p in pool]
+    now = int((np.stack(values) @ sample.weights).argmax())
+    return dirichlet_gains(task, pool, now, tries=tries, draws=_PLANNED, confidence=1.0 - error, rng=rng).after
+
+
+def _pool(task: FiniteTask) -> list[TablePolicy]:
+    pool = [policy for _, policy in named_pool(task)]
+    few = task.models.select(np.arange(min(_FEW_OWN, task.models.n_models)))
+    own = optimal_values(few, discount=task.discount, horizon=task.horizon).actions
+    return list(dict.fromkeys([*pool, *map(StationaryPolicy, own)]))
+
+
+def _name(group: Sequence[tuple[int, int]], tries: int | None) -> str:
+    what = ", ".join(f"({s}, {a})" for s, a in group)
+    return f"EVPPI of {what}" if tries is None else f"EVSI of {tries} tries of {what}"
+
+
+def _tries(tries: Any) -> int:
+    count = check_count(tries, "tries")
+    if count > MOST_TRIES:
+        raise ParameterError(f"tries is {count}; give at most {MOST_TRIES}, or ask for a pair that becomes known")
+    return count
+
+
+def _pairs(pairs: Any, task: Task) -> list[tuple[int, int]]:
+    """Checked pairs of states and actions."""
+    try:
+        given = np.atleast_2d(np.asarray(pairs))
+        if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu" or not len(given):
+            raise ValueError
+    except ValueError:
+        raise ParameterError(f"pairs is {shown(pairs)}; give (state, action), or a list of such") from None
+    group = []
+    for s, a in given.tolist():
+        s, a = check_id(s, task.belief.n_states, "state"), check_id(a, task.belief.n_actions, "action")
+        if not task.belief.available[s, a]:
+            raise ParameterError(f"action {a} is not available in state {s}; there is nothing to measure")
+        group.append((s, a))
+    return list(dict.fromkeys(group))

@@ -35,6 +35,8 @@ def margin(samples: FloatArray, *, confidence: float, width: float | None = None
     0.0387
     """
     check_interval(interval)
+    if interval == "betting":
+        raise ParameterError("a betting interval has no margin on both sides alike; use mean_bound")
     delta = 1.0 - check_probability(confidence, "confidence")
     n = len(samples)
     if n < 2:

@@ -1,0 +1,125 @@
+"""What information is worth under a belief that is not finite, between ends that hold with the confidence asked for.
+
+*Everything.* `EVPI = E max − V*`: `E max` on fresh models, from both sides by betting intervals on the range of values
+– of the whole belief: what is rare may be worth knowing – and `V*` by a bracket.
+
+*Rows of parameters, or k tries of a pair.* Let `D` be how far an information relaxation that starts from the belief
+*after* the measurement stays below its own `E max` (`bounds.dirichlet.chains`): never negative. Whatever is measured,
+`E max` is the same on average, so what is left to be known afterwards is worth at least `E D` and
+
+    E[V* after] ≤ E max − E D,    EVPPI, EVSI ≤ E max − E D − V*.
+
+Each sample of `D` draws the truth of the rows and, for tries, what they show. Known rows are counted so often (`1e12`)
+that they are known for all purposes. From below, whoever measures and then picks the best plan of a pool on models of
+the belief after the measurement, and keeps it, earns what `bounds.information.measuring` simulates.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.dirichlet.arrays import planned, problem_of
+from beliefbound.bounds.dirichlet.chains import Chain
+from beliefbound.bounds.dirichlet.effort import Effort
+from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
+from beliefbound.bounds.dirichlet.sampler import least_mean
+from beliefbound.bounds.information.worth import Worth, between
+from beliefbound.bounds.statistics.intervals import STUDENT, mean_bound
+from beliefbound.executors.threads import available_threads, map_with_scratch
+from beliefbound.kernels.particles.rows import Problem
+from beliefbound.limits import PARTICLE_BYTES
+from beliefbound.planning.optimal import optimal_values
+from beliefbound.planning.task import Task
+from beliefbound.validation import FloatArray
+
+_SIZE = Effort((), 64, 500, 60)
+_KNOWN = 1e12  # counts of what is known
+_STAGES = 8
+
+
+class SampledValues:
+    """`E max` of a belief that is not finite, and what is left of it after a measurement."""
+
+    def __init__(self, task: Task, lower: Bound, upper: Bound, n_models: int, alpha: float, seed: int) -> None:
+        """Each end of `E max` fails with probability `alpha`; `lower` and `upper` bound `V*`."""
+        self.task, self.lower, self.upper, self.seed = task, lower.value, upper.value, seed
+        self.confidence = lower.confidence + upper.confidence - 1.0 - 2.0 * alpha
+        self.threads = available_threads()
+        counted = task.belief.compiled() is not None
+        ahead = planned(task.discount, task.horizon)
+        self.problem = problem_of(task, np.empty(0, dtype=np.uint64), horizon=ahead) if counted else None
+        x, range_ = self._solved(n_models)
+        interval: Any = "t" if range_ is None else "betting"
+        knobs: dict[str, Any] = {"confidence": 1.0 - alpha, "range_": range_, "interval": interval}
+        self.low, self.high = (mean_bound(x, side, **knobs) for side in ("lower", "upper"))
+        self.method = f"E max on {len(x)} fresh models, {STUDENT if range_ is None else 'betting'} intervals"
+
+    def _solved(self, n_models: int) -> tuple[FloatArray, tuple[float, float] | None]:
+        """`V*_m` of fresh models for the horizon of the task, and the range of values."""
+        task = self.task
+        if self.problem is not None and (self.problem.horizon >= 0 or task.horizon is None):
+            models = FreshModels(task, self.problem, (self.seed, 12))
+            each = 8.0 * models.scratch().size
+            scratch = workers(self.threads, models.scratch, 3.0 * each, PARTICLE_BYTES)
+            models.sample(-(-n_models // models.n), scratch)
+            return np.concatenate(models.values), (models.low, models.high)
+        sample = task.belief.sample(n_models, np.random.default_rng((self.seed, 12)))
+        values = optimal_values(sample, discount=task.discount, horizon=task.horizon).values @ task.start
+        rewards = task.belief.reward_range
+        lasts = task.effective_horizon
+        return values, None if rewards is None else (rewards[0] * lasts, rewards[1] * lasts)
+
+    def evpi(self) -> Worth:
+        """All that there is to know."""
+        method = f"{self.method}, minus bracket"
+        return between(self.low - self.upper, self.high - self.lower, "EVPI", method, confidence=self.confidence)
+
+    def most(self, pairs: list[tuple[int, int]], tries: int | None, chains: int, alpha: float) -> float:
+        """At most so much is it worth to measure rows of pairs; fails with probability `alpha` where `E max` holds."""
+        endless = self.problem is not None and self.problem.horizon < 0
+        if self.problem is None or (endless and self.task.horizon is not None):  # a relaxation of another problem
+            return self.high - self.lower
+        task, problem, address = self.task, self.problem, [13, *np.ravel(pairs).tolist(), tries or 0]
+        stages = 1 if problem.horizon < 0 else 1 + min(_STAGES, problem.horizon)
+
+        def make() -> Chain:
+            return Chain(task, problem, self.seed, stages, _SIZE)
+
+        def one(i: int, chain: Chain) -> float:
+            rng = np.random.default_rng((self.seed, *address, i))
+            chain.problem = measured(problem, pairs, tries, rng)
+            return chain.run(i).value
+
+        drops = map_with_scratch(one, range(chains), workers(self.threads, make, PARTICLE_BYTES, 4.0 * PARTICLE_BYTES))
+        return self.high - least_mean(np.array(drops), 0.0, alpha) - self.lower
+
+
+def measured(problem: Problem, pairs: list[tuple[int, int]], tries: int | None, rng: np.random.Generator) -> Problem:
+    """The belief after rows of pairs were measured: known, or tried so many times each."""
+    posterior = problem.posterior
+    alpha, reward = posterior.alpha.copy(), posterior.reward.copy()
+    drawn: dict[int, FloatArray] = {}
+    for s, a in pairs:
+        pair = s * posterior.n_actions + a
+        row = int(posterior.row[pair]) if posterior.tied else pair
+        if row not in drawn:
+            drawn[row] = _dirichlet(posterior.alpha[row], rng)
+            if tries is None:
+                alpha[row] = np.where(posterior.alpha[row] > 0.0, _KNOWN * drawn[row], 0.0)
+        if tries is not None:
+            alpha[row] += rng.multinomial(tries, drawn[row])
+        if len(reward) > 1:
+            chances = _dirichlet(posterior.reward[:, pair], rng)
+            reward[:, pair] = reward[:, pair] + rng.multinomial(tries, chances) if tries else _KNOWN * chances
+    return problem._replace(posterior=posterior._replace(alpha=alpha, reward=reward))
+
+
+def _dirichlet(alpha: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """A draw that does not underflow: the largest of `log U / α + log G(α + 1)` is put to 0."""
+    held = alpha > 0.0
+    logs = np.log(rng.gamma(alpha[held] + 1.0)) - rng.exponential(size=int(held.sum())) / alpha[held]
+    chances = np.zeros(len(alpha))
+    chances[held] = np.exp(logs - logs.max())
+    found: FloatArray = chances / chances.sum()
+    return found
