@@ -12,7 +12,9 @@ from beliefbound.cli.show import closing, loading, show_table
 
 @app.command()
 def bound(
-    models: Annotated[Path, typer.Argument(help="A model folder: training.csv, initial.csv, parameters.csv, …")],
+    models: Annotated[
+        Path, typer.Argument(help="Models: a folder with training.csv, …, or a .pomdpx, .pomdp or .npz file.")
+    ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-bounds.")] = None,
     horizon: Annotated[int | None, typer.Option(min=1, help="Number of decisions; default: infinite.")] = None,
     gap: Annotated[
@@ -30,6 +32,9 @@ def bound(
         str | None,
         typer.Option(help="What the agent sees of rewards: known, deterministic, bernoulli, unobserved, continuous."),
     ] = None,
+    controller: Annotated[
+        int | None, typer.Option(min=1, max=200, help="Also find a decision graph of at most so many nodes.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0)] = 1,
     threads: TimedThreads = None,
 ) -> None:
@@ -37,7 +42,8 @@ def bound(
 
     Writes `bounds.json`; the policy that the certificate is about, `policy.npz` (it learns as it acts) or `policy.json`
     (a table), for `load_policy`; the best memoryless policy, with a gap of its own, as `memoryless.csv` and
-    `memoryless.json`; `bracket.png` and a `report.html`.
+    `memoryless.json`; `bracket.png` and a `report.html`. With `--controller N`, a decision graph of at most N nodes to
+    read and to follow: `controller.json`, `controller.npz`, `controller.png`.
     `beliefbound verify` makes the certificate again from its seed and effort and compares.
     Ctrl-C ends the search and writes what was found; a second one leaves at once.
 
@@ -49,7 +55,7 @@ def bound(
     with closing() as (watch, say):
         found = certify_folder(
             models,
-            out or Path(f"{models.resolve().name}-bounds"),
+            out or Path(f"{models.resolve().name if models.is_dir() else models.stem}-bounds"),
             horizon=horizon,
             confidence=confidence,
             target_gap=gap,
@@ -57,6 +63,7 @@ def bound(
             effort=effort,
             target=target,  # type: ignore[arg-type]
             reward_signal=reward_signal,  # type: ignore[arg-type]
+            controller=controller,
             seed=seed,
             threads=threads,
             watch=watch,

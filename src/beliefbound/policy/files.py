@@ -15,8 +15,10 @@
     note            optional: what whoever reads the file should know, in words
 
 *Policies that learn* are one NumPy `.npz` archive of plain arrays. Its entry `header` holds, as UTF-8 bytes, a JSON
-object with the same `format` and `version` and a `kind` of its own; the module of each kind documents the others
-(`bounds.finite.adaptive_file`, `bounds.dirichlet.policy_file`). Arrays of objects are refused unread.
+object with the same `format` and `version`, a `kind` of its own and, where they are known, `state_names`,
+`action_names` and a `note`, for whoever reads the file; the module of each kind documents the arrays
+(`bounds.finite.adaptive_file`, `bounds.finite.alpha_policy`, `bounds.finite.mixed`, `bounds.dirichlet.policy_file`).
+Arrays of objects are refused unread.
 """
 
 from collections.abc import Mapping, Sequence
@@ -130,9 +132,21 @@ def _checked(path: Path, raw: bytes) -> dict[str, Any]:
     return dict(content)
 
 
-def write_archive(path: Path, kind: str, arrays: Mapping[str, Any]) -> None:
-    """Write a policy of a kind as an archive of arrays."""
-    header = msgspec.json.encode({"format": FORMAT, "version": VERSION, "kind": kind})
+def write_archive(
+    path: Path,
+    kind: str,
+    arrays: Mapping[str, Any],
+    *,
+    state_names: Sequence[str] | None = None,
+    action_names: Sequence[str] | None = None,
+    note: str | None = None,
+) -> None:
+    """Write a policy of a kind as an archive of arrays; names that would not fit into the header are left out."""
+    content: dict[str, Any] = {"format": FORMAT, "version": VERSION, "kind": kind}
+    for key, value in (("note", note), ("action_names", action_names), ("state_names", state_names)):
+        if value is not None and len(msgspec.json.encode({**content, key: value})) <= HEADER_BYTES:
+            content[key] = value
+    header = msgspec.json.encode(content)
     write_arrays(path, {"header": np.frombuffer(header, dtype=np.uint8), **arrays})
 
 

@@ -20,7 +20,11 @@ from beliefbound.beliefs.signals import RewardSignal
 from beliefbound.bounds.basic import policy_regret
 from beliefbound.bounds.bound import Bound, Regret
 from beliefbound.bounds.bracket import Bracket, Target, bracket
+from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.bounds.finite.decision_graph import DecisionGraph
+from beliefbound.bounds.finite.small_controller import small_controller
 from beliefbound.bounds.log import TracePoint
+from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.io.atomic import check_writable, write_aside, write_text
@@ -28,6 +32,7 @@ from beliefbound.planning.cadp import cadp
 from beliefbound.planning.plan import Plan
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 from beliefbound.report.decision import decision_sections, write_decision
+from beliefbound.report.decision_graph import DRAWN, draw
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 from beliefbound.report.verify import Made, digest_of, machine
@@ -45,6 +50,7 @@ class Certificate:
       plan: the memoryless policy, in the files `memoryless.json` and `memoryless.csv`.
       plan_gap: how far `plan` can be from Bayes-optimal.
       checks: value of `plan` on the folder's other models.
+      graph: a decision graph of few nodes, in the files `controller.json` and `controller.npz`; where it was asked for.
       interrupted: whether somebody ended the search before its time.
       made: what makes the certificate again, for `beliefbound verify`.
     """
@@ -58,6 +64,7 @@ class Certificate:
     policy: Path
     report: Path
     made: Made
+    graph: DecisionGraph | None = None
 
     def decision_words(self) -> list[str]:
         """What is proven about the first action, and how far weights may move before it is not."""
@@ -80,6 +87,8 @@ class Certificate:
         certified = f"The certified policy ({_kind(self.bracket)}) is in {self.policy.name}: it is within "
         certified += f"{self.bracket.regret.value:.6g} of Bayes-optimal, {_holds(self.bracket.regret.confidence)}."
         words = [certified, _memoryless_words(self.plan, self.plan_gap)]
+        if self.graph is not None:
+            words.append(f"{self.graph.words(self.bracket.upper.value)} They are in controller.json.")
         words += [f"On the {name} the memoryless policy earns {value:.6g}." for name, value in self.checks.items()]
         return words
 
@@ -95,6 +104,7 @@ def certify_folder(
     time_limit: float | None = None,
     effort: int | None = None,
     reward_signal: RewardSignal | None = None,
+    controller: int | None = None,
     seed: int = 1,
     threads: int | None = None,
     watch: Callable[[TracePoint], object] | None = None,
@@ -106,12 +116,16 @@ def certify_folder(
     policy is worth, and what `beliefbound verify` needs to make it again),
     the certified policy as `policy.npz` (one that learns) or `policy.json` (a table), both for `load_policy`; the best
     memoryless policy as `memoryless.json` and `memoryless.csv`, stage by stage; `bracket.{png,svg}` and `report.html`.
+    With `controller`, a decision graph of at most so many nodes as well: `controller.json` to read, `controller.npz`
+    for `load_policy`, `controller.{png,svg}` to look at.
 
     `watch` is told each time the bracket closes. Ctrl-C ends the search, not the command: `say` is called, and all that
     was found so far is written and marked as interrupted; a second one leaves at once and writes nothing. Nothing is
     written before the search is over, and whether `out` can be written to is seen before it begins.
     """
     folder, place = read_models(models, reward_signal=reward_signal), Path(out)
+    if controller is not None and horizon is not None:
+        raise ParameterError("a decision graph of few nodes is for problems without a horizon; leave one of them out")
     check_writable(place)
     with first_interrupt(say) as asked:
         found = bracket(
@@ -129,6 +143,11 @@ def certify_folder(
             watch=watch,
             stop=asked.is_set,
         )
+        graph = None
+        if controller is not None:
+            graph = small_controller(
+                folder.training, nodes=controller, discount=folder.discount, initial=folder.initial, rng=seed
+            )
         plan = cadp(folder.training, discount=folder.discount, horizon=horizon, initial=folder.initial)
         interrupted = asked.is_set()
     stages = None if isinstance(plan.policy, MemorylessPolicy) else horizon
@@ -167,6 +186,7 @@ def certify_folder(
             version=found.version,
             machine=machine(),
         ),
+        graph,
     )
     _write(result, Path(models).resolve().name, place)
     return result
@@ -178,6 +198,8 @@ def _write(result: Certificate, name: str, target: Path) -> None:
         result.bracket.plot(axes)
         picture = save(drawn, target / "bracket")[1]
     decision = write_decision(result.bracket, result.folder.training, target)
+    if result.graph is not None:
+        result.graph.save(target / "controller.json")
     write_text(target / "bounds.json", _bounds_json(result))
     write_page(_page(name, result, picture, decision), result.report)
 
@@ -244,7 +266,16 @@ def _bounds_json(result: Certificate) -> str:
         "decision": None if found.decision is None else found.decision.to_dict(),
         "made": msgspec.to_builtins(result.made),
     }
-    named = {"states": belief.states, "actions": belief.actions}
+    if result.graph is not None:
+        gap = max(0.0, found.upper.value - result.graph.value)
+        content["controller"] = {
+            "files": ["controller.json", "controller.npz"],
+            "nodes": len(result.graph.nodes),
+            "value": result.graph.value,
+            "gap": gap,
+            "confidence": found.upper.confidence if found.upper.exact else found.confidence,
+        }
+    named = {"states": belief.states, "actions": belief.actions, "models": belief.model_names}
     content |= {key: names for key, names in named.items() if names is not None}
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
@@ -253,7 +284,7 @@ def _write_policies(result: Certificate, target: Path) -> None:
     """The certified policy and the memoryless one, each with what is true of it."""
     belief, certified = result.folder.training, result.bracket.policy
     names: dict[str, Any] = {"state_names": belief.states, "action_names": belief.actions}
-    if isinstance(certified, MemorylessPolicy | StationaryPolicy):
+    if isinstance(certified, MemorylessPolicy | StationaryPolicy | AdaptivePolicy):
         certified.save(result.policy, note=result.policy_words()[0], **names)
     else:
         certified.save(result.policy)
@@ -330,6 +361,7 @@ def _page(name: str, result: Certificate, picture: Path, decision: Path | None) 
                 _policy_tables(result),
             ),
             Section("How to check it", _made_words(result.made)),
+            *_graph_section(result),
             *([Section("What was assumed in reading the folder", folder.notes)] if folder.notes else []),
         ],
     )
@@ -340,6 +372,26 @@ def _made_words(made: Made) -> list[str]:
         f"`beliefbound verify bounds.json {made.models}` makes the same certificate again: seed {made.seed}, "
         f"effort {made.effort}, version {made.version}, on {made.machine}."
     ]
+
+
+def _graph_section(result: Certificate) -> list[Section]:
+    """The decision graph, as a picture where it is small enough to be read, and as a table."""
+    if result.graph is None:
+        return []
+    graph, pictures = result.graph, list[Picture]()
+    if len(graph.nodes) <= DRAWN:
+        file = draw(graph, result.report.parent / "controller")
+        caption = (
+            "A box says where one is and what to do; an arrow, what is seen next. Green boxes are where it starts."
+        )
+        pictures.append(Picture(file, caption))
+    header = ["node", "in state", "do", "and then", "share of steps"]
+    table = Table(header, graph.rows(), "What to do: begin at the start, and follow what is seen from node to node.")
+    starts = "; ".join(f"in {state} begin at {node}" for state, node in graph.start)
+    rows = [[name, f"{value:.6g}"] for name, value in zip(graph.models, graph.model_values, strict=True)]
+    worth = Table(["model", "the graph earns"], rows[:_SHOWN], "Its exact value on each model.")
+    words = [graph.words(result.bracket.upper.value), f"Start: {starts}."]
+    return [Section("What to do, as a decision graph", words, [table, worth], pictures)]
 
 
 def _policy_tables(result: Certificate) -> list[Table]:

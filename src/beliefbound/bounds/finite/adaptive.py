@@ -17,6 +17,7 @@ A walk is a node of the graph, or one belief outside it, or a policy of the pool
 """
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -25,13 +26,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from beliefbound.bounds.finite.adaptive_file import arrays_of, write_adaptive
+from beliefbound.bounds.finite.adaptive_file import KIND, arrays_of
 from beliefbound.bounds.finite.controller import Controller, Lookahead, Outside, freeze
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.errors import ObservationError
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.kernels.graph.information_relaxation import goes_on
 from beliefbound.kernels.graph.nodes import Graph
+from beliefbound.policy.files import write_archive
 from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
 from beliefbound.validation import check_seed
 
@@ -164,9 +166,18 @@ class AdaptivePolicy:
         """The same policy at its start, with a walk of its own on the same frozen graph."""
         return AdaptivePolicy.of(*self.data)
 
-    def save(self, path: Path | str) -> None:
-        """Write the policy as an archive of arrays, in the form that `bounds.finite.adaptive_file` documents."""
-        write_adaptive(Path(path), *self.data)
+    def save(
+        self,
+        path: Path | str,
+        *,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+        note: str | None = None,
+    ) -> None:
+        """Write the policy as an archive of arrays, in the form that `bounds.finite.adaptive_file` documents; names and
+        the note are for whoever reads the file."""
+        names = {"state_names": state_names, "action_names": action_names}
+        write_archive(Path(path), KIND, arrays_of(*self.data), note=note, **names)
 
     def _standing(self, s: int) -> _Walk:
         """The walk, which is in state `s`; at the start, it begins there."""

@@ -32,7 +32,6 @@ from beliefbound.io.arrays import Array, Shapes
 from beliefbound.kernels.graph.cells import no_cells
 from beliefbound.kernels.graph.controller import COMMIT
 from beliefbound.kernels.graph.nodes import Problem
-from beliefbound.policy.files import write_archive
 
 KIND = "adaptive"
 _LARGEST = 1 << 62
@@ -49,11 +48,6 @@ def arrays_of(controller: Controller, lookahead: Lookahead | None) -> dict[str, 
         arrays |= {"choice": graph.action, "tolerance": lookahead.tolerance, "stop": lookahead.stop}
         arrays |= {"depth": np.int64(len(lookahead.powers) - 1), "problem_horizon": np.int64(problem.horizon)}
     return {name: np.asarray(array) for name, array in arrays.items()}
-
-
-def write_adaptive(path: Path, controller: Controller, lookahead: Lookahead | None) -> None:
-    """Write an adaptive policy."""
-    write_archive(path, KIND, arrays_of(controller, lookahead))
 
 
 def read_adaptive(path: Path, arrays: dict[str, Array]) -> tuple[Controller, Lookahead | None]:

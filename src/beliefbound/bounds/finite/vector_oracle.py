@@ -44,16 +44,7 @@ class VectorOracle:
 
     def improve(self, prior: FloatArray, count: int) -> float:
         """Back up at `count` beliefs on the way from a prior; what was gained at them in all."""
-        points = _empty(count, len(prior))
-        weights, used = np.array(prior), len(self.states)
-        depth = max(1, min(_DEPTH, int(np.ceil(np.log(1e-4) / np.log(max(self.task.discount, 1e-6))))))
-        points.state[:used], points.weight[:used], points.depth[:used] = self.states, weights, 0
-        chances = np.cumsum(self.task.start[self.states])
-        while used < count:
-            last = len(self.states) - 1
-            s = int(self.states[min(int(np.searchsorted(chances, uniform(self._stream), side="right")), last)])
-            mix = 0.8 * uniform(self._stream)
-            used = kernel.walk(self.problem, self.vectors, s, weights, self._stream, points, used, depth, _RANDOM, mix)
+        points = self._trajectories(prior, count, random=_RANDOM, mix=0.8)
         order, gained = np.argsort(-points.depth, kind="stable"), 0.0
         for _ in range(_SWEEPS):
             more = kernel.back_up_points(self.problem, self.vectors, points, order, _GAIN * self.task.largest_value)
@@ -65,6 +56,33 @@ class VectorOracle:
             self._seen.pop(0)
         kernel.keep_used(self.vectors, Points(*map(np.concatenate, zip(*self._seen, strict=True))), len(self.policies))
         return float(gained)
+
+    def follow(self, prior: FloatArray, count: int) -> Points:
+        """Beliefs that are met when the best vectors are followed from a prior."""
+        return self._trajectories(prior, count, random=0.0, mix=0.0)
+
+    def _trajectories(self, prior: FloatArray, count: int, *, random: float, mix: float) -> Points:
+        """The start, and beliefs on the way from there; each trajectory is drawn to upper values by up to `mix`."""
+        used, weights = len(self.states), np.array(prior)
+        points = _empty(max(count, used), len(prior))
+        depth = max(1, min(_DEPTH, int(np.ceil(np.log(1e-4) / np.log(max(self.task.discount, 1e-6))))))
+        points.state[:used], points.weight[:used], points.depth[:used] = self.states, weights, 0
+        chances, last = np.cumsum(self.task.start[self.states]), len(self.states) - 1
+        while used < count:
+            s = int(self.states[min(int(np.searchsorted(chances, uniform(self._stream), side="right")), last)])
+            drawn = mix * uniform(self._stream)
+            used = kernel.walk(self.problem, self.vectors, s, weights, self._stream, points, used, depth, random, drawn)
+        return points
+
+    def known(self, s: int) -> tuple[IntArray, FloatArray]:
+        """`(numbers [i], values [i,m])` of the vectors of a state that are in use."""
+        count = int(self.vectors.known_count[s])
+        return self.vectors.number[s, :count].astype(np.int64), self.vectors.known[s, :count]
+
+    def first_action(self, number: int, s: int) -> int:
+        """What a vector of state `s` plays first."""
+        action, policy = int(self.vectors.action[number]), int(self.vectors.policy[number])
+        return action if action >= 0 else int(np.atleast_2d(self.policies[policy].actions)[0, s])
 
     def best(self, prior: FloatArray) -> tuple[IntArray, FloatArray]:
         """`(vectors [start], values [m])`: the best known policy at a prior, and its value on every model."""
