@@ -32,7 +32,7 @@ from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.log import TracePoint
 from beliefbound.bounds.posterior.candidates import Candidate, Choice, choose
-from beliefbound.bounds.posterior.fresh import Fresh, fresh_values
+from beliefbound.bounds.posterior.fresh import Fresh, affordable, fresh_values
 from beliefbound.bounds.posterior.risk import (
     LEVELS,
     Estimate,
@@ -51,6 +51,7 @@ from beliefbound.report.from_log.prior import Reliance, reliance
 from beliefbound.validation import FloatArray, as_rng, check_count, check_probability
 
 BRACKET_ENTRIES = 60_000  # states² × actions up to which the bracket's own samples fit and are quick
+_WORK, _LEAST = 1e10, 30  # multiply-adds that fresh models may take to be solved; and how many there are in any case
 _TAIL = 0.1  # of the CVaR that is always shown
 
 
@@ -162,7 +163,7 @@ def plan_log(
     options: dict[str, Any] = {"rewards": rewards, "known": known, "terminal": terminal, "only_tried": only_tried}
     learnt = learn(log, prior=prior, initial=initial, **options)
     task = Task.of(learnt.belief, discount=discount, horizon=horizon)
-    error, n = 1.0 - confidence, _affordable(task, n_models)
+    error, n = 1.0 - confidence, affordable(task, n_models, work=_WORK, least=_LEAST)
     say("choosing a policy")
     behaviour = _offered(log, learnt)
     choice = choose(task, goal, rng, behaviour=behaviour.policy, n_select=min(1000, n))
@@ -223,13 +224,6 @@ def plan_log(
         confidence=confidence,
         interrupted=stop is not None and stop(),
     )
-
-
-def _affordable(task: Task, asked: int) -> int:
-    """Models that can be solved in a minute or so."""
-    S, A = task.belief.n_states, task.belief.n_actions
-    stages = task.horizon * A if task.horizon is not None else 8 * (S / 3.0 + A)
-    return int(np.clip(6e10 / (S * S * stages), 50, asked))
 
 
 def _offered(log: Log, learnt: Learnt) -> Candidate:
