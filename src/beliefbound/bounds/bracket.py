@@ -25,11 +25,11 @@ from beliefbound.validation import (
     FloatArray,
     Rng,
     as_rng,
+    check_function,
     check_gap,
     check_positive,
     check_probability,
     check_threads,
-    shown,
 )
 
 DEFAULT_GAP, DEFAULT_SECONDS = 0.01, 60.0
@@ -244,8 +244,7 @@ def bracket(
     if target_gap is None:
         target_gap = DEFAULT_GAP if time_limit is None else 0.0
     for name, function in (("watch", watch), ("stop", stop)):
-        if function is not None and not callable(function):
-            raise ParameterError(f"{name} is {shown(function)}; give a function, or leave it out")
+        check_function(function, name)
     target_gap = check_gap(target_gap, "target_gap")
     compiling = warm_up(task)
     with closing_display(show=progress, watch=watch) as seen:

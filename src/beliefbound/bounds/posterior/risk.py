@@ -20,7 +20,7 @@ import scipy.stats as stats
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.statistics.intervals import margin
 from beliefbound.errors import ParameterError
-from beliefbound.validation import FloatArray
+from beliefbound.validation import FloatArray, shown
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 _PILOT = 10
@@ -41,6 +41,8 @@ class Objective(NamedTuple):
         >>> Objective.parse("cvar:0.1")
         Objective(kind='cvar', level=0.1)
         """
+        if not isinstance(text, str):
+            raise ParameterError(f"the objective is {shown(text)}; give {_FORMS}")
         kind, colon, level = text.partition(":")
         if kind in ("mean", "worst") and not colon:
             return cls(kind, 1.0 if kind == "mean" else 0.0)
@@ -49,7 +51,7 @@ class Objective(NamedTuple):
         except ValueError:
             number = math.nan
         if kind not in ("cvar", "percentile") or not 0.0 < number < 1.0:
-            raise ParameterError(f"the objective is {text!r}; give {_FORMS}, with a level between 0 and 1")
+            raise ParameterError(f"the objective is {shown(text)}; give {_FORMS}, with a level between 0 and 1")
         return cls(kind, number)
 
     def __str__(self) -> str:
