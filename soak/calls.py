@@ -21,7 +21,7 @@ from beliefbound.planning.compare import compare_memoryless
 
 # Arguments of which any value is allowed, or which only cost time: never made huge, and some never touched.
 MODEST = {"time_limit", "node_limit", "max_sweeps", "evaluation_sweeps", "draws", "scenarios", "nodes", "max_nodes"}
-FUNCTIONS = {"watch", "stop", "prior"}
+FUNCTIONS = {"watch", "stop", "prior", "progress", "say"}
 UNTOUCHED = {"time_limit", "target_gap", "overwrite", "path"}
 
 
@@ -151,6 +151,16 @@ def calls() -> dict[str, Callable[[], Call]]:
                          "initial": 0, "test": x["finite"], "true": x["mdp"], "overwrite": True}),
         "read_models": (bb.read_models, {"path": _folder() / "models", "reward_signal": "bernoulli"}),
         "load_policy": (load_policy, {"path": "missing"}),
+        "load_actor": (bb.load_actor, {"path": "missing"}),
+        "load_belief": (bb.load_belief, {"path": "missing"}),
+        "read_log": (bb.read_log, {"path": _folder() / "log.csv", "columns": {"state": "s"}, "states": 3, "actions": 2,
+                     "names": False, "keep_suspicious": False, "progress": None}),
+        "from_log": (bb.DirichletBelief.from_log, {"log": _log(), "prior": 0.5, "rewards": "values", "known": None,
+                     "terminal": [2], "only_tried": False, "initial": 0}),
+        "plan_log": (bb.plan_log, {"log": _log(), "discount": 0.9, "horizon": 2, "initial": np.array([1.0, 0.0, 0.0]),
+                     "prior": 0.5, "rewards": "suggest", "known": r[0], "terminal": [2], "only_tried": False,
+                     "objective": "mean", "confidence": 0.9, "n_models": 50, "time_limit": 0.0, "measure": False,
+                     "seed": 1, "threads": 1, "watch": None, "stop": None, "say": None}),
         "repeat": (x["table"].repeat, {"horizon": 3}),
         "drop": (x["staged"].drop, {"stages": 1}),
         "chances": (x["table"].chances, {"n_actions": 2}),
@@ -178,6 +188,15 @@ def calls() -> dict[str, Callable[[], Call]]:
         {name: getattr(x["env"], name) for name in ("name", "mdp", "outcomes", "reward_range", "discount")},
     )
     return {name: (lambda f=f, a=a: Call(f, dict(a))) for name, (f, a) in made.items()}
+
+
+@cache
+def _log() -> bb.Log:
+    """A small log, and the file that it is read from."""
+    rows = ["s,action,reward,next_state", "0,0,0,1", "1,1,1,0", "0,1,0,2", "0,0,1,1", "1,0,0,1"]
+    file = _folder() / "log.csv"
+    file.write_text("\n".join(rows))
+    return bb.read_log(file, columns={"state": "s"})
 
 
 def use(found: Any) -> None:

@@ -207,6 +207,12 @@ def as_flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def check_function(value: Any, name: str) -> None:
+    """A function, or nothing."""
+    if value is not None and not callable(value):
+        raise ParameterError(f"{name} is {shown(value)}; give a function, or leave it out")
+
+
 def check_seed(seed: Any) -> int:
     """A whole number from 0 to 2⁶³ − 1."""
     value = check_count(seed, "seed", least=0)
@@ -220,6 +226,14 @@ def check_positive(value: Any, name: str) -> float:
     number = _number(value, name, "above 0")
     if not (number > 0.0 and math.isfinite(number)):
         raise ParameterError(f"{name} is {number}; it must be a finite number above 0")
+    return number
+
+
+def check_not_below(value: Any, name: str) -> float:
+    """A finite number of at least zero."""
+    number = _number(value, name, "of at least 0")
+    if not (number >= 0.0 and math.isfinite(number)):
+        raise ParameterError(f"{name} is {number}; give a finite number of at least 0")
     return number
 
 

@@ -29,7 +29,16 @@ from beliefbound.beliefs.masks import terminal_states
 from beliefbound.beliefs.rewards import RewardBelief
 from beliefbound.errors import BeliefError
 from beliefbound.logs.log import Log
-from beliefbound.validation import BoolArray, FloatArray, as_flag, check_kind, check_positive, frozen, shown
+from beliefbound.validation import (
+    BoolArray,
+    FloatArray,
+    as_flag,
+    check_kind,
+    check_positive,
+    check_sequence,
+    frozen,
+    shown,
+)
 
 Prior = Literal["uniform", "jeffreys", "sparse", "empirical"]
 PRIORS: tuple[Prior, ...] = get_args(Prior)
@@ -182,7 +191,8 @@ def _ids(terminal: Any, log: Log) -> Any:
     """Ids of states given by id or by name."""
     if terminal is None or isinstance(terminal, np.ndarray):
         return terminal
-    found = [state_id(log, given) if isinstance(given, str) else given for given in terminal]
+    listed = check_sequence(terminal, "terminal", BeliefError, fix="give ids or names of states, in a list")
+    found = [state_id(log, given) if isinstance(given, str) else given for given in listed]
     return found or None
 
 

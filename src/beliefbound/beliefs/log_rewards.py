@@ -48,7 +48,7 @@ class Believed(NamedTuple):
 def reward_posterior(log: Log, choice: RewardChoice | RewardBelief, known: Any, ends: BoolArray) -> Believed:
     """The belief about rewards after the rewards of a log."""
     if not isinstance(choice, str):
-        if not hasattr(choice, "update"):
+        if not all(hasattr(choice, name) for name in ("expand", "update", "sample", "columns")):
             raise BeliefError(f"rewards is {shown(choice)}; choose one of {', '.join(get_args(RewardChoice))}")
         return _own(log, choice)
     if choice not in get_args(RewardChoice):

@@ -33,11 +33,11 @@ from beliefbound.validation import (
     Rng,
     as_rng,
     check_count,
+    check_function,
     check_gap,
     check_positive,
     check_probability,
     check_threads,
-    shown,
 )
 
 Target = Literal["value", "decision"]
@@ -305,8 +305,7 @@ def bracket(
     if not isinstance(interval, str) or interval not in ("betting", "t"):
         raise ParameterError(f"interval is {shown(interval)}; choose 'betting' or 't'")
     for name, function in (("watch", watch), ("stop", stop)):
-        if function is not None and not callable(function):
-            raise ParameterError(f"{name} is {shown(function)}; give a function, or leave it out")
+        check_function(function, name)
     target_gap = check_gap(target_gap, "target_gap")
     finite = finite_task(task)
     contest = _contest(task, finite, target)

@@ -10,6 +10,8 @@ from beliefbound.logs.counting import FAULTS, Counter
 from beliefbound.logs.log import ENDED, Cells, Log
 from beliefbound.validation import IntArray, frozen
 
+MOST_PAIRS = 50_000_000  # of a state and an action
+
 
 def assemble(counter: Counter, source: str, *, keep_suspicious: bool = False) -> Log:
     """The log of everything counted.
@@ -24,6 +26,11 @@ def assemble(counter: Counter, source: str, *, keep_suspicious: bool = False) ->
     table, starts = counter.cells(), counter.initial()
     s_names, n_states = _universe(table, ("state", "next_state"), counter, source)
     a_names, n_actions = _universe(table, ("action",), counter, source)
+    if n_states * n_actions > MOST_PAIRS:
+        raise FileError(
+            f"{source}: {n_states:,} states and {n_actions:,} actions are {n_states * n_actions:,} pairs, too many; "
+            f"number states and actions from 0 without gaps, or say --names"
+        )
     state, target = (_numbers(table[name], s_names) for name in ("state", "next_state"))
     action = _numbers(table["action"], a_names)
     ended, count = table["terminated"].to_numpy(), table["count"].to_numpy()

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from beliefbound.errors import FileError, ParameterError
+from beliefbound.validation import shown
 
 REQUIRED = ("state", "action", "reward", "next_state")
 OPTIONAL = ("episode", "t", "terminated", "truncated")
@@ -34,10 +35,10 @@ class Columns:
         states: Size = None,
         actions: Size = None,
     ) -> None:
-        unknown = sorted(set(given or {}) - {*REQUIRED, *OPTIONAL})
+        unknown = [name for name in given or {} if name not in (*REQUIRED, *OPTIONAL)]
         if unknown:
             known = ", ".join((*REQUIRED, *OPTIONAL))
-            raise ParameterError(f"there is no column called {unknown[0]!r} to map; a log has {known}")
+            raise ParameterError(f"there is no column called {shown(unknown[0])} to map; a log has {known}")
         self.file, self.given, self.names = file, dict(given or {}), names
         self.declared: dict[str, Size] = {"state": states, "action": actions}
         self.named: dict[str, bool] = {}  # of states and of actions

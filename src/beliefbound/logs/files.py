@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from beliefbound.errors import ParameterError
-from beliefbound.logs.assembling import assemble
+from beliefbound.logs.assembling import MOST_PAIRS, assemble
 from beliefbound.logs.blocks import blocks
 from beliefbound.logs.columns import Columns, Size
 from beliefbound.logs.counting import Counter
 from beliefbound.logs.log import Log
-from beliefbound.validation import check_count, check_names, check_sequence
+from beliefbound.validation import as_flag, check_count, check_function, check_names, check_sequence, shown
 
 
 def read_log(
@@ -37,6 +37,7 @@ def read_log(
       progress: told how many rows were read, now and then.
 
     Raises:
+      ParameterError: an argument is not what it should be.
       FileError: with file, row and column: something in the file is not a log.
 
     >>> import tempfile
@@ -47,7 +48,10 @@ def read_log(
     >>> log, log.states, log.reward_range
     (Log(2 rows, 3 states, 2 actions), ('dry', 'wet', '(terminated)'), (0.0, 1.5))
     """
-    file = Path(path)
+    file, names, keep_suspicious = Path(path), as_flag(names, "names"), as_flag(keep_suspicious, "keep_suspicious")
+    if columns is not None and not (isinstance(columns, Mapping) and all(isinstance(x, str) for x in columns.values())):
+        raise ParameterError(f"columns is {shown(columns)}; give names, such as {{'state': 's'}}")
+    check_function(progress, "progress")
     sizes = {"states": _size(states, "states"), "actions": _size(actions, "actions")}
     counter = Counter(Columns(file, columns, names=names, **sizes))
     for first, block in blocks(file):
@@ -60,6 +64,9 @@ def read_log(
 def _size(declared: Size, kind: str) -> Size:
     """A number, or distinct names."""
     if declared is None or isinstance(declared, int | np.integer):
-        return None if declared is None else check_count(declared, f"number of {kind}")
+        number = None if declared is None else check_count(declared, f"number of {kind}")
+        if number is not None and number > MOST_PAIRS:
+            raise ParameterError(f"the number of {kind} is {number}; give at most {MOST_PAIRS}")
+        return number
     names = check_sequence(declared, kind, ParameterError, fix="give a number, or a list of names")
     return check_names(names, len(names), kind.removesuffix("s"), ParameterError)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.posterior.fresh import batch_size
+from beliefbound.bounds.posterior.fresh import affordable, batch_size
 from beliefbound.bounds.posterior.risk import Objective
 from beliefbound.evaluation import evaluate
 from beliefbound.planning.cadp import cadp_plan
@@ -29,6 +29,7 @@ _CADP_WORK = 2e7  # multiply-adds of a sweep up to which CADP joins
 _OWN = 8  # models whose own optimal policy is tried
 _ROUNDS = 4  # of best responses
 _SAMPLE_BYTES = 1 << 29
+_TRAIN_WORK, _SELECT_WORK = 2e9, 4e9  # multiply-adds, roughly
 
 
 class Candidate(NamedTuple):
@@ -68,16 +69,16 @@ def choose(
 ) -> Choice:
     """The candidate with the best objective on models that none of them was made from."""
     most = batch_size(task, _SAMPLE_BYTES)
-    n_train, n_select = max(4, min(n_train, most)), max(8, min(n_select, most))
+    n_train = min(affordable(task, n_train, work=_TRAIN_WORK, least=4), max(4, most))
+    n_select = min(affordable(task, n_select, work=_SELECT_WORK, least=16), max(8, most))
     train = FiniteTask(task.belief.sample(n_train, rng), task.start, task.discount, task.horizon)
     expected = Candidate("expected MDP", expected_policy(task))
     pool = [_planned(train, "MSBI", "CADP"), expected]
     plain = mmbi_plan(train).policy
     if plain != pool[0].policy:
         pool.append(Candidate("MSBI", plain))
-    own = optimal_values(
-        train.models.select(np.arange(min(_OWN, n_train))), discount=task.discount, horizon=task.horizon
-    )
+    few = np.arange(min(n_train, affordable(task, _OWN, work=_TRAIN_WORK / 2.0, least=2)))
+    own = optimal_values(train.models.select(few), discount=task.discount, horizon=task.horizon)
     pool += [Candidate(f"optimum of sampled model {i + 1}", StationaryPolicy(x)) for i, x in enumerate(own.actions)]
     if behaviour is not None:
         pool.append(Candidate("behaviour", behaviour))

@@ -43,6 +43,17 @@ class Fresh:
         return len(self.best)
 
 
+def solving(task: Task) -> float:
+    """Multiply-adds to solve one model, roughly."""
+    S, A = task.belief.n_states, task.belief.n_actions
+    return float(S * S * A * task.horizon) if task.horizon is not None else 8.0 * S * S * (S / 3.0 + A)
+
+
+def affordable(task: Task, asked: int, *, work: float, least: int) -> int:
+    """Models that can be solved with so many multiply-adds: at most `asked`, at least `least`."""
+    return max(min(least, asked), min(asked, int(work / solving(task))))
+
+
 def batch_size(task: Task, bytes_: int = BATCH_BYTES) -> int:
     """Models that fit into a batch."""
     each = 8 * task.belief.n_states**2 * task.belief.n_actions

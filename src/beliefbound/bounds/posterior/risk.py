@@ -1,6 +1,7 @@
 """What can be said of the distribution of a policy's value under the posterior, from values on independent models.
 
-* *Mean*: betting intervals on the range of values, proven for every number of models; Student's where there is none.
+* *Mean*: betting intervals on the range of values, proven for every number of models; Student's, which is asymptotic,
+  where there is no range, and of fewer than a hundred models.
 * *Quantile* `q_p`: between order statistics. Of `n` values the number below `q_p` is Binomial(n, p), so the `k`-th
   smallest is at most `q_p` with probability `1 − P(Bin(n, p) < k)`: proven, whatever the distribution.
 * *CVaR* of level `p`, the mean of the worst share `p`: `q_p − E(q_p − X)₊/p`, with the normal interval of that mean at
@@ -19,10 +20,11 @@ import scipy.stats as stats
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.statistics.intervals import margin
 from beliefbound.errors import ParameterError
-from beliefbound.validation import FloatArray
+from beliefbound.validation import FloatArray, shown
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 _PILOT = 10
+_ENOUGH = 100  # samples below which a proven interval would be nearly the whole range
 _FORMS = "mean, cvar:0.1, percentile:0.1 or worst"
 
 
@@ -39,6 +41,8 @@ class Objective(NamedTuple):
         >>> Objective.parse("cvar:0.1")
         Objective(kind='cvar', level=0.1)
         """
+        if not isinstance(text, str):
+            raise ParameterError(f"the objective is {shown(text)}; give {_FORMS}")
         kind, colon, level = text.partition(":")
         if kind in ("mean", "worst") and not colon:
             return cls(kind, 1.0 if kind == "mean" else 0.0)
@@ -47,7 +51,7 @@ class Objective(NamedTuple):
         except ValueError:
             number = math.nan
         if kind not in ("cvar", "percentile") or not 0.0 < number < 1.0:
-            raise ParameterError(f"the objective is {text!r}; give {_FORMS}, with a level between 0 and 1")
+            raise ParameterError(f"the objective is {shown(text)}; give {_FORMS}, with a level between 0 and 1")
         return cls(kind, number)
 
     def __str__(self) -> str:
@@ -98,7 +102,7 @@ def cvar(values: FloatArray, level: float) -> FloatArray:
 
 def mean_interval(x: FloatArray, alpha: float, range_: tuple[float, float] | None) -> Estimate:
     """Both ends for the mean, each with error `alpha / 2`."""
-    if range_ is None:
+    if range_ is None or len(x) < _ENOUGH:
         reach = margin(x, confidence=1.0 - alpha / 2.0, interval="t") if len(x) > 1 else math.inf
         return Estimate(float(x.mean()), float(x.mean()) - reach, float(x.mean()) + reach, "Student t (asymptotic)")
     low, high = range_[0] - 1e-9 * (1.0 + abs(range_[0])), range_[1] + 1e-9 * (1.0 + abs(range_[1]))

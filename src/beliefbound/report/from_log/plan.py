@@ -32,7 +32,7 @@ from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.log import TracePoint
 from beliefbound.bounds.posterior.candidates import Candidate, Choice, choose
-from beliefbound.bounds.posterior.fresh import Fresh, fresh_values
+from beliefbound.bounds.posterior.fresh import Fresh, affordable, fresh_values
 from beliefbound.bounds.posterior.risk import (
     LEVELS,
     Estimate,
@@ -44,13 +44,25 @@ from beliefbound.bounds.posterior.risk import (
     worse_interval,
 )
 from beliefbound.bounds.posterior.value_range import value_range
+from beliefbound.errors import ParameterError
 from beliefbound.logs.log import Log
 from beliefbound.planning.task import Task
 from beliefbound.report.from_log.measuring import measure_next
 from beliefbound.report.from_log.prior import Reliance, reliance
-from beliefbound.validation import FloatArray, as_rng, check_count, check_probability
+from beliefbound.validation import (
+    FloatArray,
+    as_flag,
+    as_rng,
+    check_count,
+    check_function,
+    check_not_below,
+    check_probability,
+    check_threads,
+)
 
 BRACKET_ENTRIES = 60_000  # states² × actions up to which the bracket's own samples fit and are quick
+_WORK, _LEAST = 1e10, 30  # multiply-adds that fresh models may take to be solved; and how many there are in any case
+_MOST_MODELS = 1_000_000
 _TAIL = 0.1  # of the CVaR that is always shown
 
 
@@ -134,7 +146,7 @@ def plan_log(
     threads: int | None = None,
     watch: Callable[[TracePoint], object] | None = None,
     stop: Callable[[], bool] | None = None,
-    say: Callable[[str], object] = lambda text: None,
+    say: Callable[[str], object] | None = None,
 ) -> LogPlan:
     """A policy for whatever made the log, and what is certain about it.
 
@@ -158,11 +170,18 @@ def plan_log(
     """
     check_probability(confidence, "confidence")
     n_models, goal, rng = check_count(n_models, "n_models", least=50), Objective.parse(objective), as_rng(seed)
+    if n_models > _MOST_MODELS:
+        raise ParameterError(f"n_models is {n_models}; give at most {_MOST_MODELS}")
+    time_limit = check_not_below(time_limit, "time_limit")
+    measure, threads = as_flag(measure, "measure"), check_threads(threads)
+    for name, function in (("watch", watch), ("stop", stop), ("say", say)):
+        check_function(function, name)
+    say = say or (lambda text: None)
     say("learning the posterior")
     options: dict[str, Any] = {"rewards": rewards, "known": known, "terminal": terminal, "only_tried": only_tried}
     learnt = learn(log, prior=prior, initial=initial, **options)
     task = Task.of(learnt.belief, discount=discount, horizon=horizon)
-    error, n = 1.0 - confidence, _affordable(task, n_models)
+    error, n = 1.0 - confidence, affordable(task, n_models, work=_WORK, least=_LEAST)
     say("choosing a policy")
     behaviour = _offered(log, learnt)
     choice = choose(task, goal, rng, behaviour=behaviour.policy, n_select=min(1000, n))
@@ -223,13 +242,6 @@ def plan_log(
         confidence=confidence,
         interrupted=stop is not None and stop(),
     )
-
-
-def _affordable(task: Task, asked: int) -> int:
-    """Models that can be solved in a minute or so."""
-    S, A = task.belief.n_states, task.belief.n_actions
-    stages = task.horizon * A if task.horizon is not None else 8 * (S / 3.0 + A)
-    return int(np.clip(6e10 / (S * S * stages), 50, asked))
 
 
 def _offered(log: Log, learnt: Learnt) -> Candidate:

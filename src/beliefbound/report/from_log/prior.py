@@ -23,7 +23,7 @@ from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray, frozen
 
-_MODELS = 300
+_MODELS, _FEW = 300, 8  # of each row: at most, at least
 _ERROR = 0.05  # of each interval in the table
 _MOST = 0.5
 
@@ -70,7 +70,7 @@ def reliance(
     """How much of the value of a policy rests on the prior."""
     visits = occupancy(task, policy)
     share = float((visits * learnt.prior_share).sum())
-    n = min(_MODELS, fresh.n)
+    n = min(_MODELS, max(_FEW, fresh.n // 4))
     name = prior if isinstance(prior, str) else f"concentration {prior:g}"
     rows = [_row(name, learnt.prior, learnt.belief, task, policy, n, rng)]
     for other in PRIORS:
