@@ -106,9 +106,10 @@ def plan(
     )
     if found.information is not None:
         s, a = found.information.best()
-        if found.information.gain[s, a] > 0.0:
+        low, high = found.information.low[s, a], found.information.high[s, a]
+        if high > 0.0:
             where = f"state {found.log.state_name(s)}, action {found.log.action_name(a)}"
-            print(f"measure next: {where}, worth {found.information.gain[s, a]:.4g}")
+            print(f"measure next: {where}, worth {low:.4g} to {high:.4g}")
     print(f"report: {report}")
     if found.interrupted:
         print("interrupted: less was computed than asked for", file=sys.stderr)

@@ -123,14 +123,14 @@ def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
 def _next(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     log, share, visits = found.log, found.learnt.prior_share, found.log.visits
     info, met = found.information, found.reliance.visits
-    gain = np.zeros_like(met) if info is None else info.gain
+    low, high = (np.zeros_like(met),) * 2 if info is None else (info.low, info.high)
     weight = met * share
-    order = np.lexsort((-weight.ravel(), -gain.ravel()))
+    order = np.lexsort((-weight.ravel(), -high.ravel(), -low.ravel()))
     order = order[~found.learnt.belief.terminal[order // log.n_actions]][:_PAIRS]
     rows = []
     for k in order:
         s, a = np.unravel_index(int(k), met.shape)
-        rise = ["", ""] if info is None else [f"{gain[s, a]:.3g}", f"{info.low[s, a]:.3g} to {info.high[s, a]:.3g}"]
+        rise = ["", ""] if info is None else [f"{low[s, a]:.3g}", f"{high[s, a]:.3g}"]
         rows.append(
             [
                 _short(log.state_name(int(s))),
@@ -142,7 +142,7 @@ def _next(found: LogPlan, drawn: dict[str, Picture]) -> Section:
             ]
         )
     table = Table(
-        ["state", "action", "rise in value", "interval", "times tried", "prior's share", "of the policy's steps"],
+        ["state", "action", "worth at least", "at most", "times tried", "prior's share", "of the policy's steps"],
         rows,
         "Pairs of state and action, the most valuable to measure first.",
     )
@@ -151,9 +151,8 @@ def _next(found: LogPlan, drawn: dict[str, Picture]) -> Section:
                 "policy's way leads through them on the prior's word."]  # fmt: skip
     else:
         text = [
-            f"Knowing everything would be worth at most {info.evpi.value:.4g} more. Measuring one pair until it is "
-            f"known raises the best of {info.n_policies} plans by the rise in the table (intervals: all of them "
-            f"together with {100 * info.confidence:.4g}% confidence)."
+            f"Knowing everything (EVPI) is worth {info.evpi.low:.4g} to {info.evpi.high:.4g}; knowing one pair before "
+            f"acting (EVPPI) what the table says, all intervals together with {100 * info.confidence:.4g}% confidence."
         ]
     return Section("What to measure next", text, [table], [drawn["measuring"]] if "measuring" in drawn else [])
 

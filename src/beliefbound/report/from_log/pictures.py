@@ -113,7 +113,7 @@ def _closing(found: LogPlan, states: IntArray, axes: Any) -> None:
 
 def _measuring(found: LogPlan, states: IntArray, axes: Any) -> None:
     assert found.information is not None
-    _heat(found, states, axes, np.maximum(0.0, found.information.gain), "expected rise in value", "viridis")
+    _heat(found, states, axes, found.information.high, "worth knowing, at most", "viridis")
 
 
 def _coverage(found: LogPlan, states: IntArray, axes: Any) -> None:

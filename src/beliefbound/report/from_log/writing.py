@@ -181,16 +181,14 @@ def _measurements(found: LogPlan) -> list[dict[str, Any]]:
     info = found.information
     if info is None:
         return []
-    order = np.argsort(-info.gain, axis=None, kind="stable")[:_PAIRS]
     return [
         {
-            "state": found.log.state_name(int(s)),
-            "action": found.log.action_name(int(a)),
-            "gain": float(info.gain[s, a]),
-            "low": float(info.low[s, a]),
-            "high": float(info.high[s, a]),
+            "state": found.log.state_name(pair.state),
+            "action": found.log.action_name(pair.action),
+            "low": pair.low,
+            "high": pair.high,
         }
-        for s, a in zip(*np.unravel_index(order, info.gain.shape), strict=True)
+        for pair in info.ranking()[:_PAIRS]
     ]
 
 
