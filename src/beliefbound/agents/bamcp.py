@@ -244,7 +244,16 @@ def observe(state, s, a, r, t):
         DISCOUNT,
     ),
 )
-def bamcp(setting: Setting, *, simulations: int, depth: int | None, **values: Any) -> Machine:
+def bamcp(
+    setting: Setting,
+    *,
+    simulations: int,
+    c: float,
+    epsilon: float,
+    rate: float,
+    depth: int | None,
+    **values: Any,
+) -> Machine:
     """The machine; memory is that of a node a simulation."""
     S, A = setting.n_states, setting.n_actions
     nodes = simulations + 1
@@ -272,6 +281,6 @@ def bamcp(setting: Setting, *, simulations: int, depth: int | None, **values: An
         rolled=np.column_stack([lists.offered, lists.offered[:, 0]]),
         lists=lists,
         stream=np.zeros(4, np.uint64),
-        rules=Rules(simulations, depth, *(float(values[name]) for name in ("c", "epsilon", "rate")), setting.discount),
+        rules=Rules(simulations, depth, float(c), float(epsilon), float(rate), setting.discount),
     )
     return Machine(state, reset, act, observe)

@@ -48,7 +48,7 @@ class Tree(NamedTuple):
     size: IntArray  # [1]: nodes expanded
     expanded: IntArray  # [node]: as which it was expanded; −1 if it was not
     column: IntArray  # [node]: what was seen on the way here
-    count: IntArray  # [node]: how often it was drawn
+    drawn: IntArray  # [node]: how often
     upper: FloatArray  # [node]
     lower: FloatArray  # [node]
     reward: FloatArray  # [e,a]: expected
@@ -108,11 +108,11 @@ def expand(posterior, urn, tree, lists, stream, rules, node, s):
             if i == distinct:
                 distinct += 1
                 tree.column[first + i] = column
-                tree.count[first + i] = 0
+                tree.drawn[first + i] = 0
                 tree.expanded[first + i] = -1
                 tree.upper[first + i] = rules.most
                 tree.lower[first + i] = 0.0
-            tree.count[first + i] += 1
+            tree.drawn[first + i] += 1
         tree.distinct[e, a] = distinct
         tree.reward[e, a] = expected_reward(posterior, urn, pair)
         back_up(tree, rules, e, a)
@@ -124,8 +124,8 @@ def back_up(tree, rules, e, a):
     first = 1 + (e * tree.reward.shape[1] + a) * rules.width
     upper, lower = 0.0, 0.0
     for i in range(first, first + tree.distinct[e, a]):
-        upper += tree.count[i] * tree.upper[i]
-        lower += tree.count[i] * tree.lower[i]
+        upper += tree.drawn[i] * tree.upper[i]
+        lower += tree.drawn[i] * tree.lower[i]
     tree.above[e, a] = tree.reward[e, a] + rules.discount * upper / rules.width
     tree.below[e, a] = tree.reward[e, a] + rules.discount * lower / rules.width
 
@@ -152,7 +152,7 @@ def roll_out(posterior, urn, tree, lists, stream, rules, root):
         chosen, widest = -1, -np.inf
         first = 1 + (e * posterior.n_actions + a) * rules.width
         for i in range(first, first + tree.distinct[e, a]):
-            gap = tree.count[i] * (tree.upper[i] - tree.lower[i] - tail)
+            gap = tree.drawn[i] * (tree.upper[i] - tree.lower[i] - tail)
             if gap > widest:
                 chosen, widest = i, gap
         s = count_column(posterior, urn, s * posterior.n_actions + a, tree.column[chosen])
@@ -244,7 +244,7 @@ def bfs3(setting: Setting, *, rollouts: int, width: int, depth: int, **values: A
             size=np.zeros(1, np.int64),
             expanded=np.full(nodes, -1, np.int64),
             column=np.zeros(nodes, np.int64),
-            count=np.zeros(nodes, np.int64),
+            drawn=np.zeros(nodes, np.int64),
             upper=np.zeros(nodes),
             lower=np.zeros(nodes),
             reward=np.zeros((expansions, A)),

@@ -235,8 +235,8 @@ def search(posterior, urn, models, mean, ascent, optimum, tree, lists, stream, r
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Expand a tree, and take the action of largest lower bound."""
-    planning = state.models, state.mean, state.ascent, state.optimum
-    return search(state.posterior, state.urn, *planning, state.tree, state.lists, state.stream, state.rules, s)
+    posterior, urn, models, mean, ascent, optimum, tree, lists, stream, rules = state
+    return search(posterior, urn, models, mean, ascent, optimum, tree, lists, stream, rules, s)
 
 
 @njit(**EXACT_INLINE)

@@ -80,5 +80,6 @@ def mcbrl_cadp(setting: Setting, *, n: int, depth: int | None, **values: Any) ->
             f"{depth} decisions with {n} models need {8e-9 * depth * setting.n_states * (n + 2):.0f} GB; take fewer"
         )
     fields = mcbrl(setting, n=n, tolerance=0.0, warm="yes", **values).state
-    state = State(*fields, new_ascent(depth, setting.n_states, n), np.zeros(1, np.int64))
+    ascent = new_ascent(depth, setting.n_states, n)
+    state = State(**fields._asdict(), ascent=ascent, began=np.zeros(1, np.int64))
     return Machine(state, reset, act, observe)

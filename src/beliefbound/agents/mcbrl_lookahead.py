@@ -161,7 +161,7 @@ def mcbrl_lookahead(setting: Setting, *, n: int, mix: float, renew: float, sched
         raise ParameterError("schedule=moved with n=1: one model always fits as well as itself; take n=2 or more")
     fields = mcbrl(setting, n=n, schedule="linear" if schedule == "moved" else schedule, **values).state
     state = State(
-        *fields,
+        **fields._asdict(),
         alone=new_optimum(setting.n_states, setting.n_actions, n),
         weights=np.full(n, 1.0 / n),
         likely=np.zeros(n),

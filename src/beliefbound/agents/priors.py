@@ -93,11 +93,15 @@ def offered_belief(setting: Setting, values: Mapping[str, Any]) -> DirichletBeli
     belief = belief_for(setting, values)
     if setting.available.all():
         return belief
-    knobs = {"rewards": belief.rewards, "terminal": belief.terminal, "available": setting.available}
+    knobs: dict[str, Any] = {
+        "rewards": belief.rewards,
+        "terminal": belief.terminal,
+        "available": setting.available,
+    }
     if belief.ties is not None:
         return DirichletBelief.tied(belief.ties.row, belief.ties.arrive, belief.concentration, **knobs)
-    sizes = setting.n_states, setting.n_actions
-    return DirichletBelief(*sizes, concentration=belief.concentration, **knobs)
+    S, A = setting.n_states, setting.n_actions
+    return DirichletBelief(S, A, concentration=belief.concentration, **knobs)
 
 
 @prior("flat", summary="every transition alike, Beta rewards; concentration=, successes= and failures= change it")

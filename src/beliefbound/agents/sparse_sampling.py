@@ -179,8 +179,8 @@ def search(posterior, urn, model, mean, tree, lists, stream, rules, root):
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Grow a tree, and take the best action at its root."""
-    models = state.model, state.mean
-    return search(state.posterior, state.urn, *models, state.tree, state.lists, state.stream, state.rules, s)
+    posterior, urn, model, mean, tree, lists, stream, rules = state
+    return search(posterior, urn, model, mean, tree, lists, stream, rules, s)
 
 
 @njit(**EXACT_INLINE)
