@@ -118,6 +118,18 @@ def test_one_pull_is_exact_for_message_passing():
     assert run_trajectories(state, 0) == pytest.approx(0.5, abs=1e-14)  # the cavity of the only pull is the prior
 
 
+def test_a_transition_that_pays_on_arrival_is_told_by_its_reward():
+    """Chain with one slip, a step forward from 0: paid only where it slipped, so Beta(1, 1) becomes Beta(1, 2)."""
+    for name, think in (("vb-em:rounds=1", plan), ("amp-em:damping=1", plan_amp)):
+        agent = make_agent(f"{name},horizon=1,iterations=1,floor=0,prior=tied", CHAIN)
+        agent.reset(1)
+        state = agent.machine.state
+        state.trajectories.policy[0] = [0.0, 1.0]
+        think(state, 0)
+        said = state.rho if name.startswith("vb") else state.sites[0]
+        np.testing.assert_allclose(said[0], [0.0, 1.0], atol=1e-12)
+
+
 def test_sites_have_the_moments_of_the_mixture():
     rng = np.random.default_rng(5)
     for _ in range(5):
