@@ -65,9 +65,8 @@ def on_coin(name, policy=None, discount=1.0):
 def test_em_on_two_models_weighs_actions_by_their_mean_value():
     """One pull: `safe` is worth ½, `coin` .2 or .9. From the uniform policy, π' is ½ to .55."""
     environment, _ = coin()
-    trajectories = trajectories_for(
-        replace(setting_of(environment, 0.5), discount=1.0), horizon=2, interval=1, iterations=1, floor=0.0
-    )
+    values = {"horizon": 2, "interval": 1, "iterations": 1, "floor": 0.0}
+    trajectories = trajectories_for(replace(setting_of(environment, 0.5), discount=1.0), values)
     trajectories.policy[:] = 0.5
     p = np.stack([coin(theta)[0].mdp.transitions for theta in (0.2, 0.9)], axis=-1)
     r = np.stack([environment.mdp.rewards] * 2, axis=-1)
@@ -145,13 +144,8 @@ def test_the_value_never_falls_under_em():
     rng = np.random.default_rng(2)
     p, r = rng.dirichlet(np.ones(4), size=(5, 4, 3)), rng.random((5, 4, 3))
     environment = make_env("garnet:4,3,2")
-    trajectories = trajectories_for(
-        replace(setting_of(environment, 0.9), available=np.ones((4, 3), bool)),
-        horizon=12,
-        interval=1,
-        iterations=1,
-        floor=0.0,
-    )
+    planning = {"horizon": 12, "interval": 1, "iterations": 1, "floor": 0.0}
+    trajectories = trajectories_for(replace(setting_of(environment, 0.9), available=np.ones((4, 3), bool)), planning)
     trajectories.policy[:] = rng.dirichlet(np.ones(3), size=4)
     models_last = [np.ascontiguousarray(np.moveaxis(x, 0, -1)) for x in (p, r)]
     values = []
