@@ -65,9 +65,8 @@ def on_coin(name, policy=None, discount=1.0):
 def test_em_on_two_models_weighs_actions_by_their_mean_value():
     """One pull: `safe` is worth ½, `coin` .2 or .9. From the uniform policy, π' is ½ to .55."""
     environment, _ = coin()
-    trajectories = trajectories_for(
-        replace(setting_of(environment, 0.5), discount=1.0), horizon=2, interval=1, iterations=1, floor=0.0
-    )
+    values = {"horizon": 2, "interval": 1, "iterations": 1, "floor": 0.0}
+    trajectories = trajectories_for(replace(setting_of(environment, 0.5), discount=1.0), values)
     trajectories.policy[:] = 0.5
     p = np.stack([coin(theta)[0].mdp.transitions for theta in (0.2, 0.9)], axis=-1)
     r = np.stack([environment.mdp.rewards] * 2, axis=-1)
@@ -118,6 +117,18 @@ def test_one_pull_is_exact_for_message_passing():
     assert run_trajectories(state, 0) == pytest.approx(0.5, abs=1e-14)  # the cavity of the only pull is the prior
 
 
+def test_a_transition_that_pays_on_arrival_is_told_by_its_reward():
+    """Chain with one slip, a step forward from 0: paid only where it slipped, so Beta(1, 1) becomes Beta(1, 2)."""
+    for name, think in (("vb-em:rounds=1", plan), ("amp-em:damping=1", plan_amp)):
+        agent = make_agent(f"{name},horizon=1,iterations=1,floor=0,prior=tied", CHAIN)
+        agent.reset(1)
+        state = agent.machine.state
+        state.trajectories.policy[0] = [0.0, 1.0]
+        think(state, 0)
+        said = state.rho if name.startswith("vb") else state.sites[0]
+        np.testing.assert_allclose(said[0], [0.0, 1.0], atol=1e-12)
+
+
 def test_sites_have_the_moments_of_the_mixture():
     rng = np.random.default_rng(5)
     for _ in range(5):
@@ -133,13 +144,8 @@ def test_the_value_never_falls_under_em():
     rng = np.random.default_rng(2)
     p, r = rng.dirichlet(np.ones(4), size=(5, 4, 3)), rng.random((5, 4, 3))
     environment = make_env("garnet:4,3,2")
-    trajectories = trajectories_for(
-        replace(setting_of(environment, 0.9), available=np.ones((4, 3), bool)),
-        horizon=12,
-        interval=1,
-        iterations=1,
-        floor=0.0,
-    )
+    planning = {"horizon": 12, "interval": 1, "iterations": 1, "floor": 0.0}
+    trajectories = trajectories_for(replace(setting_of(environment, 0.9), available=np.ones((4, 3), bool)), planning)
     trajectories.policy[:] = rng.dirichlet(np.ones(3), size=4)
     models_last = [np.ascontiguousarray(np.moveaxis(x, 0, -1)) for x in (p, r)]
     values = []

@@ -32,6 +32,7 @@ from beliefbound.agents.em import (
     forward,
     improve,
     is_due,
+    observe,
     trajectories_for,
 )
 from beliefbound.agents.priors import posterior_for
@@ -41,7 +42,7 @@ from beliefbound.agents.vb_em import paid_when, run_on
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.posterior import Posterior, arrival_of, forget, learn, on_arrival, row_of
+from beliefbound.kernels.posterior import Posterior, arrival_of, forget, on_arrival, row_of
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import FloatArray
 
@@ -183,12 +184,6 @@ def act(state, s):
     return choose(state.trajectories, s)
 
 
-@njit(**EXACT_INLINE)
-def observe(state, s, a, r, t):
-    """Condition the belief on one transition."""
-    learn(state.posterior, s, a, r, t)
-
-
 @agent(
     "amp-em",
     summary="EM on reward-weighted trajectories by expectation propagation (Furmston & Barber 2010)",
@@ -203,8 +198,7 @@ def observe(state, s, a, r, t):
 def amp_em(setting: Setting, *, rounds: int, damping: float, **values: Any) -> Machine:
     """The machine; memory is that of a model for each step of the horizon."""
     posterior = posterior_for(setting, values)
-    planning = {name: values[name] for name in ("horizon", "interval", "iterations", "floor")}
-    trajectories = trajectories_for(setting, each_step=True, **planning)
+    trajectories = trajectories_for(setting, values, each_step=True)
     if 8 * values["horizon"] * posterior.alpha.size > AGENT_BYTES:
         raise ParameterError(f"horizon is {values['horizon']}: sites of so many steps need too much memory; shorten it")
     counts = np.zeros_like(posterior.alpha)

@@ -16,6 +16,7 @@ policy with a share `floor` of the uniform one, since a chance of 0 would stay 0
 between the agent draws its actions from π; few iterations leave π random, and that is all the exploration there is.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from beliefbound.agents.protocol import DISCOUNT, Setting
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.posterior import learn
 from beliefbound.kernels.random import categorical, load, save
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import BoolArray, FloatArray, IntArray
@@ -64,11 +66,10 @@ class Trajectories(NamedTuple):
     floor: float
 
 
-def trajectories_for(
-    setting: Setting, *, horizon: int, interval: int, iterations: int, floor: float, each_step: bool = False
-) -> Trajectories:
-    """Room for the messages; with `each_step`, for a model of every step."""
-    S, A, models = setting.n_states, setting.n_actions, horizon if each_step else 1
+def trajectories_for(setting: Setting, values: Mapping[str, Any], *, each_step: bool = False) -> Trajectories:
+    """Room for the messages, by the `values` of `em_parameters`; with `each_step`, for a model of every step."""
+    S, A, horizon = setting.n_states, setting.n_actions, values["horizon"]
+    models = horizon if each_step else 1
     if 8 * S * A * S * models + 16 * horizon * S > AGENT_BYTES:
         raise ParameterError(
             f"horizon is {horizon}: messages over so many steps of {S} states and {A} actions need "
@@ -85,9 +86,9 @@ def trajectories_for(
         stream=np.zeros(4, np.uint64),
         clock=np.zeros(3, np.int64),
         discount=setting.discount,
-        interval=interval,
-        iterations=iterations,
-        floor=float(floor),
+        interval=values["interval"],
+        iterations=values["iterations"],
+        floor=float(values["floor"]),
     )
 
 
@@ -129,6 +130,12 @@ def is_due(trajectories):
 def choose(trajectories, s):
     """An action from the policy."""
     return categorical(trajectories.stream, trajectories.policy[s])
+
+
+@njit(**EXACT_INLINE)
+def observe(state, s, a, r, t):
+    """Condition the belief of a state on one transition."""
+    learn(state.posterior, s, a, r, t)
 
 
 @njit(**EXACT)

@@ -26,6 +26,7 @@ from beliefbound.agents.em import (
     forward,
     improve,
     is_due,
+    observe,
     trajectories_for,
 )
 from beliefbound.agents.priors import posterior_for
@@ -34,7 +35,7 @@ from beliefbound.agents.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Choice, Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.posterior import Posterior, draw, expected, forget, learn
+from beliefbound.kernels.posterior import Posterior, draw, expected, forget
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import FloatArray
 
@@ -97,12 +98,6 @@ def act(state, s):
     return choose(state.trajectories, s)
 
 
-@njit(**EXACT_INLINE)
-def observe(state, s, a, r, t):
-    """Condition the belief on one transition."""
-    learn(state.posterior, s, a, r, t)
-
-
 @agent(
     "sem",
     summary="EM on reward-weighted trajectories of the mean model, or of sampled ones (Furmston & Barber 2010)",
@@ -120,10 +115,9 @@ def sem(setting: Setting, *, estimate: str, n: int, **values: Any) -> Machine:
     models = n if estimate == "sampled" else 0
     if 8 * S * A * S * models > AGENT_BYTES:
         raise ParameterError(f"n is {n}: {n} models need {8e-9 * S * A * S * n:.0f} GB; take fewer")
-    planning = {name: values[name] for name in ("horizon", "interval", "iterations", "floor")}
     state = State(
         posterior=posterior_for(setting, values),
-        trajectories=trajectories_for(setting, **planning),
+        trajectories=trajectories_for(setting, values),
         p=np.zeros((S, A, S, models)),
         r=np.zeros((S, A, models)),
     )

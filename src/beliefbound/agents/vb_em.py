@@ -29,6 +29,7 @@ from beliefbound.agents.em import (
     forward,
     improve,
     is_due,
+    observe,
     trajectories_for,
 )
 from beliefbound.agents.priors import posterior_for
@@ -36,16 +37,7 @@ from beliefbound.agents.protocol import Machine, Setting
 from beliefbound.agents.registry import agent
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.posterior import (
-    Posterior,
-    arrival_of,
-    forget,
-    learn,
-    mean_reward,
-    on_arrival,
-    paid_for,
-    row_of,
-)
+from beliefbound.kernels.posterior import Posterior, arrival_of, forget, mean_reward, on_arrival, paid_for, row_of
 from beliefbound.validation import FloatArray
 
 
@@ -163,12 +155,6 @@ def act(state, s):
     return choose(state.trajectories, s)
 
 
-@njit(**EXACT_INLINE)
-def observe(state, s, a, r, t):
-    """Condition the belief on one transition."""
-    learn(state.posterior, s, a, r, t)
-
-
 @agent(
     "vb-em",
     summary="variational Bayes EM on reward-weighted trajectories (Furmston & Barber 2010)",
@@ -182,7 +168,6 @@ def observe(state, s, a, r, t):
 def vb_em(setting: Setting, *, rounds: int, **values: Any) -> Machine:
     """The machine."""
     posterior = posterior_for(setting, values)
-    planning = {name: values[name] for name in ("horizon", "interval", "iterations", "floor")}
     counts = np.zeros_like(posterior.alpha)
-    state = State(posterior, trajectories_for(setting, **planning), counts, counts.copy(), rounds)
+    state = State(posterior, trajectories_for(setting, values), counts, counts.copy(), rounds)
     return Machine(state, reset, act, observe)

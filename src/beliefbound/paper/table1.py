@@ -72,7 +72,7 @@ def table1_rows(table: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
     def interval(low: float | None, high: float | None) -> str:
         return "" if low is None or high is None else f"{low:.0f}–{high:.0f}"
 
-    header = ["model", "total", "paper", "95% CI", "paper", "U", "paper", "80% of runs", "z", "runs"]
+    header = ["model", "total", "paper", "95% CI", "paper", "U", "paper", "80% runs", "z", "runs"]
     rows = [
         [
             row["model"],
