@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from beliefbound.beliefs import DirichletBelief, FiniteBelief
 from beliefbound.bounds.dirichlet.sampler import Sampler, bracket_sampled
 from beliefbound.bounds.finite.cells import Size, cell_rungs
+from beliefbound.bounds.finite.first_actions import model_values
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import named_pool, problem_of
 from beliefbound.bounds.finite.relaxation import Certifier, relaxation
@@ -56,6 +57,8 @@ def _finite(horizon: int | None, sparse: bool) -> None:
     problem = problem._replace(cells=finish(cells)[0], merged=horizon is None)
     certifier = Certifier(belief, discount=_DISCOUNT, horizon=horizon, policies=policies, problem=problem, core_nodes=9)
     certifier.grow(9)
+    certifier.refresh(0, certifier.n_nodes)
+    model_values(certifier)
     relaxation(belief, discount=_DISCOUNT, horizon=horizon, nodes=100, scenarios=64, rng=rng)
 
 
