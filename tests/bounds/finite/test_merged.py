@@ -39,7 +39,7 @@ def test_bounds_enclose_the_exact_value_and_policies_earn_theirs(signal, tmp_pat
     for i in range(2):
         belief, (P, r, w, p0) = random_belief(rng, signal)
         discount, stages = 0.5, 5
-        log = searched(belief, discount, 200, target=1e-3)
+        log = searched(belief, discount, 40, target=1e-3)
         tail = discount**stages * np.abs(r).max() / (1.0 - discount)
         exact = oracles.bayes_adaptive_value(P, r, w, p0, discount, stages, signal)
         for bound in log.bounds:
@@ -81,10 +81,10 @@ def hidden_goal(goals, length, discount):
 def test_a_search_for_a_hidden_goal_is_solved():
     """Beliefs are the goals that are left: finitely many, so the search ends, with the value."""
     belief, exact = hidden_goal((2, 3, 5, 6), 7, 0.9)
-    log = searched(belief, 0.9, 200, target=1e-9)
+    log = searched(belief, 0.9, 40, target=1e-9)
     assert log.lower.value == pytest.approx(exact, rel=1e-8)
     assert log.upper.value == pytest.approx(exact, rel=1e-8)
-    found = bracket(belief, discount=0.9, target_gap=1e-9, effort=500, rng=1)
+    found = bracket(belief, discount=0.9, target_gap=1e-9, effort=60, rng=1)
     assert found.confidence == 1.0
     assert found.lower.value == pytest.approx(exact, rel=1e-8)
 

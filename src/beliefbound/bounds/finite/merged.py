@@ -110,9 +110,9 @@ class MergedSearch:
                     self.settle()
                     # A graph with circles may have had nothing left to build only because values lagged behind.
                     growing |= certifier.n_nodes < certifier.core_nodes and self.width < _LAGGED * width
-                if self.meter.full() or not growing:
-                    yield self.found()
                 self.closed = self.width <= self.rounding
+                if self.meter.full() or not growing or self.closed:
+                    yield self.found()
                 if self.closed:
                     return
         yield self.found()
