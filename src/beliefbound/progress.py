@@ -91,7 +91,7 @@ def closing_display(
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as display:
-        task = display.add_task("first bounds …")
+        task = display.add_task(f"{_COMPILING}; then first bounds …")
 
         def tell(point: Any) -> None:
             low, high = point.lower.value, point.upper.value

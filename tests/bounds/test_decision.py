@@ -51,8 +51,8 @@ def test_a_proven_decision_is_right_wherever_it_says_that_it_is_stable(horizon):
     rng, checked = np.random.default_rng(2), 0
     for _ in range(4):
         belief, (P, r, w, _) = random_belief(rng, "bernoulli")
-        discount, stages = (0.9, 4) if horizon else (0.4, 6)
-        found = bracket(belief, discount=discount, horizon=horizon, initial=0, target="decision", effort=200, rng=1)
+        discount, stages = (0.9, 4) if horizon else (0.2, 4)
+        found = bracket(belief, discount=discount, horizon=horizon, initial=0, target="decision", effort=15, rng=1)
         decision = found.decision
         if decision.best is None:
             continue

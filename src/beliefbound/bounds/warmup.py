@@ -17,6 +17,7 @@ from beliefbound.beliefs import DirichletBelief, FiniteBelief
 from beliefbound.bounds.dirichlet.rungs import dirichlet_rungs
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.bounds.finite.cells import Size, cell_rungs
+from beliefbound.bounds.finite.first_actions import model_values
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import named_pool, problem_of
 from beliefbound.bounds.finite.relaxation import Certifier, relaxation
@@ -57,6 +58,8 @@ def _finite(horizon: int | None, sparse: bool) -> None:
     problem = problem._replace(cells=finish(cells)[0], merged=horizon is None)
     certifier = Certifier(belief, discount=_DISCOUNT, horizon=horizon, policies=policies, problem=problem, core_nodes=9)
     certifier.grow(9)
+    certifier.refresh(0, certifier.n_nodes)
+    model_values(certifier)
     relaxation(belief, discount=_DISCOUNT, horizon=horizon, nodes=100, scenarios=64, rng=rng)
 
 

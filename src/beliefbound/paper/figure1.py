@@ -80,12 +80,13 @@ def figure1(
     epsilon: float = 1e-3,
     seed: int = 1,
     certify_every: int | None = None,
-    time_limit: float = 5.0,
+    effort: int = 60,
     progress: bool | Callable[[int, int], object] = False,
 ) -> Figure1:
     """Compute Figure 1, and with `out` write it there as PNG, SVG and CSV (`.save(folder)` does so later).
 
-    With `certify_every`, every so many beliefs are bracketed too, for at most `time_limit` seconds each. `progress`:
+    With `certify_every`, every so many beliefs are bracketed too, with at most so much `effort` each (`bracket`): the
+    same band on every run, a few seconds a belief. `progress`:
     a bar on standard error, or a function that is called with `(beliefs done, points)`.
 
     >>> result = figure1(points=2, n_states=3)
@@ -113,7 +114,7 @@ def figure1(
                         discount=discount,
                         horizon=horizon,
                         target_gap=1e-3,
-                        time_limit=time_limit,
+                        effort=effort,
                         rng=seed,
                     )
                     low, high = found.lower.value, found.upper.value

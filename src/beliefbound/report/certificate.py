@@ -28,8 +28,10 @@ from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.io.atomic import check_writable, write_aside, write_text
-from beliefbound.planning.cadp import cadp
+from beliefbound.planning.cadp import cadp_plan
+from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.plan import Plan
+from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 from beliefbound.report.decision import decision_sections, write_decision
 from beliefbound.report.decision_graph import DRAWN, draw
@@ -37,6 +39,7 @@ from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 from beliefbound.report.verify import Made, digest_of, machine
 
+_CADP_WORK = 5e8  # multiply-adds up to which the memoryless policy is CADP's
 _SHOWN = 40  # states whose actions the page lists
 
 
@@ -148,7 +151,7 @@ def certify_folder(
             graph = small_controller(
                 folder.training, nodes=controller, discount=folder.discount, initial=folder.initial, rng=seed
             )
-        plan = cadp(folder.training, discount=folder.discount, horizon=horizon, initial=folder.initial)
+        plan = _memoryless(folder, horizon)
         interrupted = asked.is_set()
     stages = None if isinstance(plan.policy, MemorylessPolicy) else horizon
     gap = policy_regret(
@@ -190,6 +193,15 @@ def certify_folder(
     )
     _write(result, Path(models).resolve().name, place)
     return result
+
+
+def _memoryless(folder: ModelFolder, horizon: int | None) -> Plan:
+    """CADP's plan; MMBI's, after a number of sweeps, where CADP would take long."""
+    task = FiniteTask.of(folder.training, discount=folder.discount, horizon=horizon, initial=folder.initial)
+    if task.models.n_entries * (horizon or 100) <= _CADP_WORK:
+        return cadp_plan(task)
+    plan = mmbi_plan(task, most_work=_CADP_WORK)
+    return replace(plan, note=plan.note or "policy of MMBI; CADP would take long")
 
 
 def _write(result: Certificate, name: str, target: Path) -> None:

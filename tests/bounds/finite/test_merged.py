@@ -8,10 +8,11 @@ import pytest
 
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.bracket import bracket
-from beliefbound.bounds.finite.cells import best_cells, divide
-from beliefbound.bounds.finite.merged import bracket_merged
+from beliefbound.bounds.finite.cells import cell_rungs, divide, sizes
+from beliefbound.bounds.finite.merged import MergedSearch
 from beliefbound.bounds.finite.pairs import pair_gains, with_pairs
 from beliefbound.bounds.finite.problem import named_pool, problem_of
+from beliefbound.bounds.ladder import Meter, climb, finish
 from beliefbound.bounds.log import Log
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.planning.task import FiniteTask
@@ -20,13 +21,15 @@ from support.beliefs import ROUNDING, SIGNALS, random_belief
 from support.enumeration import value_by_enumeration
 
 
-def searched(belief, discount, seconds, target=0.0):
+def searched(belief, discount, effort, target=0.0):
     """The log of a search among distinct beliefs."""
     task = FiniteTask.of(belief, discount=discount)
     policies = [policy for _, policy in named_pool(task)]
     problem = with_pairs(problem_of(task, stages=1, policies=policies), task.weights, task.start)
-    log = Log(time.perf_counter(), seconds, target, 0.95)
-    bracket_merged(task, problem, policies, np.arange(4, dtype=np.uint64), log, seconds)
+    log = Log(time.perf_counter(), 0.0, target, 0.95)
+    climb(
+        MergedSearch(task, problem, policies, np.arange(4, dtype=np.uint64), log, Meter()).rungs(), log, effort=effort
+    )
     return log
 
 
@@ -36,7 +39,7 @@ def test_bounds_enclose_the_exact_value_and_policies_earn_theirs(signal, tmp_pat
     for i in range(2):
         belief, (P, r, w, p0) = random_belief(rng, signal)
         discount, stages = 0.5, 5
-        log = searched(belief, discount, 20.0, target=1e-3)
+        log = searched(belief, discount, 40, target=1e-3)
         tail = discount**stages * np.abs(r).max() / (1.0 - discount)
         exact = oracles.bayes_adaptive_value(P, r, w, p0, discount, stages, signal)
         for bound in log.bounds:
@@ -78,10 +81,10 @@ def hidden_goal(goals, length, discount):
 def test_a_search_for_a_hidden_goal_is_solved():
     """Beliefs are the goals that are left: finitely many, so the search ends, with the value."""
     belief, exact = hidden_goal((2, 3, 5, 6), 7, 0.9)
-    log = searched(belief, 0.9, 5.0, target=1e-9)
+    log = searched(belief, 0.9, 40, target=1e-9)
     assert log.lower.value == pytest.approx(exact, rel=1e-8)
     assert log.upper.value == pytest.approx(exact, rel=1e-8)
-    found = bracket(belief, discount=0.9, target_gap=1e-9, time_limit=20.0, rng=1)
+    found = bracket(belief, discount=0.9, target_gap=1e-9, effort=60, rng=1)
     assert found.confidence == 1.0
     assert found.lower.value == pytest.approx(exact, rel=1e-8)
 
@@ -97,5 +100,10 @@ def test_cells_fill_with_the_models_that_lose_most_and_bound_from_above():
     belief, (P, r, w, p0) = random_belief(rng, "bernoulli", n_models=4)
     task = FiniteTask.of(belief, discount=0.9, horizon=3)
     problem = problem_of(task, stages=3, policies=())
-    _, bound = best_cells(problem, pair_gains(problem, task.weights, task.start), task.weights, task.start, 10.0)
-    assert bound.value >= oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 3, "bernoulli") - ROUNDING
+    gain, exact = (
+        pair_gains(problem, task.weights, task.start),
+        oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 3, "bernoulli"),
+    )
+    for size in sizes(problem, 4):
+        _, bound = finish(cell_rungs(problem, gain, task.weights, task.start, size, Meter()))
+        assert bound.value >= exact - ROUNDING

@@ -7,6 +7,7 @@ of the largest lower bound and its strongest rival, whichever has the wider boun
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -49,6 +50,24 @@ def grow(certifier: Certifier, log: Log, tolerance: float, work: float) -> bool:
     return certifier.grow(certifier.core_nodes, tolerance, work=work)
 
 
+def note_first(contest: Contest, weights: FloatArray, follow: FloatArray, told: FloatArray) -> None:
+    """Bounds before there is a graph: `follow[m,a]` and `told[m,a]` as below."""
+    contest.note(weights @ follow, weights @ told)
+    contest.stability = partial(first_stability, contest, weights, follow, told)
+
+
+def first_stability(contest: Contest, weights: FloatArray, follow: FloatArray, told: FloatArray) -> FloatArray | None:
+    """Stability before there is a graph: `follow[m,a]` and `told[m,a]` are the values of a first action when a
+    memoryless policy is followed afterwards, or the model is told."""
+    best, n_models = contest.best, len(weights)
+    if best is None:
+        return None
+    others = contest.actions != best
+    known = told[:, contest.actions[others]]
+    rest = weights * (1.0 - np.eye(n_models)) / np.maximum(1.0 - weights, 1e-300)[:, None]
+    return stability_of(weights, follow[:, best], contest.upper[others], known, rest @ known)
+
+
 class HasGraph(Protocol):
     """A search, once it has a graph."""
 
@@ -57,9 +76,10 @@ class HasGraph(Protocol):
 
 
 def stability(contest: Contest, searches: Sequence[HasGraph]) -> FloatArray | None:
-    """How far weights may move before the decision that is proven is not; `None` where that would take long."""
+    """How far weights may move before the decision that is proven is not; `None` where there is no graph, or it would
+    take long."""
     best, certifiers = contest.best, [search.certifier for search in searches if search.certifier is not None]
-    if best is None or len(contest.actions) == 1 or not certifiers:
+    if best is None or not certifiers:
         return None
     strongest = max(certifiers, key=lambda certifier: float(action_bounds(certifier)[0][best]))
     alpha = model_values(strongest)

@@ -110,9 +110,9 @@ class MergedSearch:
                     self.settle()
                     # A graph with circles may have had nothing left to build only because values lagged behind.
                     growing |= certifier.n_nodes < certifier.core_nodes and self.width < _LAGGED * width
-                if self.meter.full() or not growing:
-                    yield self.found()
                 self.closed = self.width <= self.rounding
+                if self.meter.full() or not growing or self.closed:
+                    yield self.found()
                 if self.closed:
                     return
         yield self.found()
@@ -282,14 +282,12 @@ def _distinct(points: Points, states: IntArray, weights: FloatArray) -> Points:
 
 def _most_used(vectors: kernel.Vectors, points: Points) -> IntArray:
     """`[s,i]`: the vectors that are best at most points, as many for every state (repeated where there are fewer)."""
-    n_states = len(vectors.known_count)
-    leaves = np.empty((n_states, _LEAVES), dtype=np.int64)
-    for s in range(n_states):
-        count = int(vectors.known_count[s])
-        here = points.weight[points.state == s]
-        use = np.zeros(count, dtype=np.int64)
-        if len(here):
-            use = np.bincount((here @ vectors.known[s, :count].T).argmax(axis=1), minlength=count)
+    counts = vectors.known_count
+    place = np.arange(_LEAVES) % counts[:, None]
+    leaves = np.take_along_axis(vectors.number, place, axis=1).astype(np.int64)
+    for s in np.unique(points.state):
+        here, count = points.weight[points.state == s], int(counts[s])
+        use = np.bincount((here @ vectors.known[s, :count].T).argmax(axis=1), minlength=count)
         order = np.argsort(-use, kind="stable")[:_LEAVES]
         leaves[s] = vectors.number[s, order[np.arange(_LEAVES) % len(order)]]
     return leaves

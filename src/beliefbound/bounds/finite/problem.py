@@ -41,7 +41,7 @@ MOST_POLICIES = _OWN_POLICIES + 3
 _SWEEPS = 2000  # of value iteration from above; what is missing then is added, so that it stays valid
 _EPSILON = 1e-9  # of the largest value: when it stops earlier
 _POOL_WORK = 0.5 * OPERATIONS  # for the values of the pool
-_KEY = 1000  # operations, in time, that the key of an outcome row takes
+_KEY = 2000  # operations, in time, that the key of an outcome row takes
 _CADP_WORK = 10_000_000  # multiply-adds of a sweep up to which CADP joins the pool: beyond, it takes seconds
 
 
@@ -69,11 +69,12 @@ def problem_rungs(
         values = [stage_values(policy, models, task.discount, task.horizon, stages) for policy in policies]
     words = np.arange(len(arrive), dtype=np.uint64)
     keys = np.empty(len(arrive), dtype=np.uint64)
+    meter.add(4.0 * like.size)
     for i in range(len(words)):
         keys[i] = seed_stream(words[i : i + 1])[0]
-    meter.add(4.0 * like.size + _KEY * len(keys))
-    if meter.full():
-        yield ()
+        meter.add(_KEY)
+        if meter.full():
+            yield ()
     return Problem(
         like=np.concatenate([like[:, rows[0] : rows[-1]].ravel() for rows in first]),
         arrive=arrive,

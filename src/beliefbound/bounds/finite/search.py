@@ -1,6 +1,7 @@
 """The ladder of a finite belief. In this order, each rung kept only if it helps:
 
-1. the paper's bounds: MMBI from below, `E max` and QMDP from above; then the policies of a pool. Exact.
+1. the paper's bounds: MMBI from below, `E max` and QMDP from above; then the policies of a pool
+   (`bounds.finite.opening`). Exact.
 2. models in pairs from above (`bounds.finite.pairs`). Exact.
 3. two searches, rung by rung, each with its own graph of beliefs:
    *among histories*, with scenarios on it (`bounds.finite.scenarios`): exact bounds, and sampled ones;
@@ -15,40 +16,26 @@ stop whenever it likes. All bounds of the trace hold together with the confidenc
 """
 
 import warnings
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.bounds.basic import e_max_of, qmdp_of
-from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.decision import Contest
 from beliefbound.bounds.finite.first_actions import stability
 from beliefbound.bounds.finite.merged import MergedSearch
+from beliefbound.bounds.finite.opening import Opening, opening
 from beliefbound.bounds.finite.pairs import bound_of, pair_rungs
-from beliefbound.bounds.finite.problem import (
-    MOST_POLICIES,
-    likeliest,
-    models_apart,
-    pool_of,
-    problem_rungs,
-    search_depth,
-    stage_values,
-    valuing_work,
-)
+from beliefbound.bounds.finite.problem import problem_rungs
 from beliefbound.bounds.finite.relaxation import Certifier, extended
 from beliefbound.bounds.finite.scenarios import HistorySearch
-from beliefbound.bounds.ladder import OPERATIONS, Meter, Part, Rungs
+from beliefbound.bounds.ladder import Meter, Part, Rungs
 from beliefbound.bounds.log import Log
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.nodes import Problem
-from beliefbound.planning.mmbi import mmbi_plan
-from beliefbound.planning.optimal import OptimalValues
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray
 
-_MMBI = 0.1 * OPERATIONS  # without a horizon, its sweeps end there
 _MOST = 8.0  # times the work of the other search: what the better one may be ahead
 _NODES = 1_000_000  # beliefs in the graph of histories
 
@@ -59,7 +46,7 @@ def finite_rungs(task: FiniteTask, rng: np.random.Generator, threads: int | None
     """The ladder of a finite belief."""
     address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
     meter = Meter()
-    opened = yield from _opening(task, meter, log)
+    opened = yield from opening(task, meter, log)
     if task.belief.reward_signal == "continuous" or (log.gap == 0.0 and not log.decide):
         return
     try:
@@ -81,52 +68,8 @@ def finite_rungs(task: FiniteTask, rng: np.random.Generator, threads: int | None
     if task.horizon is None:
         searches.append(MergedSearch(task, problem, policies, extended(address, 3), log, meter, losses=losses))
     if log.contest is not None:
-        log.contest.stability = partial(stability, log.contest, searches)
+        log.contest.stability = partial(_stability, log.contest, searches, log.contest.stability)
     yield from _alternate(searches, log)
-
-
-class Opening(NamedTuple):
-    """What the first rungs leave for those that follow."""
-
-    policies: list[TablePolicy]
-    values: list[FloatArray]  # of each, [stage,m,s]
-    apart: FloatArray  # [stage,m,s,a]
-    stages: int
-
-
-def _opening(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
-    """The paper's bounds and the pool of policies."""
-    stages = search_depth(task, MOST_POLICIES)
-    kept = 0 if task.horizon is None else min(stages + 1, task.horizon)
-    solved, apart = models_apart(task, kept)
-    plan = mmbi_plan(task, most_work=_MMBI)
-    meter.add(8.0 * valuing_work(task) + _MMBI)
-    meter.full()
-    if log.contest is not None:
-        _first_actions(task, plan.policy, solved, log.contest)
-    yield [
-        Bound(plan.value(task.start), "lower", "MMBI", policy=plan.policy),
-        e_max_of(task, solved),
-        qmdp_of(task, solved),
-    ]
-    likely, policies, values, found = likeliest(task), list[TablePolicy](), list[FloatArray](), list[Bound]()
-    for name, policy in pool_of(task, plan.policy, likely, solved.actions[likely]):
-        policies.append(policy)
-        values.append(stage_values(policy, task.models, task.discount, task.horizon, kept))
-        found.append(Bound(task.value(values[-1][0]), "lower", name, policy=policy))
-        meter.add(valuing_work(task))
-        if meter.full():
-            yield found
-            found = []
-    yield found
-    return Opening(policies, values, apart, stages)
-
-
-def _first_actions(task: FiniteTask, policy: TablePolicy, solved: OptimalValues, contest: Contest) -> None:
-    """First bounds of the first actions: a memoryless policy afterwards, or the model told afterwards."""
-    values, s = stage_values(policy, task.models, task.discount, task.horizon, 1)[-1], contest.state
-    upper: FloatArray = task.weights @ np.where(task.models.available, solved.q, 0.0)[:, s]
-    contest.note(task.weights @ task.models.backup(values, task.discount)[:, s], upper)
 
 
 def _problem(task: FiniteTask, opened: Opening, meter: Meter) -> Part[tuple[Problem, FloatArray | None]]:
@@ -139,6 +82,12 @@ def _problem(task: FiniteTask, opened: Opening, meter: Meter) -> Part[tuple[Prob
     meter.full()
     yield [bound_of(problem, task.weights, task.start)]
     return problem, losses
+
+
+def _stability(contest: Contest, searches: list[Search], before: Callable[[], FloatArray | None]) -> FloatArray | None:
+    """By the searches, if they have come so far."""
+    found = stability(contest, searches)
+    return before() if found is None else found
 
 
 def _alternate(searches: list[Search], log: Log) -> Rungs:

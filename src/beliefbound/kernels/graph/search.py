@@ -294,14 +294,19 @@ def contribution(problem, graph, node, a):
 
 
 @njit(inline="always", **FAST)
-def add_children(problem, graph, node, a, least):
-    """Build the children of an action whose share of the node's gap is `least` or more; false when full."""
+def add_children(problem, graph, node, a, row, least, most):
+    """Build the child after `row` of an action, and up to `most` others whose share of the node's gap is `least` or
+    more; false when full."""
     s = graph.state[node]
     base = problem.first[s, 0]
+    if make_child(problem, graph, node, row) < 0:
+        return False
+    end = graph.size[NODES] + most
     for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
         gap = (graph.above[node, i] - graph.below[node, i]) * graph.prob[node, i] * problem.discount
-        if graph.child[node, i] < 0 and gap >= least and make_child(problem, graph, node, i) < 0:
-            return False
+        if graph.child[node, i] < 0 and gap >= least and graph.size[NODES] < end:
+            if make_child(problem, graph, node, i) < 0:
+                return False
     return True
 
 
@@ -342,8 +347,10 @@ def grow(problem, graph, start, roots, rules):
             if row < 0 or n > rules.max_stage:
                 break
             if graph.child[x, row] < 0:
-                work += graph.begin[x + 1] - graph.begin[x]
-                if not add_children(problem, graph, x, a, _SIBLINGS * most):
+                entries = graph.begin[x + 1] - graph.begin[x]
+                work += entries
+                each = 1.0 + rules.unit * entries * graph.child.shape[1]
+                if not add_children(problem, graph, x, a, row, _SIBLINGS * most, min((rules.work - work) / each, 1e9)):
                     return np.int64(IDLE), work
                 break
             x = np.int64(graph.child[x, row])

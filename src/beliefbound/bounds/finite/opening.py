@@ -1,0 +1,162 @@
+"""The first rungs of a finite belief: the paper's bounds, and the pool of policies for the leaves of a search.
+
+Small models are solved: each by itself for `E max` and QMDP, a linear system for the exact value of a policy. Where
+that would take long there are sweeps instead, valid after any number of them (MacQueen): with `V' = TV`,
+
+    V' + γ/(1−γ) min (V' − V)  ≤  the fixed point  ≤  V' + γ/(1−γ) max (V' − V),
+
+from above for the models by themselves, from below for the value of a policy.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from beliefbound.bounds.basic import e_max_of, qmdp_of
+from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.decision import Contest
+from beliefbound.bounds.finite.first_actions import note_first
+from beliefbound.bounds.finite.problem import (
+    MOST_POLICIES,
+    likeliest,
+    models_apart,
+    pool_of,
+    search_depth,
+    stage_values,
+    valuing_work,
+)
+from beliefbound.bounds.ladder import OPERATIONS, RUNG, Meter, Part
+from beliefbound.bounds.log import Log
+from beliefbound.planning.mmbi import mmbi_plan
+from beliefbound.planning.optimal import OptimalValues
+from beliefbound.planning.task import FiniteTask
+from beliefbound.policy import StationaryPolicy, TablePolicy
+from beliefbound.validation import FloatArray, IntArray
+
+_MMBI = 0.1 * OPERATIONS  # without a horizon, its sweeps end there
+_SOLVED = 0.4 * RUNG  # operations of valuing a policy up to which models are solved, not swept
+_SWEEPS, _MOST_SWEEPS = 10, 400  # at a time, at least; in all
+_OWN = 2  # models whose own policies join the pool, where they are swept
+_EPSILON = 1e-7  # of the largest value: sweeps end
+
+
+class Opening(NamedTuple):
+    """What the first rungs leave for those that follow."""
+
+    policies: list[TablePolicy]
+    values: list[FloatArray]  # of each, [stage,m,s], or less
+    apart: FloatArray  # [stage,m,s,a], from above
+    stages: int
+
+
+def opening(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
+    """The paper's bounds and the pool of policies."""
+    if task.horizon is None and valuing_work(task) > _SOLVED:
+        return (yield from _swept(task, meter, log))
+    return (yield from _solved(task, meter, log))
+
+
+def _solved(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
+    stages = search_depth(task, MOST_POLICIES)
+    kept = 0 if task.horizon is None else min(stages + 1, task.horizon)
+    solved, apart = models_apart(task, kept)
+    plan = mmbi_plan(task, most_work=_MMBI)
+    meter.add(8.0 * valuing_work(task) + _MMBI)
+    meter.full()
+    if log.contest is not None:
+        after = stage_values(plan.policy, task.models, task.discount, task.horizon, 1)[-1]
+        _note(task, after, solved.q, log.contest)
+    yield [
+        Bound(plan.value(task.start), "lower", "MMBI", policy=plan.policy),
+        e_max_of(task, solved),
+        qmdp_of(task, solved),
+    ]
+    likely, policies, values, found = likeliest(task), list[TablePolicy](), list[FloatArray](), list[Bound]()
+    for name, policy in pool_of(task, plan.policy, likely, solved.actions[likely]):
+        policies.append(policy)
+        values.append(stage_values(policy, task.models, task.discount, task.horizon, kept))
+        found.append(Bound(task.value(values[-1][0]), "lower", name, policy=policy))
+        meter.add(valuing_work(task))
+        if meter.full():
+            yield found
+            found = []
+    yield found
+    return Opening(policies, values, apart, stages)
+
+
+def _swept(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
+    models, discount, weights = task.models, task.discount, task.weights
+    batch = max(_SWEEPS, int(RUNG / models.n_entries))
+    above = models.from_above(discount, _EPSILON * task.largest_value, batch)
+    q = models.backup(above, discount)
+    meter.add(2.0 * batch * models.n_entries)
+    told = np.where(models.available, np.tensordot(weights, q, axes=1), -np.inf)
+    first = StationaryPolicy(told.argmax(axis=-1))
+    policies, values = [first], [_from_below(task, first, batch)]
+    meter.add(2.0 * batch * models.n_entries)
+    if log.contest is not None:
+        _note(task, values[0], q, log.contest)
+    meter.full()
+    yield [
+        Bound(task.value(values[0]), "lower", "QMDP's policy, swept from below", policy=first),
+        *_told(task, above, q, batch),
+    ]
+    done, fallen = batch, np.inf
+    while done < _MOST_SWEEPS and fallen > _EPSILON * task.largest_value:
+        before = task.value(above)
+        above = models.from_above(discount, _EPSILON * task.largest_value, batch, above)
+        done, fallen = done + batch, before - task.value(above)
+        meter.add(2.0 * batch * models.n_entries)
+        if meter.full():
+            yield _told(task, above, models.backup(above, discount), done)
+    q = models.backup(above, discount)
+    yield _told(task, above, q, done)
+    best = np.where(models.available, q, -np.inf).argmax(axis=-1)
+    likely = np.argsort(-weights, kind="stable")[:_OWN]
+    names = ["MMBI, swept", *(f"optimal policy of model {m}, swept" for m in likely)]
+    for name, actions in zip(names, [_greedy(task, batch), *best[likely]], strict=True):
+        policy = StationaryPolicy(actions)
+        if policy not in policies:
+            policies.append(policy)
+            values.append(_from_below(task, policy, batch))
+            meter.add(4.0 * batch * models.n_entries)
+            meter.full()
+            yield [Bound(task.value(values[-1]), "lower", f"{name} from below", policy=policy)]
+    q[:, ~models.available] = 0.0
+    return Opening(list(policies), [each[None] for each in values], q[None], search_depth(task, len(policies)))
+
+
+def _told(task: FiniteTask, above: FloatArray, q: FloatArray, sweeps: int) -> list[Bound]:
+    """`E max` and QMDP from values `[m,s]`, `[m,s,a]` that are not below the optimal ones."""
+    solved = OptimalValues(above, np.where(task.models.available, q, -np.inf), np.empty((0, 0), dtype=np.int64))
+    bounds = e_max_of(task, solved), qmdp_of(task, solved)
+    return [Bound(bound.value, "upper", f"{bound.method}, {sweeps} sweeps from above") for bound in bounds]
+
+
+def _greedy(task: FiniteTask, sweeps: int) -> IntArray:
+    """The actions of MMBI after so many sweeps."""
+    models = task.models
+    values, q = np.zeros(models.rewards.shape[:2]), np.empty_like(models.rewards)
+    actions = np.empty(models.n_states, dtype=np.int64)
+    for _ in range(sweeps):
+        models.greedy(values, task.weights, task.discount, q=q, actions=actions, out=values)
+    return actions
+
+
+def _from_below(task: FiniteTask, policy: StationaryPolicy, sweeps: int) -> FloatArray:
+    """Values `[m,s]` of a policy, or less."""
+    models, chances = task.models, policy.chances(task.models.n_actions)
+    values, q = np.zeros(models.rewards.shape[:2]), np.empty_like(models.rewards)
+    before = values
+    for _ in range(sweeps):
+        before = values.copy()
+        models.follow(before, chances, task.discount, q=q, out=values)
+    least = (values - before).min(axis=1, keepdims=True)
+    return np.asarray(values + task.discount / (1.0 - task.discount) * least)
+
+
+def _note(task: FiniteTask, after: FloatArray, q: FloatArray, contest: Contest) -> None:
+    """First bounds of the first actions: `after[m,s]` of a memoryless policy, or the model told afterwards."""
+    follow = task.models.backup(after, task.discount)[:, contest.state]
+    told: FloatArray = np.where(task.models.available, q, 0.0)[:, contest.state]
+    note_first(contest, task.weights, follow, told)

@@ -1,0 +1,106 @@
+"""`beliefbound verify`: a certificate is made again, and every number compared."""
+
+import json
+
+import numpy as np
+import pytest
+
+from beliefbound import FiniteBelief, write_models
+from beliefbound.errors import FileError
+from beliefbound.report import verify
+from beliefbound.report.certificate import certify_folder
+from beliefbound.report.verify import digest_of, verify_bounds
+from support.beliefs import chain_belief
+from support.command_line import beliefbound
+
+ACTIONS = ("wait, then look", "go $x_$")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A folder of six models and its certificate."""
+    place = tmp_path_factory.mktemp("certificate")
+    drawn = chain_belief(30, 4).sample(6, np.random.default_rng(5))
+    named = FiniteBelief.of(drawn.models, initial=drawn.initial, actions=ACTIONS)
+    folder = write_models(place / "chain", named, discount=0.95)
+    return certify_folder(folder, place / "out", effort=6, seed=3), folder, place / "out" / "bounds.json"
+
+
+def test_a_certificate_is_found_again_bit_for_bit(certificate):
+    made, folder, file = certificate
+    for threads in (1, 2):
+        result = verify_bounds(file, threads=threads)
+        assert result.exact
+        assert result.same
+        assert result.differs == ()
+        assert result.found.policy == made.bracket.policy
+    assert f"identical: all {len(made.bracket.bounds)} bounds, bit for bit" in result.words
+    written = json.loads(file.read_text())["made"]
+    assert (written["seed"], written["effort"], written["discount"]) == (3, 6, 0.95)
+    assert written["digest"] == digest_of(made.folder)
+    assert written["models"] == str(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "machine", "same"),
+    [
+        ((0.0, 0.0), "another", True),
+        ((1e-8, 0.0), "another", True),
+        ((1e-3, 0.0), "another", False),
+        ((1e-12, 0.0), None, False),
+        ((0.0, -1e-3), None, False),
+    ],
+)
+def test_what_was_changed_is_noticed_and_other_machines_are_named(
+    tmp_path, certificate, monkeypatch, change, machine, same
+):
+    _, folder, file = certificate
+    written = json.loads(file.read_text())
+    written["lower"], written["upper"] = written["lower"] + change[0], written["upper"] + change[1]
+    (tmp_path / "bounds.json").write_text(json.dumps(written))
+    if machine is not None:
+        monkeypatch.setattr(verify, "machine", lambda: machine)
+    result = verify_bounds(tmp_path / "bounds.json", folder)
+    assert result.same == same
+    assert bool(result.differs) == (machine is not None)
+    assert ("different" in result.words[-2]) == (not same)
+
+
+def test_other_models_and_other_files_are_refused(tmp_path, certificate):
+    _, _, file = certificate
+    belief = chain_belief(30, 4).sample(6, np.random.default_rng(6))
+    other = write_models(tmp_path / "other", belief, discount=0.95)
+    with pytest.raises(FileError, match="not those of"):
+        verify_bounds(file, other)
+    for text in ("{", "[]", '{"lower": 1.0}'):
+        (tmp_path / "bad.json").write_text(text)
+        with pytest.raises(FileError, match="no certificate that can be made again"):
+            verify_bounds(tmp_path / "bad.json")
+    with pytest.raises(FileError, match="cannot read"):
+        verify_bounds(tmp_path / "missing.json")
+    written = json.loads(file.read_text())
+    written["made"]["models"] = "nowhere"
+    (tmp_path / "lost.json").write_text(json.dumps(written))
+    with pytest.raises(FileError, match="give the models"):
+        verify_bounds(tmp_path / "lost.json")
+
+
+def test_the_first_action_is_in_every_file(certificate):
+    made, _, file = certificate
+    written = json.loads(file.read_text())["decision"]
+    assert written["lower"] == made.bracket.decision.lower.tolist()
+    assert (file.parent / "decision.png").exists()
+    page = (file.parent / "report.html").read_text()
+    assert "What to do first" in page
+    assert "go $x_$" in page
+    assert "beliefbound verify" in page
+    if made.bracket.decision.best is not None:
+        assert f"{ACTIONS[made.bracket.decision.best]} is proven optimal" in page
+
+
+def test_from_the_command_line(certificate, tmp_path):
+    _, folder, file = certificate
+    done = beliefbound("verify", str(file), str(folder))
+    assert done.returncode == 0, done.stderr
+    assert "identical" in done.stdout
+    assert "Traceback" not in beliefbound("verify", str(tmp_path / "none.json")).stderr
