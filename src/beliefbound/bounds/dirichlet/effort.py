@@ -80,7 +80,7 @@ def effort(problem: Problem, stage: int, stages: int, depth: int) -> Effort:
     >>> tasks = [Task.of(DirichletBelief(n, 2), discount=0.95) for n in (5, 50)]
     >>> small, large = (problem_of(task, np.zeros(1, np.uint64), horizon=None) for task in tasks)
     >>> effort(small, 2, 1, 100)
-    Effort(levels=((0.5, 2048), (0.15, 512), (0.0, 128)), particles=512, nodes=4000, sets=500)
+    Effort(levels=((0.5, 1024), (0.15, 256), (0.0, 64)), particles=256, nodes=3906, sets=500)
     >>> effort(large, 2, 1, 100).particles
     32
     """
