@@ -37,7 +37,6 @@ from .bounds.information.value import evpi as evpi
 from .bounds.information.value import evppi as evppi
 from .bounds.information.value import evsi as evsi
 from .bounds.information.value import value_of_information as value_of_information
-from .bounds.information.worth import Worth as Worth
 from .bounds.memoryless.branch_and_bound import BestMemoryless as BestMemoryless
 from .bounds.memoryless.branch_and_bound import best_memoryless as best_memoryless
 from .bounds.policy_files import load_policy as load_policy

@@ -38,6 +38,7 @@ from beliefbound.validation import (
     check_positive,
     check_probability,
     check_threads,
+    shown,
 )
 
 Target = Literal["value", "decision"]

@@ -167,9 +167,9 @@ def test_the_chain_prior_is_bracketed_within_a_few_percent():
     rewards = KnownRewards(np.column_stack([0.8 * 2 + 0.2 * forward, 0.2 * 2 + 0.8 * forward]))
     task = Task(DirichletBelief(5, 2, rewards=rewards), np.eye(5)[0], 0.95, None)
     sampler = Sampler(task, 1, 2, 2)
-    assert sampler.effort.particles == 512
+    assert sampler.effort.particles == 256
     sampler.relax(40)
-    sampler.simulate(100)
+    sampler.simulate(60)
     models = FreshModels(task, sampler.problem, (1, 2))
     models.sample(200, [models.scratch()])
     assert 62.5 < np.mean(models.values) - np.mean(sampler.drops) < 64.8

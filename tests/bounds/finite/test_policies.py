@@ -137,7 +137,7 @@ def test_what_is_simulated_under_a_dirichlet_belief_is_what_acts(kind):
     policy = ParticlePolicy(belief, np.eye(belief.n_states)[0], 0.9, horizon, 5, ((0.8, 20), (0.0, 10)))
     expected = dirichlet_value_of_act(policy, belief, horizon, 0.9)
     work = policy.workspace()
-    values = [policy.simulate(np.random.default_rng((6, i)), work) for i in range(1500)]
+    values = [policy.simulate(np.random.default_rng((6, i)), work)[0] for i in range(1500)]
     assert np.mean(values) == pytest.approx(expected, abs=4 * np.std(values) / np.sqrt(1500) + ROUNDING)
 
 

@@ -7,6 +7,7 @@ for each side of the bracket: an interval from a handful is wide, however good e
 particles, and none at stages that do not afford some. Any size is valid.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,12 +22,12 @@ _DRAW = 40  # operations to draw a number
 STEP = 5e4  # operations that a step of a trajectory takes beside its particles
 NODE = 8.0  # operations that a history takes for each particle, outcome and action
 _SHARE = 0.4  # of the budget, for each side
-_LEVELS = ((0.5, 2048), (0.15, 512), (0.0, 128))
+_LEVELS = ((0.5, 1024), (0.15, 256), (0.0, 64))
 _LEAST = 32
 _ALIKE = 4.0  # times what steps take by themselves: fewer particles would save little
 _SAMPLES, _FEW = 256, 16  # that a stage should have of each kind; that it must have, or else it does without
 _SETS, _HISTORIES = 60, 250  # of a typical chain
-_MOST_SETS, _NODES = 500, 4000
+_PARTICLES, _MOST_SETS, _NODES = 256, 512, 2048
 _POOL = 1.5  # what the values of the policy's pool take, beside the solution of the models
 _PIECE = 0.01  # of the budget, for one sample
 _BATCH_BYTES = 8 << 20  # models that are drawn and solved together
@@ -80,7 +81,7 @@ def effort(problem: Problem, stage: int, stages: int, depth: int) -> Effort:
     >>> tasks = [Task.of(DirichletBelief(n, 2), discount=0.95) for n in (5, 50)]
     >>> small, large = (problem_of(task, np.zeros(1, np.uint64), horizon=None) for task in tasks)
     >>> effort(small, 2, 1, 100)
-    Effort(levels=((0.5, 2048), (0.15, 512), (0.0, 128)), particles=512, nodes=4000, sets=500)
+    Effort(levels=((0.5, 1024), (0.15, 256), (0.0, 64)), particles=256, nodes=2048, sets=512)
     >>> effort(large, 2, 1, 100).particles
     32
     """
@@ -116,7 +117,7 @@ def _chain(problem: Problem, stage: int, stages: int) -> tuple[int, int, int]:
     row = 8 * pairs * width_of(problem)
     node = NODE * n_columns(problem) * n_actions**2
     typical = _SETS * work(problem) + _HISTORIES * node  # operations for each particle
-    n = 512
+    n = _PARTICLES
     while n > _LEAST and (
         n * typical * _SAMPLES > share or max(8 * stages * pairs * _SETS, 2 * row) * n > PARTICLE_BYTES
     ):
@@ -128,4 +129,9 @@ def _chain(problem: Problem, stage: int, stages: int) -> tuple[int, int, int]:
     nodes = min(ratio * _NODES, piece(stage) / (n * node))
     if sets < 2.0 or nodes < 50.0:
         return 0, 0, 0
-    return n, int(nodes), int(sets)
+    return n, _power_of_two(nodes), _power_of_two(sets)
+
+
+def _power_of_two(x: float) -> int:
+    """Not more than `x`: stages of nearly the same size are of the same size, and go on with their samples."""
+    return 1 << int(math.log2(x))

@@ -36,9 +36,10 @@ _MODELS, _PLANNED = 0.15, 0.1  # of the error: for `E max`, and for the plan
 _SIDE = 0.375  # of the error, for each side of all stages together
 _STAGE = (0.15, 0.35, 0.3, 0.12, 0.05)  # of that, by stage; what is left is halved again and again
 _SHARES = {"models": 0.15, "lower": 0.425, "upper": 0.425}  # of the work
+_LEAST_SHARE = 0.25  # of what both sides get
 _ENOUGH = 0.1  # of the bracket's width: an error of `E max` below that is not worth much work
 _LITTLE = 0.03
-_MOST_MODELS, _MOST_PLANNED = 1 << 18, 1 << 13
+_MOST_MODELS, _MOST_PLANNED = 1 << 20, 1 << 13
 _BATCH_BYTES, _DRAW = 8 << 20, 100  # of models without counts
 _DESIGN = 64  # models that a plan is made on, where that is cheap
 _SWEEPS = 20.0  # of MMBI, for each step that counts
@@ -130,6 +131,12 @@ class _Climb:
     def _shares(self, log: Log) -> dict[str, float]:
         """Of the work, by what there is to do at this stage."""
         sizes, shares = self.samplers[-1].effort, dict(_SHARES)
+        if log.lower is not None and log.upper is not None:  # more for the side whose samples say less
+            below, above = log.lower.centre - log.lower.value, log.upper.value - log.upper.centre
+            if below > 0.0 and above > 0.0:
+                both = shares["lower"] + shares["upper"]
+                shares["lower"] = both * float(np.clip(below / (below + above), _LEAST_SHARE, 1.0 - _LEAST_SHARE))
+                shares["upper"] = both - shares["lower"]
         if not sizes.levels:
             del shares["lower"]
         if not sizes.particles:

@@ -74,7 +74,10 @@ class FiniteValues:
     def evpi(self) -> Worth:
         """All that there is to know."""
         low, high = self.known - self.upper, self.known - self.lower
-        return between(low, high, "EVPI", f"E max − {self.method}", confidence=self.confidence)
+        return self._between(low, high, "EVPI", f"E max − {self.method}", self.confidence)
+
+    def _between(self, low: float, high: float, of: str, method: str, confidence: float) -> Worth:
+        return between(low, high, of, method, confidence=confidence, rounding=self.task.rounding)
 
     def worth(self, parts: FloatArray, of: str) -> Worth:
         """What a split into parts `[g,m]`, which sum to the belief, is worth."""
@@ -89,7 +92,7 @@ class FiniteValues:
             if high[g] - low[g] > close:
                 low[g], high[g] = self._searched(parts[g], low[g], high[g], self.nodes)
         top = min(float(high.sum()), self.known) - self.lower
-        return between(float(low.sum()) - self.upper, top, of, method, confidence=self.confidence)
+        return self._between(float(low.sum()) - self.upper, top, of, method, self.confidence)
 
     def drawn(self, parts: FloatArray, alpha: float, of: str) -> Worth:
         """What learning is worth from beliefs `[i,m]` drawn as it may leave them; each end fails with `alpha`."""
@@ -103,8 +106,7 @@ class FiniteValues:
         after += mean_at_least(np.minimum(rise, ceiling), low=0.0, high=ceiling, alpha=alpha)
         top = self.known - mean_at_least(np.minimum(unknown, most), low=0.0, high=most, alpha=alpha)
         method = f"{len(parts)} simulated measurements, betting intervals"
-        confidence = self.confidence - 2.0 * alpha
-        return between(after - self.upper, top - self.lower, of, method, confidence=confidence)
+        return self._between(after - self.upper, top - self.lower, of, method, self.confidence - 2.0 * alpha)
 
     def _apart(self, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bounds `[g]` of parts without a search."""

@@ -61,6 +61,7 @@ def evpi(
       n_models: models that `E max` is taken over, for a belief that is not finite.
       confidence, rng: for a belief that is not finite; a finite one has proven ends, as far as `bounds` has.
 
+    >>> from beliefbound import FiniteBelief
     >>> stay, rewards = [[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[0.0, 3.0]]]
     >>> belief = FiniteBelief(stay, rewards, reward_signal="unobserved")
     >>> evpi(belief, discount=0.5)
@@ -93,6 +94,7 @@ def evppi(
 
     Two models that differ in what action 1 of state 0 does, which only matters there:
 
+    >>> from beliefbound import FiniteBelief
     >>> safe, risky = [1.0, 0.0], [0.0, 1.0]
     >>> good, bad = [[safe, risky], [risky, risky]], [[safe, safe], [risky, risky]]
     >>> belief = FiniteBelief([good, bad], [[0.0, -1.0], [1.0, 1.0]], initial=0)
@@ -125,6 +127,7 @@ def evsi(
       draws: simulated measurements, where outcomes cannot be listed; default 2000 for a finite belief, 40 for others.
       bounds, nodes, n_models, confidence, rng: as for `evpi`.
 
+    >>> from beliefbound import FiniteBelief
     >>> p = [[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.1, 0.9]], [[0.0, 1.0]]]]
     >>> belief = FiniteBelief(p, [[1.0], [0.0]], initial=0)
     >>> evsi(belief, (0, 0), 2, discount=0.9)  # there is no choice, so nothing is worth knowing
@@ -158,6 +161,7 @@ def value_of_information(
       confidence: of all intervals together, where they are not proven.
       bounds, nodes, n_models, draws, rng: as for `evpi`, `evppi` and `evsi`.
 
+    >>> from beliefbound import FiniteBelief
     >>> safe, risky = [1.0, 0.0], [0.0, 1.0]
     >>> good, bad = [[safe, risky], [risky, risky]], [[safe, safe], [risky, risky]]
     >>> belief = FiniteBelief([good, bad], [[0.0, -1.0], [1.0, 1.0]], initial=0)

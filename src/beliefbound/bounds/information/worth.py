@@ -82,7 +82,8 @@ class Worth(Result):
         return cls(**msgspec.structs.asdict(entries))
 
 
-def between(low: float, high: float, of: str, method: str, *, confidence: float = 1.0) -> Worth:
-    """An interval whose ends, where rounding or chance make them cross or negative, are put right."""
-    low = max(0.0, float(low))
+def between(low: float, high: float, of: str, method: str, *, confidence: float = 1.0, rounding: float = 0.0) -> Worth:
+    """An interval whose ends, where rounding or chance make them cross or negative, are put right; what is below
+    `rounding` counts as 0."""
+    low, high = (0.0 if x <= rounding else float(x) for x in (low, high))
     return Worth(low, max(low, float(high)), of, method, exact=confidence == 1.0, confidence=confidence)

@@ -66,7 +66,7 @@ def mean_bound(
     >>> import numpy as np
     >>> x = np.tile([0.0, 1.0], 500)
     >>> round(mean_bound(x, "upper", confidence=0.95, range_=(0.0, 1.0), interval="betting"), 2)
-    0.54
+    0.55
     """
     check_interval(interval)
     if interval == "betting":
