@@ -18,6 +18,7 @@ from beliefbound.experiments import load_spec, run
 from beliefbound.experiments.store import Store
 from soak.calls import things
 
+_FORMATS = (".pomdpx", ".pomdp", ".npz")
 _CELLS = ("", "-1", "1e400", "nan", "inf", "0.5", "9" * 30, "x", "é", '"', "\x00", " 1 ", "2", "1e-320", "\ufeff", "-0")
 _SPEC = """agents = ["exploit", "random"]
 environments = ["chain"]
@@ -41,6 +42,8 @@ def originals() -> Path:
         x["known"].models, [0.2, 0.3, 0.5], initial=x["known"].initial, states=("a", "b", "c"), actions=("x", "y")
     )
     bb.write_models(folder / "named", weighted, discount=0.9)
+    for ending in _FORMATS:
+        bb.write_models(folder / f"models{ending}", weighted, discount=0.9)
     (folder / "spec.toml").write_text(_SPEC)
     run(load_spec(folder / "spec.toml"), folder / "store", block=2)
     x["table"].save(folder / "table.json", state_names=["a", "b", "c"], note="x")
@@ -52,9 +55,9 @@ def originals() -> Path:
 
 def damaged_read(rng: random.Random) -> tuple[str, Callable[[], object]]:
     """`(what was done, the reading of it)`."""
-    kind = rng.choice(
-        ["models", "named", "spec.toml", "table.json", "staged.json", "learns.npz", "particles.npz", "store"]
-    )
+    policies = ["table.json", "staged.json", "learns.npz", "particles.npz"]
+    formats = [f"models{ending}" for ending in _FORMATS]
+    kind = rng.choice(["models", "named", "spec.toml", *policies, *formats, "store"])
     target = Path(tempfile.mkdtemp(prefix="beliefbound-fuzz-")) / kind
     source = originals() / kind
     if source.is_dir():
@@ -66,7 +69,8 @@ def damaged_read(rng: random.Random) -> tuple[str, Callable[[], object]]:
     raw = victim.read_bytes()
     spoilt = _cell(raw, rng) if victim.suffix == ".csv" and rng.random() < 0.7 else _bytes(raw, rng)
     victim.write_bytes(spoilt)
-    readers: dict[str, Callable[[Path], object]] = {"models": bb.read_models, "named": bb.read_models, "store": _store}
+    readers: dict[str, Callable[[Path], object]] = {"named": bb.read_models, "store": _store}
+    readers |= dict.fromkeys(["models", *formats], bb.read_models)
     reader = readers.get(kind, load_spec if kind == "spec.toml" else _policy)
 
     def read() -> object:

@@ -14,11 +14,13 @@ NOT_CALLED = {
     "BeliefboundError",
     "BestMemoryless",
     "Bracket",
+    "Certified",
     "Information",
     "Log",
     "ModelFolder",
     "Plan",
     "Policy",
+    "RobustBracket",
     "Runs",
 }
 

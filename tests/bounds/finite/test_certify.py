@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from beliefbound import Bound, FiniteBelief, MemorylessPolicy, StationaryPolicy, certify, upper_bound, write_models
+from beliefbound import (
+    Bound,
+    FiniteBelief,
+    MemorylessPolicy,
+    StationaryPolicy,
+    bracket,
+    certify,
+    upper_bound,
+    write_models,
+)
 from beliefbound.bounds.certified import Certified, exact_values
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.alpha_policy import AlphaPolicy, read_sarsop
@@ -82,6 +91,22 @@ def test_without_a_horizon_graphs_with_and_without_circles_are_linear_systems():
     )  # fmt: skip
     values = controller_values(loop, FiniteTask.of(one, discount=0.5))
     np.testing.assert_allclose(values, [[2.0, 6.0]])
+
+
+def test_the_policies_of_a_bracket_earn_what_it_says():
+    """Every exact lower bound on the way, those of distinct beliefs and alpha vectors included: the policy behind it is
+    valued by itself."""
+    rng = np.random.default_rng(3)
+    good = np.sort(rng.random((6, 2, 3)), axis=0)
+    belief = FiniteBelief(np.stack([1 - good, good], -1), [[0.0, -2.0, -4.0], [20.0, 18.0, 16.0]], initial=0)
+    found = bracket(belief, discount=0.9, time_limit=2, rng=1)
+    task, kinds = FiniteTask.of(belief, discount=0.9), set()
+    for bound in found.bounds:
+        if bound.exact and bound.side == "lower" and bound.policy is not None:
+            value = float(belief.weights @ exact_values(bound.policy, task))
+            assert value >= bound.value - 1e-9 * abs(bound.value), bound
+            kinds.add(re.sub(r"\d+", "#", bound.method))
+    assert any("distinct" in kind for kind in kinds)
 
 
 @pytest.mark.parametrize("horizon", [None, 4])

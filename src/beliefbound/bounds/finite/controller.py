@@ -31,6 +31,8 @@ from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
 from beliefbound.validation import BoolArray, FloatArray, IntArray
 
+_CHUNK = 1000  # beliefs at which vectors are compared at a time
+
 KEPT = (
     "state",
     "stage",
@@ -121,11 +123,48 @@ def _controller(certifier: Certifier) -> Controller:
     if certifier.vectors is not None:
         x, row = np.argwhere(after <= COMMIT - len(certifier.policies)).T
         asked = (COMMIT - after[x, row] - len(certifier.policies)).astype(np.int64)
-        own = vector_nodes(problem, certifier.vectors, asked, n)
-        after[x, row] = own.begin
+        weak, better = _better_vectors(problem, graph, certifier.vectors, action)
+        own = vector_nodes(problem, certifier.vectors, np.concatenate([asked, better]), n)
+        after[x, row] = own.begin[: len(asked)]
         state, action = np.concatenate([state, own.state]), np.concatenate([action, own.action])
         after = np.concatenate([after, own.after])
+        for y, begin in zip(weak, own.begin[len(asked) :], strict=True):
+            if begin >= 0:
+                action[y], after[y] = action[begin], after[begin]
+            else:
+                s = int(state[y])
+                action[y] = np.atleast_2d(certifier.policies[COMMIT - begin].actions)[0, s]
+                after[y, : problem.first[s, -1] - problem.first[s, 0]] = begin
     return controller_of(certifier.task, problem, certifier.policies, state, action, after, roots)
+
+
+def _better_vectors(
+    problem: Problem, graph: Graph, vectors: Vectors, action: npt.NDArray[np.int32]
+) -> tuple[IntArray, IntArray]:
+    """`(nodes, vectors)`: nodes that have their lower value from a vector, which looking ahead one step does not reach,
+    and the best vector there. (What a vector goes on as need not be among the leaves of the graph.)"""
+    n = len(action)
+    state, row = graph.state[:n], np.arange(graph.prob.shape[1])
+    base = problem.first[state, 0]
+    own = (row >= (problem.first[state, action] - base)[:, None]) & (
+        row < (problem.first[state, action + 1] - base)[:, None]
+    )
+    later = np.where(own, graph.prob[:n], 0.0) * np.where(own, graph.below[:n], 0.0)
+    ahead = graph.reward[np.arange(n), action] + problem.discount * later.sum(axis=1)
+    lower = graph.lower[:n]
+    weak = np.flatnonzero(lower > ahead + 1e-12 * np.abs(lower).max())
+    chosen = np.empty(len(weak), dtype=np.int64)
+    known = vectors.state[: int(vectors.size[0])]
+    for start in range(0, len(weak), _CHUNK):
+        nodes = weak[start : start + _CHUNK]
+        beliefs = np.zeros((len(nodes), vectors.value.shape[1]))
+        for i, x in enumerate(nodes):
+            held = slice(int(graph.begin[x]), int(graph.begin[x + 1]))
+            beliefs[i, graph.model[held]] = graph.weight[held]
+        for s in np.unique(state[nodes]):
+            here, numbers = np.flatnonzero(state[nodes] == s), np.flatnonzero(known == s)
+            chosen[start + here] = numbers[np.argmax(beliefs[here] @ vectors.value[numbers].T, axis=1)]
+    return weak, chosen
 
 
 class VectorNodes(NamedTuple):

@@ -22,6 +22,7 @@ from beliefbound.validation import FloatArray, IntArray
 
 _RISE = 1e-9  # of the largest value: what a change must win
 _SWEEPS = 10
+_TIMES = 4  # splits, as a multiple of the nodes: a split may let another node go
 _SPLITS, _MERGES = 64, 8  # ways to split, and pairs to merge, that are valued before one is taken
 
 
@@ -106,12 +107,13 @@ class Search:
 
     def grow(self, found: Valued, most: int) -> Valued:
         """Split nodes until there are `most`, or no split helps."""
-        while True:
+        for _ in range(_TIMES * most):
             found = self.met(self.improve(found))
             better = self._split(found) if len(found.nodes.state) < most else None
             if better is None:
-                return found
+                break
             found = better
+        return self.met(found)
 
     def met(self, found: Valued) -> Valued:
         """Without the nodes that no walk meets."""
@@ -180,7 +182,9 @@ def reachable(found: Valued) -> Valued:
     """Only the nodes that are met, in the order in which they are: those of the start first."""
     order = list(dict.fromkeys(int(r) for r in found.roots))
     for x in order:
-        order += [int(y) for y in found.nodes.after[x] if y >= 0 and int(y) not in order]
+        for y in found.nodes.after[x].tolist():
+            if y >= 0 and y not in order:
+                order.append(y)
     place = np.full(len(found.nodes.state) + 1, -1)
     place[order] = np.arange(len(order))
     nodes = Nodes(found.nodes.state[order], found.nodes.action[order], place[found.nodes.after[order]])

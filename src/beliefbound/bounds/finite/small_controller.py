@@ -101,8 +101,9 @@ def _table(search: Search) -> Nodes:
     actions, (_, arrive, first, _) = cadp_plan(search.task).policy.actions, search.outcomes
     met = [int(s) for s in search.starts]
     for s in met:
-        rows = slice(first[s, actions[s]], first[s, actions[s] + 1])
-        met += [int(t) for t in dict.fromkeys(arrive[rows].tolist()) if t not in met]
+        for t in arrive[first[s, actions[s]] : first[s, actions[s] + 1]].tolist():
+            if t not in met:
+                met.append(t)
     place = {s: i for i, s in enumerate(met)}
     after = np.full((len(met), int((first[:, -1] - first[:, 0]).max())), -1)
     for s, i in place.items():
@@ -128,7 +129,7 @@ def _vectors(search: Search, oracle: VectorOracle, most: int) -> Nodes | None:
     here = [np.flatnonzero(points.state == s) for s in range(task.models.n_states)]
     if sum(len(own) > 0 for own in here) > most:
         return None
-    known = [oracle.known(s) for s in range(task.models.n_states)]
+    known = [_candidates(oracle, s, points.weight[own]) for s, own in enumerate(here)]
     chosen = _serve(
         [points.weight[own] @ value.T for own, (_, value) in zip(here, known, strict=True)],
         [weights[own] for own in here],
@@ -152,6 +153,14 @@ def _vectors(search: Search, oracle: VectorOracle, most: int) -> Nodes | None:
                 return None
             after[x, k - first[s, 0]] = there[int(np.argmax(value[there] @ (total[x] * like[:, k])))]
     return Nodes(state, first_actions, after)
+
+
+def _candidates(oracle: VectorOracle, s: int, beliefs: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Numbers and values of the vectors of a state that are best at some belief, and of all memoryless policies."""
+    numbers, values = oracle.known(s)
+    best = np.argmax(beliefs @ values.T, axis=1) if len(beliefs) else np.empty(0, dtype=np.int64)
+    kept = np.union1d(best, np.arange(len(oracle.policies)))
+    return numbers[kept], values[kept]
 
 
 def _serve(values: list[Any], weights: list[FloatArray], most: int) -> list[tuple[int, int]]:
