@@ -39,8 +39,9 @@ def plan_file(
     """Read a log, plan, and write everything into `out`: `(what was found, the page)`.
 
     Words of the command line: `columns` are `COLUMN=NAME`; `states` and `actions` a number or names by commas;
-    `initial` and `terminal` names or numbers of states; `known_rewards` a CSV file `state, action, reward`. Everything else is as for `plan_log`. Ctrl-C ends the search
-    and writes what was found; a second one leaves at once and writes nothing.
+    `initial` and `terminal` names or numbers of states; `known_rewards` a CSV file `state, action, reward`. Everything
+    else is as for `plan_log`. Ctrl-C ends the search and writes what was found; a second one leaves at once and writes
+    nothing.
     """
     check_writable(out)
     log = _read(source, columns, states, actions, names, keep_suspicious, say)
