@@ -88,6 +88,14 @@ def test_a_policy_is_never_valued_on_models_that_chose_it():
     assert any(note.startswith("WARNING: most of this value rests on the prior") for note in found.notes())
 
 
+def test_whoever_stops_it_gets_what_there_is():
+    log = log_of([0, 1] * 10, [0, 1] * 10, [0.0, 1.0] * 10, [1, 0] * 10)
+    found = plan_log(log, discount=0.9, n_models=100, time_limit=60.0, stop=lambda: True)
+    assert found.interrupted
+    assert found.information is None
+    assert found.lower.value <= found.upper.value
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """A plan whose states have hostile names, with everything computed."""
