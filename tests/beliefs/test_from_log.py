@@ -123,6 +123,17 @@ def test_rewards_that_never_vary_are_taken_as_known():
     assert both.belief.rewards.known[1, 0, seen] == 1.0 + seen
 
 
+def test_a_reward_on_the_way_out_is_not_earned_by_staying():
+    """Every transition was the same each time, so nothing says whether the 20 are the pair's or the end's: a model
+    where the step does not end must not pay them again and again."""
+    s, a, t = [0, 1] * 30, [0, 1] * 30, [1, 2] * 30
+    log = log_of(s, a, [-1.0, 20.0] * 30, t, terminated=[False, True] * 30)
+    rewards = learn(log).belief.rewards
+    assert rewards.known[1, 1].tolist() == [9.5, 9.5, 20.0]
+    assert rewards.known[0, 0].tolist() == [-1.0, -1.0, -1.0]
+    assert np.isnan(rewards.known[0, 1]).all()
+
+
 def test_rewards_that_vary_are_not_known():
     s, a, t, rng = transitions(300)
     paid = rng.integers(0, 2, 300) * 1.0

@@ -88,6 +88,14 @@ def test_a_policy_is_never_valued_on_models_that_chose_it():
     assert any(note.startswith("WARNING: most of this value rests on the prior") for note in found.notes())
 
 
+def test_whoever_stops_it_gets_what_there_is():
+    log = log_of([0, 1] * 10, [0, 1] * 10, [0.0, 1.0] * 10, [1, 0] * 10)
+    found = plan_log(log, discount=0.9, n_models=100, time_limit=60.0, stop=lambda: True)
+    assert found.interrupted
+    assert found.information is None
+    assert found.lower.value <= found.upper.value
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """A plan whose states have hostile names, with everything computed."""
@@ -230,6 +238,21 @@ def test_bad_words_are_told_and_nothing_is_written(tmp_path, words, message):
     with pytest.raises((BeliefError, ParameterError, FileError), match=re.escape(message)):
         plan_file(str(tmp_path / "log.csv"), tmp_path / "out", **options)
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_known_rewards_come_from_a_table(tmp_path):
+    rows = ["state,action,reward,next_state", *(["a,x,5,b", "b,x,1,a", "a,y,2,a", "b,y,0,b"] * 10)]
+    (tmp_path / "log.csv").write_text("\n".join(rows))
+    table = tmp_path / "known.csv"
+    table.write_text("state,action,reward\na,x,5\nb,x,1\n")
+    found, _ = plan_file(str(tmp_path / "log.csv"), tmp_path / "out", discount=0.9, known_rewards=table, **QUICK)
+    assert found.learnt.family == "mixed"
+    assert found.learnt.belief.rewards.known[0, 0].tolist() == [5.0, 5.0]
+    assert np.isnan(found.learnt.belief.rewards.known[:, 1]).all()
+    for text, message in (("a,z,1", "line 2: there is no action 'z'"), ("a,x,1\na,x,1", "line 3: .*more than once")):
+        table.write_text(f"state,action,reward\n{text}\n")
+        with pytest.raises(FileError, match=message):
+            plan_file(str(tmp_path / "log.csv"), tmp_path / "none", discount=0.9, known_rewards=table, **QUICK)
 
 
 def test_the_command_ends_in_one_line_where_the_log_is_bad(tmp_path):

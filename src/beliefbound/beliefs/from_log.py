@@ -198,12 +198,19 @@ def _ids(terminal: Any, log: Log) -> Any:
 
 def state_id(log: Log, name: str) -> int:
     """The state of a name, or of a number where states have none."""
-    if log.states is not None and name in log.states:
-        return log.states.index(name)
-    if name.isdigit() and int(name) < log.n_states:
+    return _named(name, log.states, log.n_states, "state", log.source)
+
+
+def action_id(log: Log, name: str) -> int:
+    """The action of a name, or of a number where actions have none."""
+    return _named(name, log.actions, log.n_actions, "action", log.source)
+
+
+def _named(name: str, names: tuple[str, ...] | None, count: int, kind: str, source: str) -> int:
+    if names is not None and name in names:
+        return names.index(name)
+    if name.isdecimal() and int(name) < count:
         return int(name)
-    shown_names = ", ".join(log.state_name(s)[:40] for s in range(min(8, log.n_states)))
-    raise BeliefError(
-        f"there is no state {name[:60]!r} in {log.source}; its states are {shown_names}"
-        f"{', …' if log.n_states > 8 else ''}"
-    )
+    listed = ", ".join(each[:40] for each in (names or tuple(map(str, range(min(8, count)))))[:8])
+    more = ", …" if count > 8 else ""
+    raise BeliefError(f"there is no {kind} {name[:60]!r} in {source}; its {kind}s are {listed}{more}")

@@ -23,6 +23,7 @@ from beliefbound.beliefs.from_log import Learnt
 from beliefbound.logs.log import Log
 from beliefbound.validation import FloatArray, IntArray
 
+_SMALL = 1e-3
 _FEW = 5  # rows below which the Normal law of a mean is not used
 
 
@@ -36,7 +37,7 @@ class Check(NamedTuple):
     @property
     def suspicious(self) -> bool:
         """Below one in a thousand."""
-        return self.p < 1e-3
+        return self.p < _SMALL
 
 
 def check_learnt(log: Log, learnt: Learnt) -> list[Check]:
@@ -77,6 +78,8 @@ def _spread(log: Log, learnt: Learnt) -> Check:
     z = (seen - expected) / deviation if deviation > 0.0 else 0.0
     p = float(2.0 * stats.norm.sf(abs(z)))
     found = f"{seen} distinct transitions in the log, {expected:.1f} ± {deviation:.1f} expected of such data"
+    if p < _SMALL and seen < expected:
+        found += "; a prior that spreads less, sparse or empirical, fits better"
     return Check("transitions are as spread as the posterior says", found, p)
 
 

@@ -1,10 +1,11 @@
 """What a log says about rewards, and which reward belief suits it.
 
 * `known`: every time a transition `(s,a,t)` was seen it paid the same. Then rewards are taken as known: per pair where
-  they do not depend on the next state; else per next state alone where that explains them (any pair that leads there
-  pays it); else per transition. What was never seen is not known: a pair never tried is learnt from the values of the
-  log (`MixedRewards`), or, per next state alone, a state never reached is taken to pay the least reward of the log; an
-  unseen transition of a pair that was tried is taken to pay the pair's average.
+  at least `_REPEATS` rows show that they do not depend on the next state; else per next state alone where as many rows
+  show that the pair does not matter; else per transition. What was never seen is not known: a pair never tried is
+  learnt from the values of the log (`MixedRewards`); per next state alone, a state never reached is taken to pay the
+  least reward of the log; an unseen transition of a pair that was tried is taken to pay the pair's average, or that of
+  the log where it is less: a reward seen once, on the way out, must not be earned for ever by staying.
 * `values`: the finitely many values of the log, with unknown chances per pair.
 * `beta`: a mean between the least and the largest reward of the log; rewards between count as shares of both.
 * `normal`: Normal with unknown mean and variance per pair.
@@ -92,6 +93,17 @@ def _ends(keys: IntArray, cells: Cells) -> tuple[FloatArray, FloatArray, IntArra
     return least, most, distinct
 
 
+def _evidence(group: IntArray, other: IntArray, times: IntArray) -> int:
+    """Rows that are not of the commonest `other` of their `group`: what says that a reward of the group does not depend
+    on the other."""
+    both, at = np.unique(np.stack([group, other]), axis=1, return_inverse=True)
+    rows = np.bincount(at.ravel(), weights=times)
+    groups, where = np.unique(both[0], return_inverse=True)
+    commonest = np.zeros(len(groups))
+    np.maximum.at(commonest, where, rows)
+    return int(rows.sum() - commonest.sum())
+
+
 def _known(log: Log, ends: BoolArray, reason: str) -> Believed:
     cells = log.cells
     least, most, triples = _ends(_index(log, cells), cells)
@@ -104,15 +116,16 @@ def _known(log: Log, ends: BoolArray, reason: str) -> Believed:
             f"{most[i]:g}, so rewards are not known; choose rewards='values' or 'normal'"
         )
     S, A = log.n_states, log.n_actions
-    low, high, pairs = _ends(cells.state * A + cells.action, cells)
+    pair = cells.state * A + cells.action
+    low, high, pairs = _ends(pair, cells)
     notes: list[str] = []
-    if (low == high).all():
+    if (low == high).all() and _evidence(pair, cells.next_state, cells.times) >= _REPEATS:
         paid = np.full(S * A, np.nan)
         paid[pairs] = low
         words = f"known, one amount per pair: {reason}"
         return _completed(log, np.repeat(paid.reshape(S, A)[..., None], S, axis=2), ends, words, notes)
     low, high, arrivals = _ends(cells.next_state, cells)
-    if (low == high).all():
+    if (low == high).all() and _evidence(cells.next_state, pair, cells.times) >= _REPEATS:
         by_state = np.full(S, log.reward_range[0])
         by_state[arrivals] = low
         missing = S - len(arrivals)
@@ -126,10 +139,14 @@ def _known(log: Log, ends: BoolArray, reason: str) -> Believed:
     amounts = np.full(S * A * S, np.nan)
     amounts[triples] = least
     table = amounts.reshape(S, A, S)
-    average = _averages(log)
+    overall = float((cells.reward * cells.times).sum() / log.n_rows)
+    guess = np.minimum(_averages(log), overall)
     tried = log.visits > 0
-    table = np.where(np.isnan(table) & tried[..., None], average[..., None], table)
-    notes.append("a transition never seen, of a pair that was tried, is taken to pay the pair's average")
+    table = np.where(np.isnan(table) & tried[..., None], guess[..., None], table)
+    notes.append(
+        "a transition never seen, of a pair that was tried, is taken to pay the pair's average, or the log's where "
+        "that is less"
+    )
     return _completed(log, table, ends, f"known, one amount per transition: {reason}", notes)
 
 

@@ -34,6 +34,10 @@ def plan(
     ] = None,
     prior: Annotated[str, typer.Option(help="uniform, jeffreys, sparse, empirical, or a concentration.")] = "uniform",
     rewards: Annotated[str, typer.Option(help="suggest, known, values, beta or normal.")] = "suggest",
+    known_rewards: Annotated[
+        Path | None,
+        typer.Option(help="CSV file state,action,reward of pairs whose reward is known; others are learnt."),
+    ] = None,
     only_tried: Annotated[
         bool, typer.Option("--only-tried", help="Never take an action that was not tried in the state.")
     ] = False,
@@ -78,6 +82,7 @@ def plan(
             keep_suspicious=keep_suspicious,
             initial=initial,
             terminal=terminal,
+            known_rewards=known_rewards,
             discount=discount,
             horizon=horizon,
             confidence=confidence,

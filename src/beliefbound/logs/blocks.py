@@ -10,6 +10,7 @@ import io
 import itertools
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -17,7 +18,7 @@ import polars as pl
 
 from beliefbound.errors import FileError
 
-BLOCK_BYTES = 12 << 20
+BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 1 << 19
 LINE_BYTES = 1 << 20  # a longer line is refused: nobody logs megabytes a step
 _QUOTE, _END = b'"', b"\n"
@@ -43,6 +44,15 @@ def blocks(file: Path) -> Iterator[tuple[int, pl.DataFrame]]:
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise FileError(f"{file}, row 0: the text is UTF-16; save it as UTF-8")
     yield from _parquet(file) if start == b"PAR1" else _csv(file, packed=start[:2] == b"\x1f\x8b")
+
+
+def ahead(each: Iterator[tuple[int, pl.DataFrame]]) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The same, the next one being read by another thread while somebody works on the last."""
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        coming = reader.submit(next, each, None)
+        while (block := coming.result()) is not None:
+            coming = reader.submit(next, each, None)
+            yield block
 
 
 def _parquet(file: Path) -> Iterator[tuple[int, pl.DataFrame]]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from beliefbound.errors import ParameterError
 from beliefbound.logs.assembling import MOST_PAIRS, assemble
-from beliefbound.logs.blocks import blocks
+from beliefbound.logs.blocks import ahead, blocks
 from beliefbound.logs.columns import Columns, Size
 from beliefbound.logs.counting import Counter
 from beliefbound.logs.log import Log
@@ -54,7 +54,7 @@ def read_log(
     check_function(progress, "progress")
     sizes = {"states": _size(states, "states"), "actions": _size(actions, "actions")}
     counter = Counter(Columns(file, columns, names=names, **sizes))
-    for first, block in blocks(file):
+    for first, block in ahead(blocks(file)):
         counter.add(block, first)
         if progress is not None:
             progress(counter.n_rows)

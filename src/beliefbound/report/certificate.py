@@ -240,6 +240,18 @@ def best_rows(bounds: tuple[Bound, ...]) -> tuple[list[str], list[list[str]]]:
     return ["how", "side", "bound", "estimate", "holds"], rows
 
 
+def bound_entry(bound: Bound) -> dict[str, Any]:
+    """A bound as an entry of `bounds` in a certificate's file."""
+    return {
+        "side": bound.side,
+        "value": bound.value,
+        "estimate": bound.estimate,
+        "confidence": bound.confidence,
+        "samples": bound.n_samples,
+        "method": bound.method,
+    }
+
+
 def _bounds_json(result: Certificate) -> str:
     found, belief = result.bracket, result.folder.training
     content: dict[str, Any] = {
@@ -263,17 +275,7 @@ def _bounds_json(result: Certificate) -> str:
             "confidence": result.plan_gap.confidence,
             "guarantee": result.plan.guarantee,
         },
-        "bounds": [
-            {
-                "side": bound.side,
-                "value": bound.value,
-                "estimate": bound.estimate,
-                "confidence": bound.confidence,
-                "samples": bound.n_samples,
-                "method": bound.method,
-            }
-            for bound in found.bounds
-        ],
+        "bounds": [bound_entry(bound) for bound in found.bounds],
         "trace": [[point.seconds, point.lower.value, point.upper.value] for point in found.trace],
         "decision": None if found.decision is None else found.decision.to_dict(),
         "made": msgspec.to_builtins(result.made),

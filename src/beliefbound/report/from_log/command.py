@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.beliefs.from_log import PRIORS, state_id
-from beliefbound.errors import ParameterError
+from beliefbound.beliefs.from_log import PRIORS, action_id, state_id
+from beliefbound.errors import BeliefError, FileError, ParameterError
 from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.io.atomic import check_writable
+from beliefbound.io.csv_table import numbers, read_table
 from beliefbound.logs import Log, read_log, read_minari
 from beliefbound.report.from_log.plan import LogPlan, plan_log
 from beliefbound.report.from_log.writing import write_plan
+from beliefbound.validation import FloatArray
 
 _EVERY = 10_000_000  # rows between two words about reading
 
@@ -29,6 +31,7 @@ def plan_file(
     initial: Sequence[str] | None = None,
     terminal: Sequence[str] | None = None,
     prior: str = "uniform",
+    known_rewards: Path | None = None,
     say: Callable[[str], object] = lambda text: None,
     stopping: Callable[[], object] = lambda: None,
     **choices: Any,
@@ -36,8 +39,9 @@ def plan_file(
     """Read a log, plan, and write everything into `out`: `(what was found, the page)`.
 
     Words of the command line: `columns` are `COLUMN=NAME`; `states` and `actions` a number or names by commas;
-    `initial` and `terminal` names or numbers of states. Everything else is as for `plan_log`. Ctrl-C ends the search
-    and writes what was found; a second one leaves at once and writes nothing.
+    `initial` and `terminal` names or numbers of states; `known_rewards` a CSV file `state, action, reward`. Everything
+    else is as for `plan_log`. Ctrl-C ends the search and writes what was found; a second one leaves at once and writes
+    nothing.
     """
     check_writable(out)
     log = _read(source, columns, states, actions, names, keep_suspicious, say)
@@ -52,6 +56,7 @@ def plan_file(
             initial=start,
             terminal=[state_id(log, name) for name in terminal] if terminal else None,
             prior=_prior(prior),
+            known=None if known_rewards is None else _known(known_rewards, log),
             stop=asked.is_set,
             say=say,
             **choices,
@@ -95,6 +100,22 @@ def _read(
         keep_suspicious=keep_suspicious,
         progress=progress,
     )
+
+
+def _known(file: Path, log: Log) -> FloatArray:
+    """Rewards `[s,a]` of a table; NaN for pairs that it does not have."""
+    frame = read_table(file, ["state", "action", "reward"])
+    rewards, lines = numbers(frame, "reward", file)
+    known = np.full((log.n_states, log.n_actions), np.nan)
+    for line, state, action, reward in zip(lines, frame["state"], frame["action"], rewards, strict=True):
+        try:
+            at = state_id(log, str(state)), action_id(log, str(action))
+        except BeliefError as fault:
+            raise FileError(f"{file}, line {line}: {fault}") from None
+        if not np.isnan(known[at]):
+            raise FileError(f"{file}, line {line}: state {state}, action {action} is given more than once")
+        known[at] = reward
+    return known
 
 
 def _size(text: str | None) -> int | list[str] | None:

@@ -32,10 +32,10 @@ import numpy as np
 import polars as pl
 
 from beliefbound.beliefs.dirichlet_file import save_belief
-from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.io.atomic import write_aside, write_text
 from beliefbound.policy import StationaryPolicy
+from beliefbound.report.certificate import bound_entry
 from beliefbound.report.from_log.page import page_of
 from beliefbound.report.from_log.pictures import pictures
 from beliefbound.report.from_log.plan import LogPlan
@@ -93,8 +93,9 @@ def certificate(found: LogPlan) -> dict[str, Any]:
         },
         "objective": {"name": str(found.objective), "meaning": found.objective.words, **_estimate(found.certified)},
         "initial": {log.state_name(int(s)): float(task.start[s]) for s in start},
-        "bounds": [_bound(bound) for bound in (found.lower, found.upper)]
-        + [_bound(bound) for bound in (found.bracket.bounds if found.bracket else ())],
+        "bounds": [
+            bound_entry(bound) for bound in (found.lower, found.upper, *(found.bracket.bounds if found.bracket else ()))
+        ],
         "bracket": None
         if found.bracket is None
         else {
@@ -142,17 +143,6 @@ def first_actions(found: LogPlan) -> Any:
     """The likeliest action of each state, at the first stage, `[s]`."""
     chances = found.policy.chances(found.log.n_actions)
     return (chances if chances.ndim == 2 else chances[0]).argmax(axis=-1)
-
-
-def _bound(bound: Bound) -> dict[str, Any]:
-    return {
-        "side": bound.side,
-        "value": bound.value,
-        "estimate": bound.estimate,
-        "confidence": bound.confidence,
-        "samples": bound.n_samples,
-        "method": bound.method,
-    }
 
 
 def _estimate(x: Estimate) -> dict[str, Any]:
