@@ -24,7 +24,7 @@ import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.finite.outcomes import outcome_rows
-from beliefbound.bounds.finite.problem import optimal_from_above
+from beliefbound.bounds.finite.problem import models_apart
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.limits import TABLE_BYTES
@@ -58,9 +58,9 @@ class Walks:
         stages = 0 if task.horizon is None else task.horizon
         if 8 * (stages + 1) * models.rewards.size > TABLE_BYTES:
             raise ParameterError(f"horizon {task.horizon} needs too large tables for a simulation; give a shorter one")
-        self.q = optimal_from_above(task, stages)
+        _, self.q = models_apart(task, stages)
         turned = FiniteBelief.of(replace(models, rewards=-models.rewards), task.weights, reward_signal="unobserved")
-        least = optimal_from_above(FiniteTask(turned, task.start, discount, task.horizon), stages)
+        _, least = models_apart(FiniteTask(turned, task.start, discount, task.horizon), stages)
         self.least = -np.where(models.available, least, -np.inf).max(axis=-1)  # [stage,m,s]: of the worst policy
         best = np.where(models.available, self.q, -np.inf).max(axis=-1)
         self.span = float(max(0.0, (best - self.least).max()))  # no loss, and nothing that is left, is larger
