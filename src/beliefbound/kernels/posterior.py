@@ -60,10 +60,14 @@ def forget(posterior):
 
 @kernel
 def copy_into(out, x):
-    """`out[:] = x` for arrays `[i,j]`: the statement itself takes seconds to compile."""
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            out[i, j] = x[i, j]
+    """`out[:] = x` for arrays `[i]` or `[i,j]`: the statement itself takes seconds to compile."""
+    if x.ndim == 1:
+        for i in range(x.shape[0]):
+            out[i] = x[i]
+    else:
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                out[i, j] = x[i, j]
 
 
 @inlined
