@@ -30,8 +30,9 @@ from beliefbound.agents.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Choice, Number, Value
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.planning.held_models import HeldModels, clear, held_models, settle
-from beliefbound.kernels.posterior import Posterior, draw, expected, forget, learn
+from beliefbound.kernels.planning.compressed_models import CompressedModels
+from beliefbound.kernels.planning.held_models import HeldModels, clear, hold, renew, settle
+from beliefbound.kernels.posterior import Posterior, expected, forget, learn
 from beliefbound.kernels.random import load, save
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import FloatArray, IntArray
@@ -83,7 +84,7 @@ class State(NamedTuple):
     """What the agent believes, the models it holds, its clock and its parameters."""
 
     posterior: Posterior
-    models: HeldModels
+    models: HeldModels | CompressedModels
     stream: np.ndarray  # uint64 [4]
     clock: IntArray  # steps taken, step of the next plan, last interval, plans and sweeps made
     planned_p: FloatArray  # [pair,t] expected transitions at the last plan (POSTERIOR only, else empty)
@@ -108,10 +109,10 @@ def reset(state, stream):
     state.clock[DUE] = 1
 
 
-@njit(**EXACT)
+@njit(inline="always", **EXACT)
 def plan(state):
     """Draw new models and set the date of the next plan."""
-    draw(state.posterior, state.stream, state.models.p, state.models.r)
+    renew(state.posterior, state.stream, state.models)
     if not state.warm:
         clear(state.models)
     clock = state.clock
@@ -167,9 +168,10 @@ def mcbrl(setting: Setting, *, n: int, **values: Any) -> Machine:
         gigabytes = 8e-9 * S * A * S * (n + 1)
         raise ParameterError(f"n is {n}: {n} models of {S} states and {A} actions need {gigabytes:.0f} GB; take fewer")
     watches = values["schedule"] == "posterior"
+    posterior = posterior_for(setting, values)
     state = State(
-        posterior=posterior_for(setting, values),
-        models=held_models(n, setting.available, setting.discount),
+        posterior=posterior,
+        models=hold(posterior, n, setting.available, setting.discount),
         stream=np.zeros(4, np.uint64),
         clock=np.zeros(5, np.int64),
         planned_p=np.zeros((S * A, S) if watches else (0, 0)),

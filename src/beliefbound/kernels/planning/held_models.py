@@ -2,6 +2,10 @@
 
 Equally weighted models `p[s,a,t,m]`, `r[s,a,m]`, with values `V[s,m]` that start at 0 (`clear`) and are warm from the
 sweep before. One model makes it value iteration.
+
+`hold` makes room for models of a posterior, dense or in compressed rows by its size and its prior (`compresses`);
+`renew` draws them and `settle` sweeps over them, whatever they are. As in `kernels.posterior`, compiled code has one
+form only: `p` has four axes, or one.
 """
 
 from typing import NamedTuple
@@ -10,9 +14,18 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.planning.compressed_models import (
+    OFTEN,
+    CompressedModels,
+    compressed_models,
+    compresses,
+    draw_compressed,
+    look_at_small,
+    sweep_compressed,
+)
 from beliefbound.kernels.planning.simd import zeros
 from beliefbound.kernels.planning.sweep import sweep_lanes
-from beliefbound.kernels.posterior import expected
+from beliefbound.kernels.posterior import Posterior, draw_rewards, draw_transitions, expected
 
 
 class HeldModels(NamedTuple):
@@ -51,6 +64,13 @@ def held_models(n: int, available: np.ndarray, discount: float) -> HeldModels:
     )
 
 
+def hold(posterior: Posterior, n: int, available: np.ndarray, discount: float) -> HeldModels | CompressedModels:
+    """Room for `n` models of a posterior, in the form in which they are swept faster."""
+    if compresses(posterior):
+        return compressed_models(posterior, n, available, discount)
+    return held_models(n, available, discount)
+
+
 @njit(**EXACT_INLINE)
 def clear(models):
     """All values 0."""
@@ -60,18 +80,46 @@ def clear(models):
     models.side[0] = 0
 
 
-@njit(**EXACT_INLINE)
+@njit(inline="always", **EXACT)
+def renew(posterior, stream, models):
+    """Independent draws from the posterior in place of the models held."""
+    renew_form(models.p, posterior, stream, models)
+
+
+@njit(**EXACT)
+def renew_form(p, posterior, stream, models):
+    """`renew`, of the form that `p` has."""
+    if p.ndim == 4:
+        draw_transitions(stream, posterior.alpha, posterior.row, posterior.arrive, p)
+    else:
+        draw_compressed(stream, posterior.alpha, models)
+    draw_rewards(stream, posterior.reward, posterior.paid, posterior.arrive, p, models.r)
+
+
+@njit(inline="always", **EXACT)
 def settle(models, sweeps, tolerance):
     """At most `sweeps` MMBI sweeps, stopping after one that changes `vbar` by less than `tolerance` in sum.
 
     Returns how many were made; `actions` are those of the last one.
     """
-    p, r, w, available, q, mixed = models.p, models.r, models.w, models.available, models.q, models.mixed
+    return settle_form(models.p, models, sweeps, tolerance)
+
+
+@njit(**EXACT_INLINE)
+def settle_form(p, models, sweeps, tolerance):
+    """`settle`, of the form that `p` has."""
     v, out = (models.even, models.odd) if models.side[0] == 0 else (models.odd, models.even)
-    made = 0
+    made, change = 0, np.inf
     while made < sweeps:
         made += 1
-        if sweep_lanes(p, r, w, available, models.discount, v, q, mixed, models.vbar, models.actions, out) < tolerance:
+        if p.ndim == 4:
+            r, w, q, mixed, actions = models.r, models.w, models.q, models.mixed, models.actions
+            change = sweep_lanes(p, r, w, models.available, models.discount, v, q, mixed, models.vbar, actions, out)
+        else:
+            if made % OFTEN == 1:
+                look_at_small(models, v)
+            change = sweep_compressed(models, v, out)
+        if change < tolerance:
             break
         v, out = out, v
     models.side[0] = (models.side[0] + made) % 2
