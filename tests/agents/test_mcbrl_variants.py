@@ -19,8 +19,8 @@ COIN, BELIEF = coin()
 def held(state):
     """The models that an agent holds, as a finite belief; rewards scaled."""
     return FiniteBelief(
-        np.moveaxis(state.models.p, -1, 0),
-        np.moveaxis(state.models.r, -1, 0),
+        np.moveaxis(state.core.models.p, -1, 0),
+        np.moveaxis(state.core.models.r, -1, 0),
         reward_signal="unobserved",
         normalize=True,
     )
@@ -43,10 +43,10 @@ def test_plans_of_mcbrl_cadp_are_those_of_cadp():
     agent.reset(3)
     checked = 0
     for s in walk(agent, 30):
-        plans = agent.machine.state.clock[PLANS]
+        plans = agent.machine.state.core.clock[PLANS]
         first = agent.act(s)  # asked twice: time goes on, and nothing else
         state = agent.machine.state
-        if state.clock[PLANS] > plans:
+        if state.core.clock[PLANS] > plans:
             models = held(state)
             start = mmbi(models, discount=0.9, horizon=12).policy
             plan = cadp(models, discount=0.9, horizon=12, initial=s, start=start, restarts=False)
@@ -63,7 +63,7 @@ def test_mcbrl_cadp_follows_its_plan_stage_by_stage_and_plans_when_it_ends():
     for k in range(1, 14):
         a = agent.act(2)
         assert a == state.ascent.actions[(k - 1) % 4, 2]
-        assert state.clock[PLANS] == 1 + (k - 1) // 4
+        assert state.core.clock[PLANS] == 1 + (k - 1) // 4
 
 
 def plain_look_ahead(p, r, q, best, w, available, s, discount, mix):
@@ -83,10 +83,13 @@ def test_looking_ahead_is_what_it_says():
     agent.reset(2)
     for s in walk(agent, 60):
         state = agent.machine.state
-        if state.clock[STEP] == 0:
+        if state.core.clock[STEP] == 0:
             continue
-        p, r, q, best = (np.moveaxis(x, -1, 0) for x in (state.models.p, state.models.r, state.models.q, state.alone.q))
-        chosen = look_ahead(state.models, state.alone, state.weights, state.likely, 0.8, s)
+        p, r, q, best = (
+            np.moveaxis(x, -1, 0)
+            for x in (state.core.models.p, state.core.models.r, state.core.models.q, state.alone.q)
+        )
+        chosen = look_ahead(state.core.models, state.alone, state.weights, state.likely, 0.8, s)
         assert chosen == plain_look_ahead(p, r, q, best, state.weights, CHAIN.mdp.available, s, 0.95, 0.8)
         assert state.weights.sum() == pytest.approx(1.0)
     own = [policy_iteration(MDP(p[m], r[m], normalize=True), discount=0.95).values for m in range(6)]
@@ -102,11 +105,11 @@ def test_new_models_are_drawn_when_few_of_them_fit():
     luck, s, due = np.random.default_rng(1), 0, True
     for _ in range(300):
         a = agent.act(s)
-        assert (state.clock[PLANS] > plans) == due
+        assert (state.core.clock[PLANS] > plans) == due
         if due:
             plans, weights = plans + 1, np.full(8, 1 / 8)
         t = int(luck.choice(5, p=CHAIN.mdp.transitions[s, a]))
-        weights = weights * state.models.p[s, a, t]
+        weights = weights * state.core.models.p[s, a, t]
         agent.observe(s, a, float(CHAIN.mdp.rewards[s, a]), t)
         due = not weights.sum() > 0
         if not due:
@@ -115,7 +118,7 @@ def test_new_models_are_drawn_when_few_of_them_fit():
             due = 1 / (weights**2).sum() < 4
         s = t
     assert 5 < plans < 200
-    assert state.clock[DUE] > state.clock[STEP]
+    assert state.core.clock[DUE] > state.core.clock[STEP]
 
 
 def test_bracket_is_the_certified_policy_at_its_start():

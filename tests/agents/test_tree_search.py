@@ -13,7 +13,7 @@ from beliefbound.kernels.play import agent_stream, environment_stream
 from beliefbound.kernels.random import uniform
 from support.coin import coin
 from support.oracles import dirichlet_value
-from support.search_twins import BamcpTwin
+from support.search_twins import BamcpTwin, Bfs3Twin
 
 COIN, BELIEF = coin()
 TOSS, SAFE = 0.95 / 2 + 0.95**3 * 7 / 12, 0.95 / 2 + 0.95**3 / 2  # four decisions, by hand
@@ -54,6 +54,24 @@ def test_bamcp_equals_its_twin_step_by_step(environment):
         assert a == twin.act(s)
         np.testing.assert_allclose(agent.machine.state.tree.value[0], twin.root["q"], rtol=1e-12)
         assert agent.machine.state.tree.tries[0].tolist() == twin.root["n"]
+        r, t = step(environment.outcomes, s, a, uniform(luck))
+        agent.observe(s, a, r, t)
+        twin.observe(s, a, r, t)
+        s = int(t)
+
+
+def test_bfs3_equals_its_twin_step_by_step():
+    environment = make_env("chain")
+    twin = Bfs3Twin(environment, rollouts=4, width=3, depth=5)
+    agent = make_agent("bfs3:rollouts=4,width=3,depth=5", environment)
+    agent.reset(agent_stream(2, 0, 3))
+    twin.reset(2, 0, 3)
+    luck, s = environment_stream(2, 3), 0
+    for _ in range(6):
+        a = agent.act(s)
+        assert a == twin.act(s)
+        np.testing.assert_allclose(agent.machine.state.upper, twin.upper, rtol=1e-12)
+        np.testing.assert_allclose(agent.machine.state.lower, twin.lower, rtol=1e-12)
         r, t = step(environment.outcomes, s, a, uniform(luck))
         agent.observe(s, a, r, t)
         twin.observe(s, a, r, t)

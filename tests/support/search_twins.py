@@ -87,3 +87,79 @@ class BamcpTwin(Belief):
             self.simulate(s)
         tried = [a for a in self.offered[s] if self.root["n"][a] > 0]
         return max(tried, key=lambda a: (self.root["q"][a], -a))
+
+
+class Bfs3Twin(Belief):
+    """BFS3 from its description: nodes are dictionaries, posteriors are copied along the path; Beta rewards."""
+
+    def __init__(self, environment, *, rollouts, width, depth, discount=0.95):
+        super().__init__(environment)
+        self.rollouts, self.width, self.depth, self.discount = rollouts, width, depth, discount
+        self.offered = [np.flatnonzero(row).tolist() for row in self.available]
+        self.most = 1.0 / (1.0 - discount)
+
+    def counts(self, seen, s, a):
+        """`(arrivals, their sum, rewards)` after what was seen on the path."""
+        arrivals, rewards, total = self.alpha[s, a].tolist(), [self.successes[s, a], self.failures[s, a]], 0.0
+        for x in arrivals:
+            total += x
+        for pair, k, t in seen:
+            if pair == (s, a):
+                arrivals[t] += 1.0
+                rewards[k] += 1.0
+                total += 1.0
+        return arrivals, total, rewards
+
+    def draw(self, seen, s, a):
+        arrivals, total, rewards = self.counts(seen, s, a)
+        target, reached, t = uniform(self.stream) * total, 0.0, -1
+        while t < self.S - 1 and reached <= target:
+            t += 1
+            reached += arrivals[t]
+        return 0 if uniform(self.stream) * (rewards[0] + rewards[1]) - rewards[0] < 0.0 else 1, t
+
+    def reward(self, seen, s, a):
+        won, lost = self.counts(seen, s, a)[2]
+        return won / (won + lost)
+
+    def node(self):
+        return {"U": self.most, "L": 0.0, "actions": None}
+
+    def back_up(self, node):
+        for each in node["actions"].values():
+            for end in "UL":
+                total = sum(n * child[end] for n, child in each["children"].values())
+                each[end] = each["r"] + self.discount * total / self.width
+        for end in "UL":
+            node[end] = max(each[end] for each in node["actions"].values())
+
+    def roll_out(self, node, seen, s, left):
+        if left == 0 or node["U"] - node["L"] <= self.most * (self.discount**left + 1e-9):
+            return
+        if node["actions"] is None:
+            node["actions"] = {}
+            for a in self.offered[s]:
+                children = {}
+                for _ in range(self.width):
+                    children.setdefault(self.draw(seen, s, a), [0, self.node()])[0] += 1
+                node["actions"][a] = {"r": self.reward(seen, s, a), "children": children}
+            self.back_up(node)
+        a = max(self.offered[s], key=lambda a: (node["actions"][a]["U"], -a))
+        tail = self.most * self.discount ** (left - 1)
+        children = node["actions"][a]["children"]
+        k, t = max(children, key=lambda c: children[c][0] * (children[c][1]["U"] - children[c][1]["L"] - tail))
+        self.roll_out(children[k, t][1], [*seen, ((s, a), k, t)], t, left - 1)
+        self.back_up(node)
+
+    def act(self, s):
+        self.upper, self.lower = np.full(self.A, -np.inf), np.full(self.A, -np.inf)
+        for a in self.offered[s]:
+            ends = np.zeros(2)
+            for _ in range(self.width):
+                k, t = self.draw([], s, a)
+                root = self.node()
+                for _ in range(self.rollouts):
+                    self.roll_out(root, [((s, a), k, t)], t, self.depth)
+                ends += root["U"], root["L"]
+            self.upper[a], self.lower[a] = self.reward([], s, a) + self.discount * ends / self.width
+        return int(self.upper.argmax())

@@ -12,54 +12,51 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.mcbrl import DUE, PLANNING, STEP, mcbrl, observe, plan, reset
+from beliefbound.agents import mcbrl
+from beliefbound.agents.mcbrl import DUE, PLANNING, STEP
 from beliefbound.agents.protocol import Machine, Setting
 from beliefbound.agents.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
-from beliefbound.kernels.options import EXACT_INLINE
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.held_bounds import Ascent, ascend, new_ascent
-from beliefbound.kernels.planning.held_models import HeldModels
 from beliefbound.kernels.planning.urn import decisions_that_matter
-from beliefbound.kernels.posterior import Posterior
 from beliefbound.limits import AGENT_BYTES
-from beliefbound.validation import FloatArray, IntArray
-
-__all__ = ["State", "act", "mcbrl_cadp", "observe", "reset"]
+from beliefbound.validation import IntArray
 
 
 class State(NamedTuple):
-    """The fields of `mcbrl.State`, the policy and when it began."""
+    """MCBRL, the policy and when it began."""
 
-    posterior: Posterior
-    models: HeldModels
-    stream: np.ndarray  # uint64 [4]
-    clock: IntArray
-    planned_p: FloatArray
-    planned_r: FloatArray
-    row: FloatArray
-    schedule: int
-    interval: int
-    increment: int
-    threshold: float
-    sweeps: int
-    tolerance: float
-    warm: bool
+    core: mcbrl.State
     ascent: Ascent
     began: IntArray  # [1]: the step of the last plan
+
+
+@njit(**EXACT)
+def reset(state, stream):
+    """Back to the prior."""
+    mcbrl.reset(state.core, stream)
 
 
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Plan from here if it is due, and follow the plan."""
-    clock = state.clock
+    core, ascent = state.core, state.ascent
+    clock = core.clock
     clock[STEP] += 1
     if clock[STEP] >= clock[DUE]:
-        plan(state)
-        ascend(state.models, state.ascent, s, state.sweeps)
+        mcbrl.plan(core)
+        ascend(core.models, ascent, s, core.sweeps)
         state.began[0] = clock[STEP]
-        clock[DUE] = min(clock[DUE], clock[STEP] + state.ascent.actions.shape[0])
-    return state.ascent.actions[clock[STEP] - state.began[0], s]
+        clock[DUE] = min(clock[DUE], clock[STEP] + ascent.actions.shape[0])
+    return ascent.actions[clock[STEP] - state.began[0], s]
+
+
+@njit(**EXACT_INLINE)
+def observe(state, s, a, r, t):
+    """As MCBRL."""
+    mcbrl.observe(state.core, s, a, r, t)
 
 
 @agent(
@@ -79,7 +76,6 @@ def mcbrl_cadp(setting: Setting, *, n: int, depth: int | None, **values: Any) ->
         raise ParameterError(
             f"{depth} decisions with {n} models need {8e-9 * depth * setting.n_states * (n + 2):.0f} GB; take fewer"
         )
-    fields = mcbrl(setting, n=n, tolerance=0.0, warm="yes", **values).state
-    ascent = new_ascent(depth, setting.n_states, n)
-    state = State(**fields._asdict(), ascent=ascent, began=np.zeros(1, np.int64))
+    core = mcbrl.mcbrl(setting, n=n, tolerance=0.0, warm="yes", **values).state
+    state = State(core, new_ascent(depth, setting.n_states, n), np.zeros(1, np.int64))
     return Machine(state, reset, act, observe)

@@ -20,50 +20,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.mcbrl import (
-    DUE,
-    NEVER,
-    PLANNING,
-    PRESETS,
-    SCHEDULES,
-    STEP,
-    SWEEPS,
-    mcbrl,
-    plan,
-    reset,
-)
-from beliefbound.agents.mcbrl import observe as learn_and_watch
+from beliefbound.agents import mcbrl
+from beliefbound.agents.mcbrl import DUE, NEVER, PLANNING, PRESETS, SCHEDULES, STEP, SWEEPS
 from beliefbound.agents.protocol import Machine, Setting
 from beliefbound.agents.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Choice, Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.held_bounds import Optimum, new_optimum, optimum_from_above
-from beliefbound.kernels.planning.held_models import HeldModels, settle
+from beliefbound.kernels.planning.held_models import settle
 from beliefbound.kernels.planning.urn import decisions_that_matter
-from beliefbound.kernels.posterior import Posterior
-from beliefbound.validation import FloatArray, IntArray
-
-__all__ = ["State", "act", "mcbrl_lookahead", "observe", "reset"]
+from beliefbound.validation import FloatArray
 
 
 class State(NamedTuple):
-    """The fields of `mcbrl.State`, each model's optimum, weights and parameters."""
+    """MCBRL, each model's optimum, weights and parameters."""
 
-    posterior: Posterior
-    models: HeldModels
-    stream: np.ndarray  # uint64 [4]
-    clock: IntArray
-    planned_p: FloatArray
-    planned_r: FloatArray
-    row: FloatArray
-    schedule: int
-    interval: int
-    increment: int
-    threshold: float
-    sweeps: int
-    tolerance: float
-    warm: bool
+    core: mcbrl.State
     alone: Optimum  # of each model by itself
     weights: FloatArray  # [m]
     likely: FloatArray  # [m] scratch
@@ -71,6 +44,12 @@ class State(NamedTuple):
     mix: float
     renew: float
     by_clock: bool
+
+
+@njit(**EXACT)
+def reset(state, stream):
+    """Back to the prior."""
+    mcbrl.reset(state.core, stream)
 
 
 @njit(**EXACT)
@@ -108,17 +87,18 @@ def look_ahead(models, alone, weights, likely, mix, s):
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Plan if it is due, sweep, and look ahead."""
-    clock = state.clock
+    core, weights = state.core, state.weights
+    clock = core.clock
     clock[STEP] += 1
     if clock[STEP] >= clock[DUE]:
-        plan(state)
-        optimum_from_above(state.models, state.alone, state.depth, state.tolerance)
-        for m in range(state.weights.size):
-            state.weights[m] = 1.0 / state.weights.size
+        mcbrl.plan(core)
+        optimum_from_above(core.models, state.alone, state.depth, core.tolerance)
+        for m in range(weights.size):
+            weights[m] = 1.0 / weights.size
         if not state.by_clock:
             clock[DUE] = NEVER
-    clock[SWEEPS] += settle(state.models, state.sweeps, state.tolerance)
-    return look_ahead(state.models, state.alone, state.weights, state.likely, state.mix, s)
+    clock[SWEEPS] += settle(core.models, core.sweeps, core.tolerance)
+    return look_ahead(core.models, state.alone, weights, state.likely, state.mix, s)
 
 
 @njit(**EXACT)
@@ -137,10 +117,11 @@ def reweigh(p, weights, s, a, t):
 @njit(**EXACT_INLINE)
 def observe(state, s, a, r, t):
     """Condition the belief, and the weights of the models held, on one transition."""
-    learn_and_watch(state, s, a, r, t)
-    effective = reweigh(state.models.p, state.weights, s, a, t)
+    core = state.core
+    mcbrl.observe(core, s, a, r, t)
+    effective = reweigh(core.models.p, state.weights, s, a, t)
     if effective < state.renew * state.weights.size or effective == 0.0:
-        state.clock[DUE] = state.clock[STEP] + 1
+        core.clock[DUE] = core.clock[STEP] + 1
 
 
 @agent(
@@ -159,9 +140,9 @@ def mcbrl_lookahead(setting: Setting, *, n: int, mix: float, renew: float, sched
     """The machine; memory is that of n models."""
     if schedule == "moved" and n == 1:
         raise ParameterError("schedule=moved with n=1: one model always fits as well as itself; take n=2 or more")
-    fields = mcbrl(setting, n=n, schedule="linear" if schedule == "moved" else schedule, **values).state
+    core = mcbrl.mcbrl(setting, n=n, schedule="linear" if schedule == "moved" else schedule, **values).state
     state = State(
-        **fields._asdict(),
+        core=core,
         alone=new_optimum(setting.n_states, setting.n_actions, n),
         weights=np.full(n, 1.0 / n),
         likely=np.zeros(n),
