@@ -14,7 +14,7 @@ from beliefbound.errors import ParameterError
 from beliefbound.limits import OUTCOME_BYTES
 from beliefbound.validation import FloatArray, IntArray
 
-_PAIR = 30_000  # operations, in time, that one pair takes besides its entries
+_PAIR, _ENTRY = 30_000, 40  # operations, in time, that a pair takes, and each of its entries
 
 
 class Outcomes(NamedTuple):
@@ -54,13 +54,14 @@ def outcome_rungs(belief: FiniteBelief, meter: Meter) -> Part[Outcomes]:
     models = belief.models
     first = np.zeros((models.n_states, models.n_actions + 1), dtype=np.int64)
     parts, rows = [], 0
+    each = _PAIR + _ENTRY * models.n_entries / models.available.size
     for s in range(models.n_states):
         first[s, 0] = rows
         for a in range(models.n_actions):
             if models.available[s, a]:
                 parts.append(pair_outcomes(belief, s, a))
                 rows += len(parts[-1][1])
-                meter.add(_PAIR + 4.0 * models.n_models * models.n_states)
+                meter.add(each)
                 if 8 * models.n_models * rows > OUTCOME_BYTES:
                     raise ParameterError(
                         f"{models.n_models} models need more than {OUTCOME_BYTES >> 30} GiB as outcome rows; "
