@@ -12,24 +12,20 @@ Betting intervals hold at all numbers of samples, so everything the ladder ever 
 
 import numpy as np
 
-from beliefbound.bounds.bound import Bound, Side
+from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.dirichlet.arrays import planned, problem_of, tail_correction
 from beliefbound.bounds.dirichlet.effort import budget, piece
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
 from beliefbound.bounds.dirichlet.rare import Extremes, cut
 from beliefbound.bounds.dirichlet.sampler import Sampler
+from beliefbound.bounds.dirichlet.uncounted import first_plan, uncounted_rungs
 from beliefbound.bounds.ladder import RUNG, Meter, Rungs
 from beliefbound.bounds.log import Log
 from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
-from beliefbound.evaluation import evaluate
 from beliefbound.executors.threads import available_threads
 from beliefbound.kernels.particles.rows import width_of
 from beliefbound.limits import PARTICLE_BYTES
-from beliefbound.planning.mmbi import mmbi
-from beliefbound.planning.optimal import backward_induction, optimal_values, policy_iteration
 from beliefbound.planning.task import Task
-from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray
 
 _STAGES = 12
 _MODELS, _PLANNED = 0.15, 0.1  # of the error: for `E max`, and for the plan
@@ -40,9 +36,6 @@ _LEAST_SHARE = 0.25  # of what both sides get
 _ENOUGH = 0.1  # of the bracket's width: an error of `E max` below that is not worth much work
 _LITTLE = 0.03
 _MOST_MODELS, _MOST_PLANNED = 1 << 20, 1 << 13
-_BATCH_BYTES, _DRAW = 8 << 20, 100  # of models without counts
-_DESIGN = 64  # models that a plan is made on, where that is cheap
-_SWEEPS = 20.0  # of MMBI, for each step that counts
 
 
 def dirichlet_rungs(
@@ -50,7 +43,7 @@ def dirichlet_rungs(
 ) -> Rungs:
     """The ladder of a belief that is not finite. `interval`: `betting`, or on request `t`."""
     if task.belief.compiled() is None:
-        yield from _sampled_rungs(task, rng, log, interval)
+        yield from uncounted_rungs(task, rng, log, interval)
         return
     climb = _Climb(task, int(rng.integers(0, 2**63)), threads or available_threads(), 1.0 - log.confidence, interval)
     yield climb.first()
@@ -77,7 +70,7 @@ class _Climb:
         above = cut(problem_of(task, none, horizon=ahead), "upper", ahead)
         self.models = FreshModels(task, above, (seed, 2))
         self.beyond = above.unit * tail_correction(task, above)
-        self.plan = _plan(task, np.random.default_rng((seed, 5)))
+        self.plan = first_plan(task, np.random.default_rng((seed, 5)))
         below = cut(self.whole, "lower", task.horizon)
         self.planned = FreshModels(task, below, (seed, 4), np.array(self.plan.actions))
         each = 24.0 * len(above.available) * width_of(above) * self.models.n
@@ -228,56 +221,3 @@ class _Climb:
             estimate=estimate - self.beyond,
             n_samples=n_samples,
         )
-
-
-def _plan(task: Task, rng: np.random.Generator) -> TablePolicy:
-    """A memoryless policy: MMBI on a few models where that takes no longer than a rung, else the expected MDP's."""
-    belief, discount, horizon = task.belief, task.discount, task.horizon
-    lasts = _SWEEPS / (1.0 - discount) if horizon is None else float(horizon)
-    if _DESIGN * belief.n_states**2 * belief.n_actions * lasts <= 2.0 * RUNG:
-        return mmbi(belief.sample(_DESIGN, rng), discount=discount, horizon=horizon).policy
-    if horizon is None:
-        return policy_iteration(belief.mean(), discount=discount).policy
-    return backward_induction(belief.mean(), discount=discount, horizon=horizon).policy
-
-
-def _sampled_rungs(task: Task, rng: np.random.Generator, log: Log, interval: Interval) -> Rungs:
-    """`E max` and a plan on fresh models, for beliefs without counts: ever more of them."""
-    belief, range_ = task.belief, task.belief.reward_range
-    scale = None if range_ is None else task.effective_horizon
-    values = None if range_ is None or scale is None else (range_[0] * scale, range_[1] * scale)
-    interval = "t" if values is None else interval
-    plan, meter = _plan(task, rng), Meter()
-    each = 8 * belief.n_states**2 * belief.n_actions
-    batch = int(np.clip(_BATCH_BYTES // each, 2, 256))
-    found: dict[Side, list[FloatArray]] = {"lower": [], "upper": []}
-    error = {"lower": 0.5 * (1.0 - log.confidence), "upper": 0.5 * (1.0 - log.confidence)}
-    names = {"lower": "value of a memoryless policy", "upper": "E max"}
-    while True:
-        while True:
-            below, above = belief.sample(batch, rng), belief.sample(batch, rng)
-            kept = evaluate(plan, below, discount=task.discount, horizon=task.stages_of(plan)) @ task.start
-            found["lower"].append(kept)
-            best = optimal_values(above, discount=task.discount, horizon=task.horizon).values
-            found["upper"].append(best @ task.start)
-            meter.add(batch * (belief.n_states**3 + _DRAW * each / 8.0))
-            if meter.full():
-                break
-        bounds = []
-        for side in found:
-            x = np.concatenate(found[side])
-            bounds.append(
-                Bound(
-                    mean_bound(x, side, confidence=1.0 - error[side], range_=values, interval=interval),
-                    side,
-                    f"{names[side]} on {len(x)} fresh models, {describe(interval)} interval",
-                    exact=False,
-                    confidence=1.0 - error[side],
-                    estimate=float(x.mean()),
-                    n_samples=len(x),
-                    policy=plan if side == "lower" else None,
-                )
-            )
-        yield bounds
-        if len(x) >= _MOST_MODELS:
-            return

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.dirichlet.arrays import planned, problem_of
 from beliefbound.bounds.dirichlet.chains import Chain
 from beliefbound.bounds.dirichlet.effort import Effort
@@ -41,10 +41,10 @@ _STAGES = 8
 class SampledValues:
     """`E max` of a belief that is not finite, and what is left of it after a measurement."""
 
-    def __init__(self, task: Task, lower: Bound, upper: Bound, n_models: int, alpha: float, seed: int) -> None:
-        """Each end of `E max` fails with probability `alpha`; `lower` and `upper` bound `V*`."""
-        self.task, self.lower, self.upper, self.seed = task, lower.value, upper.value, seed
-        self.confidence = lower.confidence + upper.confidence - 1.0 - 2.0 * alpha
+    def __init__(self, task: Task, bounds: Bracket, n_models: int, alpha: float, seed: int) -> None:
+        """Each end of `E max` fails with probability `alpha`; `bounds` are those of `V*`."""
+        self.task, self.lower, self.upper, self.seed = task, bounds.lower.value, bounds.upper.value, seed
+        self.confidence = bounds.confidence - 2.0 * alpha
         self.threads = available_threads()
         counted = task.belief.compiled() is not None
         ahead = planned(task.discount, task.horizon)

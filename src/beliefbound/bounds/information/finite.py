@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from beliefbound.beliefs import FiniteBelief
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.finite.outcomes import pair_outcomes
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import named_pool, problem_of, search_depth, stage_values
@@ -42,8 +42,8 @@ _CLOSE = 1e-7  # of the value: bounds that are not worth a search
 class FiniteValues:
     """Bounds on `V*` of a finite belief and of its parts."""
 
-    def __init__(self, task: FiniteTask, nodes: int, lower: Bound | None = None, upper: Bound | None = None) -> None:
-        """`nodes`: of the graph that each search may make. `lower`, `upper`: known bounds for the belief itself."""
+    def __init__(self, task: FiniteTask, nodes: int, bounds: Bracket | None = None) -> None:
+        """`nodes`: of the graph that each search may make. `bounds`: what is known of the belief itself."""
         self.task, self.nodes = task, nodes
         models, discount, horizon = task.models, task.discount, task.horizon
         self.pool = [policy for _, policy in named_pool(task)]
@@ -65,11 +65,10 @@ class FiniteValues:
         below, above = self._apart(task.weights[None])
         self.lower, self.upper = self._searched(task.weights, float(below[0]), float(above[0]), 4 * nodes)
         self.confidence, self.method = 1.0, "search in the graph of beliefs"
-        if lower is not None and lower.value > self.lower:
-            self.lower, self.confidence, self.method = float(lower.value), lower.confidence, "bracket"
-        if upper is not None and upper.value < self.upper:
-            self.upper, self.method = float(upper.value), "bracket"
-            self.confidence += upper.confidence - 1.0
+        if bounds is not None and (bounds.lower.value > self.lower or bounds.upper.value < self.upper):
+            self.lower = max(self.lower, float(bounds.lower.value))
+            self.upper = min(self.upper, float(bounds.upper.value))
+            self.confidence, self.method = bounds.confidence, "bracket"
 
     def evpi(self) -> Worth:
         """All that there is to know."""

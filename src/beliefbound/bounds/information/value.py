@@ -203,14 +203,13 @@ def _values(
     nodes, n_models = check_count(nodes, "nodes"), check_count(n_models, "n_models", least=2)
     finite = finite_task(task)
     if finite is not None:
-        ends = (None, None) if bounds is None else (bounds.lower, bounds.upper)
-        return FiniteValues(finite, nodes, *ends), source
+        return FiniteValues(finite, nodes, bounds), source
     error, seed = 1.0 - confidence, int(source.integers(0, 2**62))
     if bounds is None:
         knobs: dict[str, Any] = {"discount": task.discount, "horizon": task.horizon, "initial": task.start}
         bounds = bracket(task.belief, confidence=1.0 - 0.5 * error, effort=_EFFORT, rng=seed, **knobs)
     check_size((n_models, task.belief.n_states), "values of models", ParameterError, fix="give fewer models")
-    return SampledValues(task, bounds.lower, bounds.upper, n_models, 0.125 * error, seed), source
+    return SampledValues(task, bounds, n_models, 0.125 * error, seed), source
 
 
 def _one(
