@@ -25,7 +25,7 @@ from beliefbound.validation import FloatArray, IntArray
 _RISE = 1e-9  # of the largest value: what a change must win
 _SWEEPS = 10
 _TIMES = 4  # splits, as a multiple of the nodes: a split may let another node go
-_SHAKES, _LEAST_SHAKES = 12_000, 5  # nodes times models changed at random, and times at least
+_SHAKES, _LEAST_SHAKES = 1500, 5  # nodes times models changed at random, and times at least
 _SPLITS, _MERGES = 64, 8  # ways to split, and pairs to merge, that are valued before one is taken
 
 
