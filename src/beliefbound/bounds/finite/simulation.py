@@ -58,9 +58,9 @@ class Walks:
         stages = 0 if task.horizon is None else task.horizon
         if 8 * (stages + 1) * models.rewards.size > TABLE_BYTES:
             raise ParameterError(f"horizon {task.horizon} needs too large tables for a simulation; give a shorter one")
-        self.q = optimal_from_above(task, stages)
+        self.q = _apart(task, stages)
         turned = FiniteBelief.of(replace(models, rewards=-models.rewards), task.weights, reward_signal="unobserved")
-        least = optimal_from_above(FiniteTask(turned, task.start, discount, task.horizon), stages)
+        least = _apart(FiniteTask(turned, task.start, discount, task.horizon), stages)
         self.least = -np.where(models.available, least, -np.inf).max(axis=-1)  # [stage,m,s]: of the worst policy
         best = np.where(models.available, self.q, -np.inf).max(axis=-1)
         self.span = float(max(0.0, (best - self.least).max()))  # no loss, and nothing that is left, is larger
@@ -121,6 +121,11 @@ class Walks:
         if self.task.belief.reward_signal != "known":
             return None
         return float(self.task.models.rewards[0, s, a] if self.paid is None else self.paid[0, s, a, t])
+
+
+def _apart(task: FiniteTask, stages: int) -> FloatArray:
+    """`[stage,m,s,a]`: each model by itself, from above."""
+    return optimal_from_above(task, stages)
 
 
 def checked_action(policy: Any, s: int, action: Any, task: FiniteTask) -> int:
