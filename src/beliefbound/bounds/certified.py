@@ -163,7 +163,7 @@ def certify(
       discount, horizon, initial: of the problem; a policy with stages brings its own horizon.
       upper: a bound on the Bayes-optimal value of the same problem; default: `bracket` looks for one.
       confidence: with which value and distance hold together. What is exact holds with certainty.
-      samples: walks, where the value is simulated.
+      samples: walks, where the value is simulated; fewer once `stop` says so.
       target_gap, time_limit, threads, progress, watch, stop: of `bracket`, where there is no `upper`.
       rng: a generator, a seed, or `None` for fresh randomness.
 
@@ -204,7 +204,7 @@ def certify(
         )
         upper = found.upper if found.upper.exact else _at(found.upper, found.confidence)
     if own is None:
-        own = _sampled(policy, task, source, samples, delta if upper.exact else 0.5 * delta)
+        own = _sampled(policy, task, source, samples, delta if upper.exact else 0.5 * delta, stop)
     lower, high = own
     return _certified(policy, task, lower, high, upper, values)
 
@@ -263,16 +263,21 @@ def _exactly(policy: Any, task: FiniteTask) -> tuple[tuple[Bound, Bound] | None,
 
 
 def _sampled(
-    policy: Any, task: FiniteTask, rng: np.random.Generator, samples: int, alpha: float
+    policy: Any,
+    task: FiniteTask,
+    rng: np.random.Generator,
+    samples: int,
+    alpha: float,
+    stop: Callable[[], bool] | None,
 ) -> tuple[Bound, Bound]:
     walker = policy.fresh() if isinstance(policy, Policy) else policy
-    found = simulate(walker, task, rng, samples=samples, alpha=alpha)
+    found = simulate(walker, task, rng, samples=samples, alpha=alpha, stop=stop)
     proof: dict[str, Any] = {
-        "method": f"{samples} walks against QMDP as control variate; betting interval",
+        "method": f"{found.samples} walks against QMDP as control variate; betting interval",
         "exact": False,
         "confidence": 1.0 - 0.5 * alpha,
         "estimate": found.estimate,
-        "n_samples": samples,
+        "n_samples": found.samples,
         "of": VALUE,
     }
     return Bound(found.low, "lower", **proof), Bound(found.high, "upper", **proof)

@@ -36,6 +36,8 @@ def load_policy(path: Path | str) -> Policy:
             start = opened.read(len(_ZIP))
     except OSError as cause:
         raise FileError(f"cannot read {file}: {cause.strerror or cause}") from None
+    except ValueError as cause:
+        raise FileError(f"{str(file)!a} is no name of a file: {cause}") from None
     if start != _ZIP:
         return read_table(file)
     kind, arrays = read_archive(file)

@@ -51,9 +51,11 @@ def read_arrays(path: Path, *, words: bool = False) -> dict[str, Array]:
             if sum(entry.file_size for entry in entries) > FILE_BYTES:
                 raise FileError(f"{path} would need more than {FILE_BYTES >> 30} GiB of memory")
             return {entry.filename.removesuffix(".npy"): _read(archive, entry, path, words) for entry in entries}
+    except FileError:
+        raise
     except OSError as cause:
         raise FileError(f"cannot read {path}: {cause.strerror or cause}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeError) as cause:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as cause:
         raise FileError(f"{path} is damaged, or no archive of arrays: {cause}") from None
 
 

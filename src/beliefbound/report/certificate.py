@@ -34,7 +34,7 @@ from beliefbound.planning.plan import Plan
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 from beliefbound.report.decision import decision_sections, write_decision
-from beliefbound.report.decision_graph import DRAWN, draw
+from beliefbound.report.decision_graph import graph_sections
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 from beliefbound.report.verify import Made, digest_of, machine
@@ -375,7 +375,7 @@ def _page(name: str, result: Certificate, picture: Path, decision: Path | None) 
                 _policy_tables(result),
             ),
             Section("How to check it", _made_words(result.made)),
-            *_graph_section(result),
+            *graph_sections(result.graph, found.upper.value, result.report.parent),
             *([Section("What was assumed in reading the folder", folder.notes)] if folder.notes else []),
         ],
     )
@@ -386,26 +386,6 @@ def _made_words(made: Made) -> list[str]:
         f"`beliefbound verify bounds.json {made.models}` makes the same certificate again: seed {made.seed}, "
         f"effort {made.effort}, version {made.version}, on {made.machine}."
     ]
-
-
-def _graph_section(result: Certificate) -> list[Section]:
-    """The decision graph, as a picture where it is small enough to be read, and as a table."""
-    if result.graph is None:
-        return []
-    graph, pictures = result.graph, list[Picture]()
-    if len(graph.nodes) <= DRAWN:
-        file = draw(graph, result.report.parent / "controller")
-        caption = (
-            "A box says where one is and what to do; an arrow, what is seen next. Green boxes are where it starts."
-        )
-        pictures.append(Picture(file, caption))
-    header = ["node", "in state", "do", "and then", "share of steps"]
-    table = Table(header, graph.rows(), "What to do: begin at the start, and follow what is seen from node to node.")
-    starts = "; ".join(f"in {state} begin at {node}" for state, node in graph.start)
-    rows = [[name, f"{value:.6g}"] for name, value in zip(graph.models, graph.model_values, strict=True)]
-    worth = Table(["model", "the graph earns"], rows[:_SHOWN], "Its exact value on each model.")
-    words = [graph.words(result.bracket.upper.value), f"Start: {starts}."]
-    return [Section("What to do, as a decision graph", words, [table, worth], pictures)]
 
 
 def _policy_tables(result: Certificate) -> list[Table]:

@@ -9,11 +9,32 @@ from typing import Any
 
 from beliefbound.bounds.finite.decision_graph import DecisionGraph, Node
 from beliefbound.report.figures import COLOURS, figure, save
+from beliefbound.report.page import Picture, Section, Table
 
-DRAWN = 24  # nodes up to which a picture can be read
+_DRAWN = 24  # nodes up to which a picture can be read
+_SHOWN = 40  # models whose values the page lists
 _WIDE, _HIGH = 3.4, 1.5  # inches between columns and between rows
 _BEND = 0.18  # of arrows, as a share of their length
 _LABEL, _HEAD = 0.4, 0.62  # how far along them labels and heads stand
+
+
+def graph_sections(graph: DecisionGraph | None, upper: float, folder: Path) -> list[Section]:
+    """What a report says of a decision graph: a picture, where it is small enough to be read, and a table."""
+    if graph is None:
+        return []
+    pictures = list[Picture]()
+    if len(graph.nodes) <= _DRAWN:
+        caption = (
+            "A box says where one is and what to do; an arrow, what is seen next. Green boxes are where it starts."
+        )
+        pictures.append(Picture(draw(graph, folder / "controller"), caption))
+    header = ["node", "in state", "do", "and then", "share of steps"]
+    table = Table(header, graph.rows(), "What to do: begin at the start, and follow what is seen from node to node.")
+    starts = "; ".join(f"in {state} begin at {node}" for state, node in graph.start)
+    rows = [[name, f"{value:.6g}"] for name, value in zip(graph.models, graph.model_values, strict=True)]
+    worth = Table(["model", "the graph earns"], rows[:_SHOWN], "Its exact value on each model.")
+    words = [graph.words(upper), f"Start: {starts}."]
+    return [Section("What to do, as a decision graph", words, [table, worth], pictures)]
 
 
 def draw(graph: DecisionGraph, stem: Path) -> Path:

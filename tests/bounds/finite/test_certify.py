@@ -128,6 +128,17 @@ def test_simulated_intervals_hold_the_exact_value(horizon):
         assert certify(Wrapped(policy), belief, **given, confidence=0.999, samples=150, rng=1) == found
 
 
+def test_who_stops_has_fewer_walks_and_a_wider_interval():
+    belief, _ = random_belief(np.random.default_rng(7), "known")
+    policy = Wrapped(StationaryPolicy(probabilities=[[0.5, 0.5], [0.2, 0.8]]))
+    given = {"discount": 0.5, "horizon": 3, "upper": upper_bound(belief, discount=0.5, horizon=3), "rng": 1}
+    asked = iter([False] * 20 + [True])
+    few = certify(policy, belief, **given, samples=200, stop=lambda: next(asked))
+    many = certify(policy, belief, **given, samples=200)
+    assert (few.lower.n_samples, many.lower.n_samples) == (21, 200)
+    assert few.upper.value - few.lower.value > many.upper.value - many.lower.value
+
+
 def test_intervals_of_simulated_values_fail_no_more_often_than_they_say():
     """Sixty 90% intervals of one agent: more than 13 failures have probability 2e-3 if each fails with 0.1."""
     belief, _ = random_belief(np.random.default_rng(7), "bernoulli")

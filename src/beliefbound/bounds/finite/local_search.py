@@ -8,8 +8,10 @@ A controller of `N` nodes: node `x` stands in state `s_x`, plays `a_x`, and afte
 like[m,k] V_m(y_k)]`. The true change differs, because a node may be met again, so it is valued exactly and taken back
 unless the value rises. *Split.* A spare node becomes the copy of a node for one of the ways that lead there, and is
 improved by itself: it stands for fewer beliefs than the node did. *Merge.* Of two nodes of a state one does what both
-did, where that costs least. Local search; in the spirit of bounded policy
-iteration (Poupart & Boutilier 2003), but the choices are ours: deterministic nodes, exact acceptance.
+did, where that costs least. *Shake.* A few nodes are changed at random, and improved again.
+
+In the spirit of bounded policy iteration (Poupart & Boutilier 2003), but the choices are ours: deterministic nodes, and
+exact acceptance. It finds good graphs, not the best ones; what it says of them is exact.
 """
 
 from typing import NamedTuple
@@ -23,6 +25,7 @@ from beliefbound.validation import FloatArray, IntArray
 _RISE = 1e-9  # of the largest value: what a change must win
 _SWEEPS = 10
 _TIMES = 4  # splits, as a multiple of the nodes: a split may let another node go
+_SHAKES, _LEAST_SHAKES = 1500, 5  # nodes times models changed at random, and times at least
 _SPLITS, _MERGES = 64, 8  # ways to split, and pairs to merge, that are valued before one is taken
 
 
@@ -114,6 +117,27 @@ class Search:
                 break
             found = better
         return self.met(found)
+
+    def shake(self, found: Valued, most: int, rng: np.random.Generator) -> Valued:
+        """Change a few nodes at random, improve again, and keep what is better; for as long as is worth its cost."""
+        first, arrive = self.outcomes.first, self.outcomes.arrive
+        for _ in range(max(_LEAST_SHAKES, _SHAKES // (len(found.nodes.state) * self.task.models.n_models))):
+            nodes = found.nodes
+            for x in rng.choice(len(nodes.state), size=min(len(nodes.state), int(rng.integers(1, 4))), replace=False):
+                s = int(nodes.state[x])
+                a = int(rng.choice(np.flatnonzero(self.task.models.available[s])))
+                after = np.full(nodes.after.shape[1], -1)
+                for k in range(first[s, a], first[s, a + 1]):
+                    there = np.flatnonzero(nodes.state == arrive[k])
+                    if not len(there):
+                        break  # no node stands there: leave this one as it is
+                    after[k - first[s, 0]] = rng.choice(there)
+                else:
+                    nodes = _changed(nodes, int(x), a, after)
+            tried = self.grow(self.value(nodes), most)
+            if tried.value > found.value + self.rise:
+                found = tried
+        return found
 
     def met(self, found: Valued) -> Valued:
         """Without the nodes that no walk meets."""

@@ -139,22 +139,22 @@ def simulate(
     *,
     samples: int,
     alpha: float,
-    watch: Callable[[int], object] = lambda _: None,
+    stop: Callable[[], bool] | None = None,
 ) -> Simulated:
     """Bounds on the value of a policy that fail with probability at most `alpha`, half of it on each side.
 
-    `watch` is told how many walks are done.
+    `stop` is asked between walks: the interval holds after any number of them.
     """
     walks = Walks(policy, task, rng)
     top = walks.top()
     pilot = np.array([walks.cost(np.inf) for _ in range(_PILOT)])
     ceiling = 2.0 * float(pilot[:, 1].max())
-    costs = np.empty((samples, 2))
-    for i in range(samples):
-        costs[i] = walks.cost(ceiling)
-        watch(i + 1)
+    found = [walks.cost(ceiling)]
+    while len(found) < samples and not (stop is not None and stop()):
+        found.append(walks.cost(ceiling))
+    costs = np.array(found)
     # A walk ends at most one loss beyond the ceiling; one loss, and what is left, are at most a span each.
     most = ceiling + 2.0 * walks.span
     below = mean_at_most(costs[:, 1], low=0.0, high=most, alpha=0.5 * alpha, pilot=pilot[:, 1])
     above = mean_at_least(costs[:, 0], low=0.0, high=most, alpha=0.5 * alpha, pilot=pilot[:, 0])
-    return Simulated(top - below, top - above, top - float(costs.mean()), samples)
+    return Simulated(top - below, top - above, top - float(costs.mean()), len(found))

@@ -71,7 +71,8 @@ def small_controller(
         raise ParameterError(
             f"nodes is {most}, but the policy meets {few} states and needs a node in each; give at least {few}"
         )
-    best = reachable(max((end for end in ends if len(end.nodes.state) <= most), key=lambda end: end.value))
+    best = max((end for end in ends if len(end.nodes.state) <= most), key=lambda end: end.value)
+    best = reachable(search.shake(best, most, source))
     return DecisionGraph.of(task, controller_from(task, search, best), best.values, best.visits)
 
 

@@ -46,6 +46,10 @@ def read_text(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as cause:
         raise FileError(f"cannot read {path}: {cause.strerror or cause}") from None
+    except ValueError as cause:
+        if isinstance(cause, FileError):
+            raise
+        raise FileError(f"{str(path)!a} is no name of a file: {cause}") from None
 
 
 def as_number(word: str) -> float:
