@@ -63,6 +63,7 @@ def plan(
     Example: `beliefbound plan log.csv --discount 0.95 --out plan`
     """
     with loading():
+        from beliefbound.logs.log import plain
         from beliefbound.report.from_log.command import plan_file
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
@@ -112,7 +113,7 @@ def plan(
     if found.information is not None:
         s, a = found.information.best()
         if found.information.gain[s, a] > 0.0:
-            where = f"state {found.log.state_name(s)}, action {found.log.action_name(a)}"
+            where = f"state {plain(found.log.state_name(s))}, action {plain(found.log.action_name(a))}"
             print(f"measure next: {where}, worth {found.information.gain[s, a]:.4g}")
     print(f"report: {report}")
     if found.interrupted:
