@@ -30,5 +30,5 @@ def test_every_command_on_the_page_works(tmp_path, monkeypatch):
     assert (tmp_path / "cautious-plan" / "report.html").exists()
     examples = doctest.DocTestParser().get_doctest(text, {}, "log.md", str(PAGE), 0)
     results = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples)
-    assert results.attempted == 6
+    assert results.attempted == 11
     assert results.failed == 0
