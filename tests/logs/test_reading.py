@@ -95,6 +95,28 @@ def test_names_and_other_columns(tmp_path):
         read_log(tmp_path / "log.csv", columns={"st": "s"})
 
 
+def test_line_ends_and_quotes_of_other_programs(tmp_path, monkeypatch):
+    file = tmp_path / "log.csv"
+    file.write_bytes(GOOD.replace("\n", "\r\n").encode())
+    assert counted(read_log(file)) == counted(read_log(_copy(tmp_path, GOOD)))
+    two_lines = 'state,action,reward,next_state\n"a\nb",x,0,"c ""d"""\n' + '"c ""d""",x,1,"a\nb"\n' * 40
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 64)
+    assert read_log(_copy(tmp_path, two_lines)).states == ("a\nb", 'c "d"')
+    assert read_log(_copy(tmp_path, GOOD + "\n\n")).n_rows == 3
+    with pytest.raises(FileError, match="there is no column 'state'"):
+        read_log(_copy(tmp_path, GOOD.replace(",", ";")))
+    packed = tmp_path / "cut.csv.gz"
+    packed.write_bytes(gzip.compress(GOOD.encode())[:-12])
+    with pytest.raises(FileError, match="cannot read"):
+        read_log(packed)
+
+
+def _copy(folder, text):
+    file = folder / "copy.csv"
+    file.write_text(text, newline="")
+    return file
+
+
 def test_numbers_may_be_names(tmp_path):
     (tmp_path / "log.csv").write_text("state,action,reward,next_state\n10,1,0,20\n20,1,0,10\n")
     assert read_log(tmp_path / "log.csv").n_states == 21

@@ -22,6 +22,7 @@ from beliefbound import (
 )
 from beliefbound.agents.actor import Actor
 from beliefbound.bounds.finite.problem import stage_values
+from beliefbound.cli import app
 from beliefbound.errors import BeliefError, FileError, ParameterError
 from beliefbound.logs import log_of
 from beliefbound.report.from_log.command import plan_file
@@ -265,13 +266,14 @@ def test_the_command_ends_in_one_line_where_the_log_is_bad(tmp_path):
     assert not (tmp_path / "out" / "certificate.json").exists()
 
 
-def test_the_command_answers_three_questions(tmp_path):
+def test_the_command_answers_three_questions(tmp_path, capsys):
     rows = ["state,action,reward,next_state", *(["new,run,5,old", "old,run,1,old", "old,fix,-2,new"] * 20)]
     (tmp_path / "log.csv").write_text("\n".join(rows))
-    options = ("--discount", 0.9, "--models", 100, "--time", 0, "--no-measure", "--out", tmp_path / "out")
-    done = beliefbound("plan", tmp_path / "log.csv", *options)
-    assert done.returncode == 0, done.stderr
-    assert "worth at least" in done.stdout
-    assert "no policy is worth more than" in done.stdout
+    options = ("--discount", 0.9, "--models", 100, "--time", 0, "--out", tmp_path / "out")
+    app(["plan", str(tmp_path / "log.csv"), *map(str, options)], standalone_mode=False)
+    said = capsys.readouterr().out
+    assert re.search(r"policy: .* in .*policy.json", said)
+    assert re.search(r"worth at least [-\d.]+; no policy is worth more than [-\d.]+; 95% confidence", said)
+    assert "report: " in said
     said = json.loads((tmp_path / "out" / "certificate.json").read_text())
     assert dict(zip(["new", "old"], said["policy"]["actions"], strict=True))["old"] == "fix"

@@ -3,7 +3,7 @@
 from beliefbound.beliefs.belief import Belief
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.beliefs.rewards import BetaRewards, DirichletRewards, KnownRewards, NormalRewards
+from beliefbound.beliefs.rewards import BetaRewards, DirichletRewards, KnownRewards, MixedRewards, NormalRewards
 from beliefbound.beliefs.signals import FiniteValues
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "FiniteBelief",
     "FiniteValues",
     "KnownRewards",
+    "MixedRewards",
     "NormalRewards",
 ]

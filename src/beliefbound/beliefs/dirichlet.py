@@ -156,8 +156,18 @@ class DirichletBelief(Frozen):
         return belief
 
     @classmethod
-    def from_log(cls, log: Any, **choices: Any) -> "DirichletBelief":
-        """The posterior after a log of transitions; `beliefs.from_log.learn` has the choices and says what was chosen.
+    def from_log(
+        cls,
+        log: Any,
+        *,
+        prior: Any = "uniform",
+        rewards: Any = "suggest",
+        known: Any = None,
+        terminal: Any = None,
+        only_tried: bool = False,
+        initial: Any = None,
+    ) -> "DirichletBelief":
+        """The posterior after a `Log`; `beliefs.from_log.learn` has what the arguments mean, and says what it chose.
 
         >>> from beliefbound.logs import log_of
         >>> log = log_of([0, 1, 0, 1], [0, 0, 0, 0], [0.0, 1.0, 0.0, 1.0], [1, 0, 1, 2], terminated=[0, 0, 0, 1])
@@ -166,7 +176,8 @@ class DirichletBelief(Frozen):
         """
         from beliefbound.beliefs.from_log import learn  # which makes beliefs of this class
 
-        return learn(log, **choices).belief
+        chosen = {"known": known, "terminal": terminal, "only_tried": only_tried, "initial": initial}
+        return learn(log, prior=prior, rewards=rewards, **chosen).belief
 
     def _fill(
         self,

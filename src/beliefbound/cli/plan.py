@@ -63,6 +63,7 @@ def plan(
     Example: `beliefbound plan log.csv --discount 0.95 --out plan`
     """
     with loading():
+        from beliefbound.logs.log import plain
         from beliefbound.report.from_log.command import plan_file
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
@@ -113,7 +114,7 @@ def plan(
         s, a = found.information.best()
         low, high = found.information.low[s, a], found.information.high[s, a]
         if high > 0.0:
-            where = f"state {found.log.state_name(s)}, action {found.log.action_name(a)}"
+            where = f"state {plain(found.log.state_name(s))}, action {plain(found.log.action_name(a))}"
             print(f"measure next: {where}, worth {low:.4g} to {high:.4g}")
     print(f"report: {report}")
     if found.interrupted:

@@ -19,6 +19,11 @@ ENDED = "(terminated)"
 _SHOWN = 8
 
 
+def plain(name: str) -> str:
+    """A name as a terminal may show it: short, and without control characters."""
+    return "".join(letter if letter.isprintable() else "·" for letter in name[:40])
+
+
 class Cells(NamedTuple):
     """Distinct transitions, `[i]` each; where rewards are kept value by value, distinct with their reward."""
 
@@ -120,7 +125,7 @@ class Log:
         total = int((~self.terminal).sum()) * self.n_actions
         kept = "as moments" if self.values is None else f"{len(self.values)} values"
         ends = np.flatnonzero(self.terminal)
-        names = ", ".join(self.state_name(int(s))[:40] for s in ends[:_SHOWN]) + (", …" if len(ends) > _SHOWN else "")
+        names = ", ".join(plain(self.state_name(int(s))) for s in ends[:_SHOWN]) + (", …" if len(ends) > _SHOWN else "")
         return [
             ("rows", f"{self.n_rows:,}"),
             ("episodes", f"{self.n_episodes:,}, {self.n_terminated:,} terminated, {self.n_truncated:,} truncated"),

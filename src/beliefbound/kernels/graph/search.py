@@ -304,9 +304,9 @@ def add_children(problem, graph, node, a, row, least, most):
     end = graph.size[NODES] + most
     for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
         gap = (graph.above[node, i] - graph.below[node, i]) * graph.prob[node, i] * problem.discount
-        if graph.child[node, i] < 0 and gap >= least and graph.size[NODES] < end:
-            if make_child(problem, graph, node, i) < 0:
-                return False
+        wanted = graph.child[node, i] < 0 and gap >= least and graph.size[NODES] < end
+        if wanted and make_child(problem, graph, node, i) < 0:
+            return False
     return True
 
 

@@ -128,9 +128,10 @@ def _warnings(rows: list[UnderPrior], share: float) -> tuple[str, ...]:
     """Plain words where the prior speaks louder than the data."""
     words = []
     if share > _MOST:
+        fitted = " (which was fitted to the log as a whole)" if rows[0].prior == "empirical" else ""
         words.append(
             f"WARNING: most of this value rests on the prior: on {100 * share:.0f}% of the policy's (discounted) steps "
-            f"what is expected comes from the prior and not from the log"
+            f"what is expected comes from the prior{fitted} and not from what was seen there"
         )
     values = np.array([row.value for row in rows[:-1]])
     size = max(float(np.abs(values).max()), 1e-12)
