@@ -183,7 +183,7 @@ def choose(tree, lists, stream, node, columns):
     return a, column
 
 
-@njit(inline="always", **EXACT)  # a call with so many arrays takes long to compile
+@njit(**EXACT)
 def search(posterior, urn, models, mean, ascent, optimum, tree, lists, stream, rules, root):
     """Bounds of the root, then expansions; the action of largest lower bound."""
     prepare(posterior, urn)

@@ -128,7 +128,7 @@ def back_up(tree, lists, discount, node, s, a):
     tree.value[node] = best
 
 
-@njit(inline="always", **EXACT)  # a call with so many arrays takes long to compile
+@njit(**EXACT)
 def search(posterior, urn, model, mean, tree, lists, stream, rules, root):
     """The root, then descents; the best action."""
     prepare(posterior, urn)
