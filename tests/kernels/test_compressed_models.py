@@ -18,6 +18,7 @@ from beliefbound.kernels.planning.compressed_models import (
     look_at_small,
     sweep_compressed,
 )
+from beliefbound.kernels.planning.expected_rows import ExpectedRows
 from beliefbound.kernels.planning.held_models import HeldModels, hold
 from beliefbound.kernels.random import seed_stream
 
@@ -53,7 +54,7 @@ def written_out(models):
 
 
 def test_rows_are_draws_of_the_dirichlet():
-    """Seen entries are Beta; the others, together and by the largest, are as in dense draws. False alarms: 1e-3 each."""
+    """Seen entries are Beta; the others, together and by the largest, as in dense draws. False alarms: 1e-3 each."""
     alpha = np.full(S, 1.0 / S)
     alpha[[3, 8]] += 4.0, 1.0
     alpha[20:30] = 0.0  # cannot happen
@@ -142,3 +143,27 @@ def test_agents_play_large_problems():
         totals.append(runs.visits)
     np.testing.assert_array_equal(*totals)
     assert (totals[0] > 0).sum() > 20  # it explores
+
+
+def test_the_expected_mdp_is_the_same_in_compressed_rows():
+    """Exploit on a large grid: its rows written out are the posterior mean, its sweeps value iteration on them."""
+    environment = make_env("grid:10")
+    agent = make_agent("exploit", environment)
+    state, rng = agent.machine.state, np.random.default_rng(6)
+    assert isinstance(state.models, ExpectedRows)
+    agent.reset(1)
+    s, values = 0, np.zeros(100)
+    for _ in range(40):
+        alpha = state.posterior.alpha
+        rows = np.repeat(state.models.rest[:, None], 100, axis=1)
+        for pair, seen in enumerate(state.models.seen):
+            rows[pair, state.models.index[pair, :seen]] += state.models.p[pair, :seen]
+        np.testing.assert_allclose(rows, alpha / alpha.sum(axis=1, keepdims=True), atol=1e-14)
+        successes, failures = state.posterior.reward
+        q = (successes / (successes + failures) + 0.95 * rows @ values).reshape(100, 4)
+        action, values = agent.act(s), q.max(axis=1)
+        np.testing.assert_allclose(state.models.vbar, values, atol=1e-11)
+        assert q[s, action] >= values[s] - 1e-11
+        t = int(rng.choice(100, p=environment.mdp.transitions[s, action]))
+        agent.observe(s, action, float(environment.mdp.rewards[s, action]), t)
+        s = t
