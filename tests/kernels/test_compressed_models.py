@@ -45,11 +45,11 @@ def written_out(models):
     for i, row in enumerate(rows):
         here = slice(int(models.first[i]), int(models.first[i + 1]))
         small = slice(len(models.p) - int(models.small[i + 1]), len(models.p) - int(models.small[i]))
-        states = np.concatenate([models.index[here][models.p[here] > 0.0], models.index[small]])
+        states = np.concatenate([models.next_state[here][models.p[here] > 0.0], models.next_state[small]])
         assert len(set(states.tolist())) == len(states)  # no state has two entries
-        np.add.at(row, models.index[here], models.p[here])
+        np.add.at(row, models.next_state[here], models.p[here])
         large.append(row.sum())
-        np.add.at(row, models.index[small], models.p[small])
+        np.add.at(row, models.next_state[small], models.p[small])
     return rows, np.array(large)
 
 
@@ -157,7 +157,7 @@ def test_the_expected_mdp_is_the_same_in_compressed_rows():
         alpha = state.posterior.alpha
         rows = np.repeat(state.models.rest[:, None], 100, axis=1)
         for pair, seen in enumerate(state.models.seen):
-            rows[pair, state.models.index[pair, :seen]] += state.models.p[pair, :seen]
+            rows[pair, state.models.next_state[pair, :seen]] += state.models.p[pair, :seen]
         np.testing.assert_allclose(rows, alpha / alpha.sum(axis=1, keepdims=True), atol=1e-14)
         successes, failures = state.posterior.reward
         q = (successes / (successes + failures) + 0.95 * rows @ values).reshape(100, 4)

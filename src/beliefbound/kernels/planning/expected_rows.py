@@ -20,7 +20,7 @@ class ExpectedRows(NamedTuple):
     """One model, its values, and scratch. Arrays of values have the axis of models first, of size 1."""
 
     p: np.ndarray  # [pair,i]: `(α_t − c)/α0` of the i-th state seen, `i < seen[pair]`
-    index: np.ndarray  # uint16 [pair,i]: that state
+    next_state: np.ndarray  # uint16 [pair,i]: that state
     seen: np.ndarray  # int64 [pair]
     rest: np.ndarray  # [pair]: c/α0
     common: np.ndarray  # [pair]: c
@@ -45,7 +45,7 @@ def expected_rows(posterior: Posterior, available: np.ndarray, discount: float) 
     (S, A), pairs = available.shape, available.size
     return ExpectedRows(
         p=np.zeros((pairs, S)),
-        index=np.zeros((pairs, S), np.uint16),
+        next_state=np.zeros((pairs, S), np.uint16),
         seen=np.zeros(pairs, np.int64),
         rest=np.full(pairs, 1.0 / S),
         common=posterior.prior_alpha[:, 0].copy(),
@@ -74,19 +74,19 @@ def see(models, alpha, pair, t):
     for u in range(alpha.shape[1]):
         total += alpha[pair, u]
     for i in range(models.seen[pair]):
-        known |= models.index[pair, i] == t
+        known |= models.next_state[pair, i] == t
     if not known:
-        models.index[pair, models.seen[pair]] = t
+        models.next_state[pair, models.seen[pair]] = t
         models.seen[pair] += 1
     for i in range(models.seen[pair]):
-        models.p[pair, i] = (alpha[pair, models.index[pair, i]] - c) / total
+        models.p[pair, i] = (alpha[pair, models.next_state[pair, i]] - c) / total
     models.rest[pair] = c / total
 
 
 @njit(**EXACT)
 def sweep_expected(models, v, out):
     """One stage of value iteration from `v[0,s]`: `out[0,s]`, `vbar[s]`, `actions[s]`; returns `Σ_s |Δ vbar[s]|`."""
-    p, index = models.p, models.index
+    p, index = models.p, models.next_state
     n_states, n_actions = models.available.shape
     everything, change = 0.0, 0.0
     for t in range(n_states):
