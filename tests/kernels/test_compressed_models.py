@@ -18,6 +18,7 @@ from beliefbound.kernels.planning.compressed_models import (
     look_at_small,
     sweep_compressed,
 )
+from beliefbound.kernels.planning.expected_rows import ExpectedRows
 from beliefbound.kernels.planning.held_models import HeldModels, hold
 from beliefbound.kernels.random import seed_stream
 
@@ -44,16 +45,16 @@ def written_out(models):
     for i, row in enumerate(rows):
         here = slice(int(models.first[i]), int(models.first[i + 1]))
         small = slice(len(models.p) - int(models.small[i + 1]), len(models.p) - int(models.small[i]))
-        states = np.concatenate([models.index[here][models.p[here] > 0.0], models.index[small]])
+        states = np.concatenate([models.next_state[here][models.p[here] > 0.0], models.next_state[small]])
         assert len(set(states.tolist())) == len(states)  # no state has two entries
-        np.add.at(row, models.index[here], models.p[here])
+        np.add.at(row, models.next_state[here], models.p[here])
         large.append(row.sum())
-        np.add.at(row, models.index[small], models.p[small])
+        np.add.at(row, models.next_state[small], models.p[small])
     return rows, np.array(large)
 
 
 def test_rows_are_draws_of_the_dirichlet():
-    """Seen entries are Beta; the others, together and by the largest, are as in dense draws. False alarms: 1e-3 each."""
+    """Seen entries are Beta; the others, together and by the largest, as in dense draws. False alarms: 1e-3 each."""
     alpha = np.full(S, 1.0 / S)
     alpha[[3, 8]] += 4.0, 1.0
     alpha[20:30] = 0.0  # cannot happen
@@ -142,3 +143,27 @@ def test_agents_play_large_problems():
         totals.append(runs.visits)
     np.testing.assert_array_equal(*totals)
     assert (totals[0] > 0).sum() > 20  # it explores
+
+
+def test_the_expected_mdp_is_the_same_in_compressed_rows():
+    """Exploit on a large grid: its rows written out are the posterior mean, its sweeps value iteration on them."""
+    environment = make_env("grid:10")
+    agent = make_agent("exploit", environment)
+    state, rng = agent.machine.state, np.random.default_rng(6)
+    assert isinstance(state.models, ExpectedRows)
+    agent.reset(1)
+    s, values = 0, np.zeros(100)
+    for _ in range(40):
+        alpha = state.posterior.alpha
+        rows = np.repeat(state.models.rest[:, None], 100, axis=1)
+        for pair, seen in enumerate(state.models.seen):
+            rows[pair, state.models.next_state[pair, :seen]] += state.models.p[pair, :seen]
+        np.testing.assert_allclose(rows, alpha / alpha.sum(axis=1, keepdims=True), atol=1e-14)
+        successes, failures = state.posterior.reward
+        q = (successes / (successes + failures) + 0.95 * rows @ values).reshape(100, 4)
+        action, values = agent.act(s), q.max(axis=1)
+        np.testing.assert_allclose(state.models.vbar, values, atol=1e-11)
+        assert q[s, action] >= values[s] - 1e-11
+        t = int(rng.choice(100, p=environment.mdp.transitions[s, action]))
+        agent.observe(s, action, float(environment.mdp.rewards[s, action]), t)
+        s = t

@@ -16,6 +16,9 @@ Plans are due at step 1 and then, by `schedule`,
 The defaults are the preset `paper`, the protocol behind the paper's Table 1: linear, 11, 1, so plans at steps
 1, 12, 24, 37, 51, …; 10 sweeps, tolerance 1e-3. The preset `solve` sweeps until the values settle (at most
 1000 times: MMBI's values may cycle). With n = 1 the agent is Thompson sampling. Nothing is guaranteed about its regret.
+
+Models of large problems, from some 90 states on under the default prior, are drawn and swept in compressed rows; what
+that means to the law of the draws and to the sweeps is in `kernels.planning.compressed_models`.
 """
 
 from collections.abc import Mapping

@@ -45,7 +45,7 @@ class CompressedModels(NamedTuple):
     """
 
     p: np.ndarray  # [entry]
-    index: np.ndarray  # uint16 [entry]: next states
+    next_state: np.ndarray  # uint16 [entry]: next states
     first: np.ndarray  # uint64 [i]
     small: np.ndarray  # uint64 [i]: distance from the end
     common: np.ndarray  # [row]: the concentration that entries not seen share
@@ -84,7 +84,7 @@ def compressed_models(posterior: Posterior, n: int, available: np.ndarray, disco
     S, A = available.shape
     return CompressedModels(
         p=np.empty(S * A * n * (S + 3)),
-        index=np.empty(S * A * n * (S + 3), np.uint16),
+        next_state=np.empty(S * A * n * (S + 3), np.uint16),
         first=np.zeros(S * A * n + 1, np.uint64),
         small=np.zeros(S * A * n + 1, np.uint64),
         common=common_concentrations(posterior),
@@ -103,8 +103,8 @@ def compressed_models(posterior: Posterior, n: int, available: np.ndarray, disco
 
 @njit(**EXACT)
 def draw_compressed(stream, alpha, models):
-    """Draws of every row of `alpha[row,t]` for each model: `p`, `index`, `first` and `small`."""
-    p, index, common = models.p, models.index, models.common
+    """Draws of every row of `alpha[row,t]` for each model: `p`, `next_state`, `first` and `small`."""
+    p, index, common = models.p, models.next_state, models.common
     n_rows, n_states = alpha.shape
     n = models.r.shape[2]
     seen, others, sticks = np.empty(n_states, np.int64), np.empty(n_states, np.int64), np.empty(n_states)
@@ -178,7 +178,7 @@ def dot(p, index, begin, end, v, m):
 @njit(**EXACT)
 def look_at_small(models, v):
     """`gain` from the values `v[m,s]`."""
-    p, index, small = models.p, models.index, models.small
+    p, index, small = models.p, models.next_state, models.small
     n_states, n_actions, n = models.r.shape
     last, i = np.uint64(p.size), 0
     for s in range(n_states):
@@ -195,7 +195,7 @@ def look_at_small(models, v):
 @njit(**EXACT)
 def sweep_compressed(models, v, out):
     """One stage of MMBI from `v[m,s]`: `out[m,s]`, `vbar[s]` and `actions[s]`; returns `Σ_s |Δ vbar[s]|`."""
-    p, index, first, q = models.p, models.index, models.first, models.q
+    p, index, first, q = models.p, models.next_state, models.first, models.q
     n_states, n_actions, n = models.r.shape
     change = 0.0
     for s in range(n_states):

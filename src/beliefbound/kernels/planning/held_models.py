@@ -5,7 +5,7 @@ sweep before. One model makes it value iteration.
 
 `hold` makes room for models of a posterior, dense or in compressed rows by its size and its prior (`compresses`);
 `renew` draws them and `settle` sweeps over them, whatever they are. As in `kernels.posterior`, compiled code has one
-form only: `p` has four axes, or one.
+form only: `p` has four axes, or one. The expected MDP of a posterior, `hold_expected`, is dense or has two.
 """
 
 from typing import NamedTuple
@@ -23,9 +23,17 @@ from beliefbound.kernels.planning.compressed_models import (
     look_at_small,
     sweep_compressed,
 )
+from beliefbound.kernels.planning.expected_rows import (
+    ExpectedRows,
+    expected_rows,
+    is_alike,
+    see,
+    see_nothing,
+    sweep_expected,
+)
 from beliefbound.kernels.planning.simd import zeros
 from beliefbound.kernels.planning.sweep import sweep_lanes
-from beliefbound.kernels.posterior import Posterior, draw_rewards, draw_transitions, expected
+from beliefbound.kernels.posterior import Posterior, draw_rewards, draw_transitions, expected, mean_reward
 
 
 class HeldModels(NamedTuple):
@@ -69,6 +77,11 @@ def hold(posterior: Posterior, n: int, available: np.ndarray, discount: float) -
     if compresses(posterior):
         return compressed_models(posterior, n, available, discount)
     return held_models(n, available, discount)
+
+
+def hold_expected(posterior: Posterior, available: np.ndarray, discount: float) -> HeldModels | ExpectedRows:
+    """Room for the expected MDP of a posterior, in the form in which it is swept faster."""
+    return expected_rows(posterior, available, discount) if is_alike(posterior) else held_models(1, available, discount)
 
 
 @njit(**EXACT_INLINE)
@@ -115,6 +128,8 @@ def settle_form(p, models, sweeps, tolerance):
         if p.ndim == 4:
             r, w, q, mixed, actions = models.r, models.w, models.q, models.mixed, models.actions
             change = sweep_lanes(p, r, w, models.available, models.discount, v, q, mixed, models.vbar, actions, out)
+        elif p.ndim == 2:
+            change = sweep_expected(models, v, out)
         else:
             if made % OFTEN == 1:
                 look_at_small(models, v)
@@ -126,14 +141,38 @@ def settle_form(p, models, sweeps, tolerance):
     return made
 
 
+@njit(**EXACT)
+def expect_first(p, models, prior_p, prior_r):
+    """The expected MDP of the prior, `prior_p[s,a,t]` and `prior_r[s,a]`, in the form that `p` has."""
+    n_states, n_actions = prior_r.shape
+    if p.ndim == 2:
+        see_nothing(models)
+    for s in range(n_states):
+        for a in range(n_actions):
+            models.r[s, a, 0] = prior_r[s, a]
+            if p.ndim == 4:
+                for t in range(n_states):
+                    p[s, a, t, 0] = prior_p[s, a, t]
+
+
 @njit(inline="always", **EXACT)
-def expect_again(posterior, models, s, a):
-    """Model 0, the expected MDP, after something was learnt of `(s, a)`: its row, and those that share parameters."""
+def expect_again(posterior, models, s, a, t):
+    """The expected MDP after an arrival in `t` from `(s, a)`: that row, and those that share parameters."""
+    expect_form(models.p, posterior, models, s, a, t)
+
+
+@njit(**EXACT_INLINE)
+def expect_form(p, posterior, models, s, a, t):
+    """`expect_again`, of the form that `p` has."""
     n_actions = models.available.shape[1]
     pair = s * n_actions + a
-    models.r[s, a, 0] = expected(posterior, pair, models.p[s, a, :, 0])
-    if posterior.tied:
-        for other in range(models.available.size):
-            if posterior.row[other] == posterior.row[pair]:
-                i, j = other // n_actions, other % n_actions
-                models.r[i, j, 0] = expected(posterior, other, models.p[i, j, :, 0])
+    if p.ndim == 2:
+        see(models, posterior.alpha, pair, t)
+        models.r[s, a, 0] = mean_reward(posterior, pair, models.vbar)  # which does not depend on the arrival
+    else:
+        models.r[s, a, 0] = expected(posterior, pair, p[s, a, :, 0])
+        if posterior.tied:
+            for other in range(models.available.size):
+                if posterior.row[other] == posterior.row[pair]:
+                    i, j = other // n_actions, other % n_actions
+                    models.r[i, j, 0] = expected(posterior, other, p[i, j, :, 0])
