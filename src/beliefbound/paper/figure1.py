@@ -80,7 +80,7 @@ def figure1(
     epsilon: float = 1e-3,
     seed: int = 1,
     certify_every: int | None = None,
-    effort: int = 60,
+    effort: int = 40,
     progress: bool | Callable[[int, int], object] = False,
 ) -> Figure1:
     """Compute Figure 1, and with `out` write it there as PNG, SVG and CSV (`.save(folder)` does so later).

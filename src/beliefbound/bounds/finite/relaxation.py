@@ -31,6 +31,7 @@ from beliefbound.bounds.finite.problem import LEAF, named_pool, problem_of, sear
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.errors import ParameterError
 from beliefbound.executors.threads import available_threads, map_with_scratch
+from beliefbound.kernels.graph import growth
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.alpha import Vectors
 from beliefbound.kernels.graph.information_relaxation import Rules, run_block
@@ -163,15 +164,15 @@ class Certifier:
         """Search until the graph has `nodes` nodes or the gap is at most `tolerance`, or for `work` operations; false
         when nothing is left to gain or it is full. `forced`: the first action of every walk."""
         nodes = min(nodes, self.core_nodes)
-        if self.n_nodes < nodes and self._idle < kernel.IDLE:
+        if self.n_nodes < nodes and self._idle < growth.IDLE:
             unit, idle = self.node_work, 0 if forced >= 0 else self._idle
-            rules = kernel.Rules(nodes, float(work), unit, float(tolerance), self.depth - 1, int(forced), int(idle))
-            idle, done = kernel.grow(self.problem, self.graph, self.weights, self.roots, rules)
+            rules = growth.Rules(nodes, float(work), unit, float(tolerance), self.depth - 1, int(forced), int(idle))
+            idle, done = growth.grow(self.problem, self.graph, self.weights, self.roots, rules)
             self.work += done
             if forced >= 0:
-                return bool(idle < kernel.IDLE)
+                return bool(idle < growth.IDLE)
             self._idle = int(idle)
-        return self.n_nodes < self.core_nodes and self._idle < kernel.IDLE
+        return self.n_nodes < self.core_nodes and self._idle < growth.IDLE
 
     def refresh(self, begin: int, end: int) -> None:
         """Better leaf values for nodes that were added with other ones."""

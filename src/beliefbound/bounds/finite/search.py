@@ -36,7 +36,7 @@ from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.planning.task import FiniteTask
 from beliefbound.validation import FloatArray
 
-_MOST = 8.0  # times the work of the other search: what the better one may be ahead
+_MOST = 4.0  # times the work of the other search: what the better one may be ahead
 _NODES = 1_000_000  # beliefs in the graph of histories
 
 Search = HistorySearch | MergedSearch

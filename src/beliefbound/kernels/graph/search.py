@@ -11,8 +11,8 @@ With unnormalised `b^k_m = b_m like[m,k]`,
     upper(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k upper(b^k, arrive_k)      leaves: pairs, cells (`kernels.graph.cells`)
     lower(b,s) = max_a Σ_m b_m r_m(s,a) + γ Σ_k lower(b^k, arrive_k)      leaves: α-pool, max_π Σ_m b_m V^π_m(s)
 
-and both hold at every node however much of the graph has been built: `lower ≤ V* ≤ upper`. `grow` builds it where the
-gap at the root comes from (the search of HSVI, Smith & Simmons 2004, on a belief MDP whose hidden part never changes).
+and both hold at every node however much of the graph has been built: `lower ≤ V* ≤ upper`. `kernels.graph.growth`
+builds it where the gap at the root comes from.
 
 Nodes are found again by a 64-bit key, the start's plus the sum of random words per outcome seen. Two different nodes
 share a key with probability 2⁻⁶⁴ a pair; states and stages are compared as well. (Merged nodes: a key of the weights,
@@ -20,12 +20,9 @@ which are compared.) Cost of a node: `models left · rows ·
 (A + |pool|)` multiply-adds. A node keeps only the models that still have weight.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.graph.cells import least_of_cells
 from beliefbound.kernels.graph.nodes import (
     DEEPEST,
@@ -40,26 +37,8 @@ from beliefbound.kernels.graph.pairs import best_sum, least_of_pairings
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.random import GOLDEN, mix
 
-IDLE = 100_000  # walks in a row that build nothing, after which the rest is rounding
-_STEP = 12.0  # operations for each outcome row of a node that a walk passes
-_NODE, _ROW = 500.0, 60.0  # operations of a new node, and of each of its outcome rows, besides those for its models
 _SWEEPS = 10  # over a graph with circles before its values are frozen; they are valid after any number
 QUANTUM = 2.0**-40  # weights that differ by less are the same weight, where beliefs are merged
-# A leaf's siblings are built with it where they contribute at least this share of what it does: a higher share walks
-# down from the root for every leaf, a lower one builds leaves that are never needed.
-_SIBLINGS = 0.3
-
-
-class Rules(NamedTuple):
-    """How far `grow` goes."""
-
-    nodes: int  # in the graph: no more than these, or a few
-    work: float  # operations
-    unit: float  # operations for one model and one outcome row of a new node
-    tolerance: float  # of the gap at the root
-    max_stage: int
-    forced: int  # the first action of every walk; −1: the greedy one
-    idle: int  # walks in a row that have built nothing so far
 
 
 @njit(inline="always", **FAST)
@@ -291,82 +270,6 @@ def contribution(problem, graph, node, a):
             if gap > most:
                 row, most = i, gap
     return row, most
-
-
-@njit(inline="always", **FAST)
-def add_children(problem, graph, node, a, row, least, most):
-    """Build the child after `row` of an action, and up to `most` others whose share of the node's gap is `least` or
-    more; false when full."""
-    s = graph.state[node]
-    base = problem.first[s, 0]
-    if make_child(problem, graph, node, row) < 0:
-        return False
-    end = graph.size[NODES] + most
-    for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
-        gap = (graph.above[node, i] - graph.below[node, i]) * graph.prob[node, i] * problem.discount
-        wanted = graph.child[node, i] < 0 and gap >= least and graph.size[NODES] < end
-        if wanted and make_child(problem, graph, node, i) < 0:
-            return False
-    return True
-
-
-@njit(**FAST)
-def grow(problem, graph, start, roots, rules):
-    """Add nodes, those whose gap counts most at the root; `start[i]` weighs `roots[i]`.
-
-    Under the greedy action everywhere, a leaf at stage `k` reached with probability `p` contributes `γ^k p gap` to the
-    root's gap. Every node remembers the largest contribution below it, so the leaf is found by walking down; its
-    siblings that count nearly as much are built with it, and the way back updates values and contributions. Where
-    beliefs are merged the graph has circles, and a walk may only carry values around one. With `rules.forced ≥ 0` the
-    first step of every walk is that action instead.
-
-    Returns `(idle, work)`: walks in a row that have built nothing, `IDLE` when nothing is left to gain or the graph is
-    full; and the operations done, which end a call when they reach `rules.work`.
-    """
-    problem, graph = borrowed(problem), borrowed(graph)
-    path = np.empty(rules.max_stage + 2, dtype=np.int64)
-    idle, work = rules.idle, 0.0
-    while graph.size[NODES] < rules.nodes and idle < IDLE and work < rules.work:
-        before = graph.size[NODES]
-        x, widest, gap = -1, 0.0, 0.0
-        for i in range(roots.size):
-            root = roots[i]
-            gap += start[i] * (graph.upper[root] - graph.lower[root])
-            a = rules.forced if rules.forced >= 0 else graph.greedy[root]
-            share = start[i] * contribution(problem, graph, root, a)[1]
-            if share > widest:
-                x, widest = root, share
-        if x < 0 or (gap <= rules.tolerance and rules.forced < 0):
-            return np.int64(IDLE), work
-        n = 0
-        while True:
-            path[n] = x
-            n += 1
-            a = rules.forced if n == 1 and rules.forced >= 0 else np.int64(graph.greedy[x])
-            row, most = contribution(problem, graph, x, a)
-            if row < 0 or n > rules.max_stage:
-                break
-            if graph.child[x, row] < 0:
-                entries = graph.begin[x + 1] - graph.begin[x]
-                work += entries
-                each = 1.0 + rules.unit * entries * graph.child.shape[1]
-                if not add_children(problem, graph, x, a, row, _SIBLINGS * most, min((rules.work - work) / each, 1e9)):
-                    return np.int64(IDLE), work
-                break
-            x = np.int64(graph.child[x, row])
-        for i in range(n - 1, -1, -1):
-            backup(problem, graph, path[i])
-            open_ended = i < rules.max_stage
-            a = graph.greedy[path[i]]
-            graph.share[path[i]] = contribution(problem, graph, path[i], a)[1] if open_ended else 0.0
-            s = graph.state[path[i]]
-            work += _STEP * (problem.first[s, -1] - problem.first[s, 0])
-        for x in range(before, graph.size[NODES]):
-            s = graph.state[x]
-            n_rows = problem.first[s, -1] - problem.first[s, 0]
-            work += _NODE + n_rows * (_ROW + rules.unit * (graph.begin[x + 1] - graph.begin[x]))
-        idle = 0 if graph.size[NODES] > before else idle + 1
-    return np.int64(idle), work
 
 
 @njit(**FAST)
