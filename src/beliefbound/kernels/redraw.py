@@ -12,7 +12,7 @@ from numba import njit
 
 from beliefbound.kernels.draws import dirichlet_row
 from beliefbound.kernels.options import EXACT
-from beliefbound.kernels.posterior import Posterior, paid_on
+from beliefbound.kernels.posterior import Posterior, arrival_of, paid_on
 
 kernel = njit(**EXACT)  # compiled once for all agents that call it
 
@@ -49,7 +49,7 @@ def place(posterior, stream, pair, m, p, r, theta, rho):
         for t in range(p.shape[2]):
             p[s, a, t, m] = 0.0
         for j in range(theta.size):
-            t = posterior.arrive[pair, j]
+            t = arrival_of(posterior, pair, j)
             if t >= 0:
                 p[s, a, t, m] = theta[j]
     else:
