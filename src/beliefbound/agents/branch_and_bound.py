@@ -119,13 +119,13 @@ def choose_policy(posterior, models, mean, ascent, stream, rules, s):
             mean.r[i, a, 0] = expected(posterior, pair, mean.p[i, a, :, 0])
         clear(mean)
         settle(mean, rules.depth, rules.tolerance)
-        copy_into(ascent.actions, mean.actions)
+        copy_into(ascent.actions[0], mean.actions)
     for half in range(1 if rules.leaves == ORIGINAL else 2):
         draw(posterior, stream, models.p, models.r)
         if half == 0 and rules.leaves == MMBI:
             clear(models)
             settle(models, rules.depth, rules.tolerance)
-            copy_into(ascent.actions, models.actions)
+            copy_into(ascent.actions[0], models.actions)
         elif half == 0 and rules.leaves == CADP:
             ascend(models, ascent, s, rules.sweeps)
 
