@@ -14,8 +14,8 @@ MMBI's sweep over compressed models is that of `kernels.planning.sweep`, with on
 were then in between. The fixed points are the same, and a sweep differs from the full one by at most 1e-6 of what
 values have moved since. Sums are in an order of their own, the same on every machine.
 
-`compresses` says when it pays: rows that are expected to hold at most a third of the states. Small problems are
-therefore always dense.
+`compresses` says when it pays: at least 64 states, and rows that are expected to hold at most a third of them. Smaller
+problems are always dense.
 """
 
 from typing import NamedTuple
@@ -32,6 +32,7 @@ LEFT = 1e-12  # mass of a row that is not split any further
 SMALL = 1e-6  # mass of a row that is looked at now and then
 OFTEN = 10  # sweeps from one look at it to the next
 SHARE = 1.0 / 3.0  # of the states that a row may be expected to hold
+LEAST_STATES = 64  # below, dense rows are faster or as fast
 MOST_STATES = 2**16  # numbers of states are kept in 16 bits
 
 ONE, TWO, THREE, FOUR = (np.uint64(i) for i in range(1, 5))  # unsigned: as an index it needs no test for its sign
@@ -71,7 +72,7 @@ def common_concentrations(posterior: Posterior) -> np.ndarray:
 def compresses(posterior: Posterior) -> bool:
     """Whether models of this posterior are better held in compressed rows."""
     alpha, common = posterior.prior_alpha, common_concentrations(posterior)[:, None]
-    if posterior.tied or posterior.paid.ndim > 2 or alpha.shape[1] >= MOST_STATES:
+    if posterior.tied or posterior.paid.ndim > 2 or not LEAST_STATES <= alpha.shape[1] < MOST_STATES:
         return False
     alike = (alpha == common).sum(axis=1)
     sticks = np.minimum(alike, 1.0 - np.log(LEFT) * alike * common[:, 0])
