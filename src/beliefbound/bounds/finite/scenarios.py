@@ -26,7 +26,8 @@ _FACTOR = 2.0  # from one to the next
 _SAMPLING = 0.8  # of the work of growth: what scenarios on a graph may take
 _NOISY = 8.0  # times that, while noise is larger than the distance that is left without it
 _PILOT = BLOCK  # scenarios that predict what sampling would give; they are not part of any bound
-_PILOT_SHARE = 0.2  # of that: what a pilot may take
+_PIECE = BLOCK // 4  # scenarios run at once where they are long
+_PILOT_SHARE = 0.1  # of that: what a pilot may take
 _LEAST_NODES, _MOST_NODES = 25, 2000  # beliefs a scenario may expand; it is valid with any number
 _NOISE = 0.1  # of the distance that is left without it: sampling ends
 _READ = 1.25  # times the scenarios, and intervals are computed again
@@ -102,7 +103,12 @@ class HistorySearch:
             return
         certifier.max_nodes = int(min(affordable, _MOST_NODES))
         self._attempt += 1
-        pilot = self._sample(0, 0, _PILOT, np.inf, np.inf, relax=True)
+        pieces = []
+        for first in range(0, _PILOT, _PIECE):
+            pieces.append(self._sample(0, first, _PIECE, np.inf, np.inf, relax=True))
+            if meter.full():
+                yield ()
+        pilot = _joined(pieces)
         clip, stop = limits(certifier, pilot)
         self._hope = float(pilot.between.mean())
         assert log.lower is not None
@@ -115,7 +121,7 @@ class HistorySearch:
         done, relax, read, began, noise = {True: 0, False: 0}, True, 0.0, meter.done, np.inf
         while True:
             each = self._each(pilot, relax)
-            batch = max(4 * BLOCK if not parts else BLOCK, int(meter.left / each) // BLOCK * BLOCK)
+            batch = int(meter.left / each) // BLOCK * BLOCK or _PIECE
             parts.append(self._sample(1 if relax else 2, done[relax], batch, clip, stop, relax=relax))
             done[relax] += batch
             total = sum(len(part.below) for part in parts)
@@ -125,8 +131,8 @@ class HistorySearch:
                     yield ()
                 continue
             read = total
-            parts = [Costs(*(np.concatenate(part) for part in zip(*parts, strict=True)))]
-            costs = parts[0]
+            costs = _joined(parts)
+            parts = [costs]
             found = read_costs(certifier, costs, pilot, alpha=alpha, clip=clip, stop=stop)
             meter.add(_READING * total)
             self._note(policy, found)
@@ -160,6 +166,10 @@ class HistorySearch:
         self.log.add(lower, found.upper)
         if self.log.lower is lower:
             self.log.regret = found.regret
+
+
+def _joined(parts: list[Costs]) -> Costs:
+    return Costs(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 def keep_policies(log: Log) -> None:
