@@ -134,16 +134,19 @@ class Scratch(NamedTuple):
     policy: np.ndarray  # int64 [s,m]
 
 
-def scratch_for(pairs: int, n_states: int, n: int) -> Scratch:
+def scratch_for(pairs, n_states, n):
     """For at most `n` models."""
     size = min(n, _TOGETHER)
     return Scratch(
-        p=np.empty((pairs, n_states + 1, size)),
-        system=np.empty((n_states, n_states + 1, size)),
-        v=np.empty((n_states, size)),
-        q=np.empty((pairs, size)),
-        policy=np.empty((n_states, size), dtype=np.int64),
+        np.empty((pairs, n_states + 1, size)),
+        np.empty((n_states, n_states + 1, size)),
+        np.empty((n_states, size)),
+        np.empty((pairs, size)),
+        np.empty((n_states, size), dtype=np.int64),
     )
+
+
+compiled_scratch = njit(**FAST)(scratch_for)  # for those who solve within compiled code
 
 
 def optimal(
