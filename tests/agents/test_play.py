@@ -11,7 +11,16 @@ from beliefbound.envs import environment_from_mdp, gymnasium_env, make_env
 from beliefbound.errors import ObservationError, ParameterError
 
 ELSEWHERE = ("gittins", "policy")  # for one state only; for a file
-NAMES = [*(name for name in agents() if name not in ELSEWHERE), "mcbrl:n=5,schedule=posterior"]
+SMALL = {  # searches that take milliseconds a step, in small
+    "bamcp": "bamcp:simulations=20",
+    "bfs3": "bfs3:rollouts=1,width=2,depth=5",
+    "bracket": "bracket:n=8",
+    "branch-and-bound": "branch-and-bound:n=2,depth=5",
+    "hypotheses": "hypotheses:n=4,beliefs=8,rounds=1",
+    "sparse-sampling": "sparse-sampling:samples=3,depth=5",
+    "vpi": "vpi:k=2",
+}
+NAMES = [SMALL.get(name, name) for name in (*agents(), "mcbrl:n=5,schedule=posterior") if name not in ELSEWHERE]
 
 
 def cycle():
@@ -61,9 +70,9 @@ def test_playing_runs_equals_stepping_by_hand_through_gymnasium(name, where):
 @pytest.mark.parametrize("name", NAMES)
 def test_blocks_and_threads_change_nothing(name):
     environment = make_env("chain")
-    agent = make_agent(name, environment)
 
     def part(runs):
+        agent = make_agent(name, environment)  # plain Python ones are not to be shared
         return play(agent, environment, seed=2, runs=runs, steps=150, curve_every=30, visits=True)
 
     whole = part(range(24))

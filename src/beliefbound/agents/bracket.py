@@ -53,7 +53,7 @@ class BracketAgent(Replanning):
         posterior, pair = self._problem.posterior, state * self._problem.posterior.n_actions + action
         if posterior.fractional:
             j = max(0, int(posterior.outcome[pair, next_state]) if posterior.tied else next_state)
-            paid = posterior.paid[:, pair].reshape(2, -1)
+            paid = self._problem.unit * posterior.paid[:, pair].reshape(2, -1)
             success, failure = paid[:, j if paid.shape[1] > 1 else 0]
             if success != failure:
                 share = (reward - failure) / (success - failure)

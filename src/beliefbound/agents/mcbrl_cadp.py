@@ -20,6 +20,7 @@ from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.held_bounds import Ascent, ascend, new_ascent
+from beliefbound.kernels.planning.held_models import held_models
 from beliefbound.kernels.planning.urn import decisions_that_matter
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import IntArray
@@ -77,5 +78,6 @@ def mcbrl_cadp(setting: Setting, *, n: int, depth: int | None, **values: Any) ->
             f"{depth} decisions with {n} models need {8e-9 * depth * setting.n_states * (n + 2):.0f} GB; take fewer"
         )
     core = mcbrl.mcbrl(setting, n=n, tolerance=0.0, warm="yes", **values).state
+    core = core._replace(models=held_models(n, setting.available, setting.discount))  # dense, whatever the size
     state = State(core, new_ascent(depth, setting.n_states, n), np.zeros(1, np.int64))
     return Machine(state, reset, act, observe)

@@ -28,7 +28,7 @@ from beliefbound.errors import ParameterError
 from beliefbound.grammar import Choice, Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.held_bounds import Optimum, new_optimum, optimum_from_above
-from beliefbound.kernels.planning.held_models import settle
+from beliefbound.kernels.planning.held_models import held_models, settle
 from beliefbound.kernels.planning.urn import decisions_that_matter
 from beliefbound.validation import FloatArray
 
@@ -141,6 +141,7 @@ def mcbrl_lookahead(setting: Setting, *, n: int, mix: float, renew: float, sched
     if schedule == "moved" and n == 1:
         raise ParameterError("schedule=moved with n=1: one model always fits as well as itself; take n=2 or more")
     core = mcbrl.mcbrl(setting, n=n, schedule="linear" if schedule == "moved" else schedule, **values).state
+    core = core._replace(models=held_models(n, setting.available, setting.discount))  # dense, whatever the size
     state = State(
         core=core,
         alone=new_optimum(setting.n_states, setting.n_actions, n),

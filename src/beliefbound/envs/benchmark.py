@@ -29,7 +29,7 @@ def benchmark_prior(kind: str) -> Tables:
 
     >>> concentration, rewards = benchmark_prior("chain")
     >>> concentration[1, 0].tolist(), rewards[1, 0].tolist()
-    ([1.0, 0.0, 1.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0, 0.0])
+    ([1.0, 0.0, 1.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0, 10.0])
     """
     if kind not in _PRIORS:
         raise ParameterError(f"there is no benchmark prior {kind!r}; known: {', '.join(_PRIORS)}")

@@ -23,6 +23,7 @@ from numba import njit
 
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.random import below, uniform
+from beliefbound.kernels.sums import sum_of
 
 SIZE = 0  # index of the number of vectors
 
@@ -94,11 +95,9 @@ def after(problem, s, row, weight, out):
     n_models = weight.size
     base = problem.first[s, 0]
     n_rows = problem.first[s, -1] - base
-    total = 0.0
     for m in range(n_models):
         out[m] = weight[m] * problem.like[base * n_models + m * n_rows + row]
-        total += out[m]
-    return total
+    return sum_of(out)
 
 
 @njit(**FAST)

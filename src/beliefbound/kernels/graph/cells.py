@@ -29,6 +29,7 @@ from numba import njit
 
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.planning.sweep import best_action
+from beliefbound.kernels.sums import sum_of
 
 
 class Cells(NamedTuple):
@@ -130,13 +131,12 @@ def outcomes_of_cell(problem, models, points, resolution, binom, corners):
         n_rows = problem.first[s, -1] - base
         for row in range(n_rows):
             for g in range(len(points)):
-                total = 0.0
                 for j in range(k):
                     x = 0.0
                     if models[j] >= 0:
                         x = points[g, j] * problem.like[base * n_models + models[j] * n_rows + row]
                     corners.weight[j] = x
-                    total += x
+                total = sum_of(corners.weight[:k])
                 chance[base + row, g] = total
                 if total > 0.0:
                     locate(corners, total, resolution, binom)

@@ -9,7 +9,7 @@ from numba import njit
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.particles.hyperstate import look_ahead, step
 from beliefbound.kernels.particles.rows import clear, expected_rows, next_state, particles_at
-from beliefbound.kernels.particles.solving import compiled_scratch, follow, solve
+from beliefbound.kernels.particles.solving import compiled_scratch, follow_held, solve_held
 
 
 @njit(**FAST)
@@ -23,7 +23,7 @@ def expected_policy(problem, counts, first, left, mean):
         policy[s, 0] = first[s]
     q = np.empty((1, counts.shape[0], 1))
     scratch = compiled_scratch(counts.shape[0], n_states, 1)
-    solve(problem.discount, mean, np.arange(counts.shape[0]), left, policy, q, scratch)
+    solve_held(problem.discount, mean, np.arange(counts.shape[0]), left, policy, q, scratch)
     if left >= 0:
         for s in range(n_states):
             policy[s, 0] = np.argmax(q[0, s * n_actions : (s + 1) * n_actions, 0])
@@ -45,7 +45,7 @@ def look(problem, rows, slots, weights, likely, counts, s, left, first, mean, n_
         own[t] = expected[t]
     q = np.empty((1 if left < 0 else 2, slots.size, n))
     scratch = compiled_scratch(slots.size, n_states, n)
-    solve(problem.discount, rows.draws, slots, left, own, q, scratch)
+    solve_held(problem.discount, rows.draws, slots, left, own, q, scratch)
     pool = np.empty((n_pool, n_states), np.int64)
     values = np.empty((n_pool, n_states, n))
     for i in range(n_pool):
@@ -57,7 +57,7 @@ def look(problem, rows, slots, weights, likely, counts, s, left, first, mean, n_
             else:
                 pool[i, t] = np.argmax(q[0, t * n_actions : (t + 1) * n_actions, i - 1])
         later = max(0, left - 1) if left >= 0 else -1
-        follow(problem.discount, rows.draws, slots, later, pool[i], values[i], scratch)
+        follow_held(problem.discount, rows.draws, slots, later, pool[i], values[i], scratch)
     return look_ahead(problem, rows.draws, slots, q, pool, values, s, mix, weights, likely, guide)
 
 

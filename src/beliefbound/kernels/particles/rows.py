@@ -23,6 +23,7 @@ from beliefbound.kernels.draws import draw_betas, draw_rows
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.posterior import Posterior, arrival_of, looked_up, paid_for, row_of
 from beliefbound.kernels.random import seed_stream
+from beliefbound.kernels.sums import sum_of
 
 NEVER = -1e300  # the reward of an action that is not available
 
@@ -279,17 +280,15 @@ def chances(problem, draws, slots, weights, pair, column, out):
 @njit(**FAST)
 def weigh(weights, row, t, shown, out):
     """`out[m] = weights[m] · row[t,m] · row[shown,m]`, without the last where `shown` is −1; returns the sum."""
-    p, total = row[t], 0.0
+    p = row[t]
     if shown < 0:
         for m in range(out.size):
             out[m] = weights[m] * p[m]
-            total += out[m]
-        return total
-    other = row[shown]
-    for m in range(out.size):
-        out[m] = weights[m] * p[m] * other[m]
-        total += out[m]
-    return total
+    else:
+        other = row[shown]
+        for m in range(out.size):
+            out[m] = weights[m] * p[m] * other[m]
+    return sum_of(out)
 
 
 @njit(**FAST)
@@ -308,17 +307,17 @@ def predictive(problem, counts, pair, p):
     posterior = problem.posterior
     n_values, n_outcomes = posterior.reward.shape[0], posterior.alpha.shape[1]
     outcomes, rewards = tallied(posterior, counts, pair)
-    row, total = row_of(posterior, pair), 0.0
+    row = row_of(posterior, pair)
     for k in range(n_values):
         for j in range(n_outcomes):
             x = posterior.alpha[row, j] + outcomes[j]
             if n_values > 1:
                 x *= posterior.reward[k, pair] + rewards[k]
             p[k * n_outcomes + j] = x
-            total += x
-    reward = 0.0
+    total, reward = sum_of(p), 0.0
     for c in range(p.size):
         p[c] /= total
+    for c in range(p.size):
         reward += p[c] * paid_for(posterior, c // n_outcomes, pair, c % n_outcomes)
     if posterior.paid.size == posterior.reward.shape[1]:  # one value, whatever happens
         reward = paid_for(posterior, 0, pair, 0)

@@ -171,9 +171,15 @@ def values_of(
 
 @njit(**FAST)
 def solve(discount, draws, slots, left, policy, q, scratch):
-    """`optimal` in the scratch given. It borrows arrays: the caller has to hold them."""
-    p, system, v, here, own = borrowed(scratch)
+    """`optimal` in the scratch given. It borrows arrays: the caller has to hold them, as Python does."""
     draws, slots, policy, q = borrowed((draws, slots, policy, q))
+    solve_held(discount, draws, slots, left, policy, q, borrowed(scratch))
+
+
+@njit(**FAST)
+def solve_held(discount, draws, slots, left, policy, q, scratch):
+    """`solve`, for compiled callers: nothing is borrowed."""
+    p, system, v, here, own = scratch
     n, size = policy.shape[1], p.shape[2]
     for batch in range((n + size - 1) // size):
         first = min(batch * size, n - size)
@@ -232,9 +238,15 @@ def start_alike(discount, p, v, q, policy):
 
 @njit(**FAST)
 def follow(discount, draws, slots, left, actions, v, scratch):
-    """`values_of` in the scratch given. It borrows arrays: the caller has to hold them."""
-    p, system, here, q, policy = borrowed(scratch)
+    """`values_of` in the scratch given. It borrows arrays: the caller has to hold them, as Python does."""
     draws, slots, actions, v = borrowed((draws, slots, actions, v))
+    follow_held(discount, draws, slots, left, actions, v, borrowed(scratch))
+
+
+@njit(**FAST)
+def follow_held(discount, draws, slots, left, actions, v, scratch):
+    """`follow`, for compiled callers: nothing is borrowed."""
+    p, system, here, q, policy = scratch
     n_states, n = v.shape
     size, n_actions = p.shape[2], slots.size // n_states
     for s in range(n_states):
