@@ -9,7 +9,18 @@ from beliefbound.errors import BeliefboundError, ParameterError
 
 REFERENCE = "mcbrl:n=16"
 
-VARIANTS: dict[str, tuple[str, ...]] = {"mcbrl": ("mcbrl:n=1", "mcbrl:n=8", REFERENCE)}
+_UNIFORM = "prior=known-rewards,concentration=1.0"  # as the systems were run that the paper quotes
+
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "mcbrl": ("mcbrl:n=1", "mcbrl:n=8", REFERENCE, "mcbrl:prior=tied"),
+    "mcbrl-lookahead": ("mcbrl-lookahead", "mcbrl-lookahead:schedule=moved"),
+    "beetle": (f"beetle:{_UNIFORM}", "beetle:prior=semi-tied", "beetle:prior=tied"),
+    "sem": ("sem", f"sem:horizon=15,{_UNIFORM}"),
+    "amp-em": ("amp-em", f"amp-em:horizon=15,{_UNIFORM}"),
+    "boss": ("boss", "boss:prior=semi-tied", "boss:prior=tied"),
+    "vpi": ("vpi:variant=importance", "vpi:variant=repair"),
+    "bamcp": ("bamcp:simulations=100", "bamcp"),
+}
 
 
 class Length(NamedTuple):
