@@ -71,7 +71,7 @@ def reliance(
     visits = occupancy(task, policy)
     share = float((visits * learnt.prior_share).sum())
     n = min(_MODELS, max(_FEW, fresh.n // 4))
-    name = prior if isinstance(prior, str) else f"concentration {prior:g}"
+    name = prior if isinstance(prior, str) else f"concentration {float(prior):g}"
     rows = [_row(name, learnt.prior, learnt.belief, task, policy, n, rng)]
     for other in PRIORS:
         if other != prior:
