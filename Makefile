@@ -40,5 +40,5 @@ docs: $(STAMP)
 	@echo docs/_build/index.html
 
 clean:
-	rm -rf $(VENV) build dist docs/_build .kernels .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache
 	find src -name '*.nb[ic]' -delete

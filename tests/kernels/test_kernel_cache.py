@@ -2,11 +2,14 @@
 
 import importlib
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numba
 import pytest
-from numba.core.caching import CacheImpl
+from numba.core.caching import CacheImpl, IndexDataCacheFile
 
 from beliefbound import agents, kernels
 from beliefbound.agents import exploit
@@ -161,3 +164,25 @@ def test_a_users_agent_is_named_by_our_sources_and_other_functions_are_not(tmp_p
     ours = digest(Path(agents.__file__).parent, Path(kernels.__file__).parent)[:16]
     assert ours in index_name(importlib.import_module("users_agent").act)
     assert ours not in index_name(importlib.import_module("unrelated").act)
+
+
+@pytest.mark.parametrize("locked", [True, False])
+def test_two_that_save_at_once_do_not_take_the_same_file(tmp_path, monkeypatch, locked):
+    """Each has read the index before the other writes, unless the lock keeps them apart: numba alone mixes them up."""
+    load, both = IndexDataCacheFile._load_index, threading.Barrier(2)
+
+    def slow(self):
+        index = load(self)
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+        return index
+
+    def save(key):
+        own = IndexDataCacheFile(str(tmp_path), "act", "stamp")  # a process has its own
+        (IndexDataCacheFile.save if locked else IndexDataCacheFile.save.__wrapped__)(own, key, f"code for {key}")
+
+    with monkeypatch.context() as slowly, ThreadPoolExecutor() as pool:
+        slowly.setattr(IndexDataCacheFile, "_load_index", slow)
+        list(pool.map(save, ["float", "int"]))
+    found = [IndexDataCacheFile(str(tmp_path), "act", "stamp").load(key) for key in ("float", "int")]
+    assert (found == ["code for float", "code for int"]) is locked

@@ -10,13 +10,21 @@ process that outlives an upgrade compiles again.
 
 This hooks into the list of locators that numba asks, in turn, where a function is cached; functions elsewhere are
 not affected. Where there is no such list, or `NUMBA_CACHE_LOCATOR_CLASSES` replaces it, numba's own rule stands.
+
+Two processes that compile side by side share what they save. numba reads a function's index, chooses the next free
+file name and writes both, without a lock: two processes that save one function for different arguments at the same
+moment choose the same name, and whoever reads it later runs machine code for arguments of another type.
+`save_one_at_a_time` lets them wait for one another; a process that is killed lets go.
 """
 
 import contextlib
+import functools
 import hashlib
 import os
 from pathlib import Path
 from types import FunctionType, ModuleType
+
+from beliefbound.io.lock import hold
 
 
 def digest(*folders: Path) -> str:
@@ -66,6 +74,29 @@ def name_by_sources(folder: Path, *others: Path, users_of: str = "") -> None:
             return locator
 
     locators.insert(0, Locator)
+
+
+def save_one_at_a_time() -> None:
+    """From here on, compiled functions of this process are saved while no other such process saves in that folder."""
+    try:
+        from numba.core.caching import IndexDataCacheFile
+
+        save = IndexDataCacheFile.save
+    except (ImportError, AttributeError):
+        return
+    if hasattr(save, "__wrapped__"):
+        return
+
+    @functools.wraps(save)
+    def locked(self, key, data):
+        with contextlib.ExitStack() as held:
+            with contextlib.suppress(OSError, AttributeError):  # no lock then, as numba would
+                handle = os.open(Path(self._cache_path) / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+                held.callback(os.close, handle)
+                hold(handle, wait=True)
+            save(self, key, data)
+
+    IndexDataCacheFile.save = locked
 
 
 def _uses(py_func: FunctionType, package: str) -> bool:
