@@ -1,5 +1,7 @@
 """How long an agent takes for a step: one run on one thread, compiled before the clock starts.
 
+What counts is the time that the processor spends on it, so that a busy machine says nearly the same as a quiet one.
+
 Times are no part of a run's results, which stay the same bit for bit; they are measured once per folder and kept in
 `timing.json`, with the number of runs that a budget of seconds allows.
 """
@@ -20,7 +22,7 @@ _FIRST = 10  # steps that tell roughly how long a run takes
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds a step on average over a run, seconds to build the agent (offline planning), and the runs to play."""
+    """Processor seconds a step on average over a run and to build the agent (offline planning); the runs to play."""
 
     step: float
     build: float
@@ -33,13 +35,13 @@ def timed(agent: str, environment: str, *, steps: int, runs: int, budget: float,
     place = place if place.of_run is None else place.of_run(0)
 
     def seconds(n: int) -> float:
-        began = time.perf_counter()
+        began = time.process_time()
         play(machine, place, seed=0, runs=1, steps=n, discount=discount)
-        return time.perf_counter() - began
+        return time.process_time() - began
 
-    began = time.perf_counter()
+    began = time.process_time()
     machine = make_agent(agent, place, discount=discount)
-    build = time.perf_counter() - began
+    build = time.process_time() - began
     first = min(_FIRST, steps)
     seconds(first)  # compiles
     rough = max(seconds(first) / first, 1e-9)
