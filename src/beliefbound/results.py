@@ -13,7 +13,7 @@ Numbers are written so that they are read back bit for bit; one that is not fini
 
 import html
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -27,6 +27,16 @@ from beliefbound.policy import Policy, TablePolicy
 from beliefbound.policy.tables import read_table
 
 FORMAT, VERSION = "beliefbound result", 1
+
+
+def html_table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Names and texts as a notebook shows them, everything escaped."""
+    cells = "".join(
+        f'<tr><th style="text-align:left">{html.escape(name)}</th>'
+        f'<td style="text-align:left">{html.escape(text)}</td></tr>'
+        for name, text in rows
+    )
+    return f"<table><caption>{html.escape(caption)}</caption><tbody>{cells}</tbody></table>"
 
 
 class Entries(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -58,12 +68,7 @@ class Result:
         return "\n".join([repr(self), *(f"  {name:<{width}}  {text}" for name, text in rows)])
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f'<tr><th style="text-align:left">{html.escape(name)}</th>'
-            f'<td style="text-align:left">{html.escape(text)}</td></tr>'
-            for name, text in self._rows()
-        )
-        return f"<table><caption>{html.escape(repr(self))}</caption><tbody>{cells}</tbody></table>"
+        return html_table(repr(self), self._rows())
 
     def save(self, path: Path | str) -> None:
         """Write the result as JSON, for `load`; its policy, if it has one, into a file beside it."""

@@ -95,6 +95,15 @@ def test_names_and_other_columns(tmp_path):
         read_log(tmp_path / "log.csv", columns={"st": "s"})
 
 
+def test_a_notebook_shows_names_as_text(tmp_path):
+    (tmp_path / "log.csv").write_text(
+        "state,action,reward,next_state,terminated\nhome,go,1,<b>end</b>,true\nhome,go,0,home,false\n"
+    )
+    shown = read_log(tmp_path / "log.csv")._repr_html_()
+    assert "&lt;b&gt;end" in shown
+    assert "<b>" not in shown
+
+
 def test_line_ends_and_quotes_of_other_programs(tmp_path, monkeypatch):
     file = tmp_path / "log.csv"
     file.write_bytes(GOOD.replace("\n", "\r\n").encode())

@@ -28,7 +28,7 @@ from beliefbound.bounds.policy_files import load_policy
 from beliefbound.errors import ParameterError, PolicyError
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
-from beliefbound.results import Entries, Result, array_of
+from beliefbound.results import Entries, Result, array_of, axis
 from beliefbound.validation import (
     FloatArray,
     Rng,
@@ -110,6 +110,19 @@ class Certified(Result):
             worst = int(np.argmin(self.model_values))
             rows.append(("worst model", f"{self.model_values[worst]:.6g}, on model {worst}"))
         return rows
+
+    def plot(self, ax: Any = None) -> Any:
+        """The value of the policy, on each model where it is known, and the bound; on a matplotlib axis, returned."""
+        ax = axis(ax, figsize=(6, 1.8))
+        if self.model_values is not None:
+            ax.plot(self.model_values, np.zeros_like(self.model_values), "|", color="0.6", ms=12, label="on each model")
+        ends = [self.lower.value, self.upper.value]
+        ax.plot(ends, [0.0, 0.0], "o-" if self.exact else "|-", color="tab:blue", lw=3, label="this policy, on average")
+        ax.axvline(self.best.value, color="tab:red", label="nobody earns more on average")
+        ax.set_yticks([])
+        ax.set_xlabel("value")
+        ax.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+        return ax
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers and words, ready for JSON."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.policy import StationaryPolicy
+from beliefbound.results import html_table
 from beliefbound.validation import BoolArray, FloatArray, IntArray, frozen
 
 ENDED = "(terminated)"
@@ -148,3 +149,6 @@ class Log:
 
     def __repr__(self) -> str:
         return f"Log({self.n_rows:,} rows, {self.n_states} states, {self.n_actions} actions)"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), [*self.rows(), *(("note", note) for note in self.notes)])

@@ -66,6 +66,10 @@ def test_decision_graphs_are_valued_exactly_and_their_distance_covers_the_truth(
     assert found.value == pytest.approx(value, abs=ROUNDING)
     assert found.regret.value >= best - value - ROUNDING
     assert found.regret.value == pytest.approx(upper.value - value)
+    drawn = {line.get_label(): line.get_xdata() for line in found.plot().lines}
+    np.testing.assert_array_equal(drawn["on each model"], found.model_values)
+    assert set(drawn["this policy, on average"]) == {found.value}
+    assert set(drawn["nobody earns more on average"]) == {found.best.value}
     one = [FiniteBelief(P[m : m + 1], r[m : m + 1], initial=p0, reward_signal="unobserved") for m in range(3)]
     if signal in ("known", "unobserved"):  # where rewards show nothing, each model by itself is played alike
         alone = [value_by_enumeration(policy.fresh(), each, 0.9, 4) for each in one]
