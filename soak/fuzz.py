@@ -12,10 +12,13 @@ Everything else is a failure: any other exception, a crash, a hang.
 """
 
 import argparse
+import os
 import random
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -108,7 +111,17 @@ def work(seed: int, first: int, calls: int) -> None:
 
 
 def supervise(seed: int, calls: int, *, say: Callable[[str], object] = print) -> tuple[Counter[str], list[Failure]]:
-    """Let a process of its own make the calls, and start another where it ends; what came of them."""
+    """Let a process of its own make the calls, and start another where it ends; what came of them.
+
+    Whatever the processes write lies in one folder, which is removed at the end, also after those that were killed.
+    """
+    with tempfile.TemporaryDirectory(prefix="beliefbound-fuzz-", ignore_cleanup_errors=True) as folder:
+        return _supervised(seed, calls, say, {**os.environ, "TMPDIR": folder})
+
+
+def _supervised(
+    seed: int, calls: int, say: Callable[[str], object], environment: dict[str, str]
+) -> tuple[Counter[str], list[Failure]]:
     counts: Counter[str] = Counter()
     failures: list[Failure] = []
     k = 0
@@ -116,20 +129,25 @@ def supervise(seed: int, calls: int, *, say: Callable[[str], object] = print) ->
         child = subprocess.Popen(
             [sys.executable, "-m", "soak.fuzz", "--seed", str(seed), "--calls", str(calls), "--work", str(k)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1], errors="replace",
+            env=environment,
         )  # fmt: skip
         what, begun, errors = "", k, []
         reader = threading.Thread(target=lambda c=child, e=errors: e.append(c.stderr.read()), daemon=True)
         reader.start()
-        for line in _lines(child):
-            number, kind, *text = line.rstrip("\n").split("\t")
-            if kind == "begins":
-                begun, what = int(number), text[0]
-            elif int(number) >= 0:
-                counts[kind] += 1
-                k = int(number) + 1
-                if text and text[0]:
-                    failures.append(Failure(begun, what, text[0]))
-                    say(f"call {begun}: {what}: {text[0]}")
+        try:
+            for line in _lines(child):
+                number, kind, *text = line.rstrip("\n").split("\t")
+                if kind == "begins":
+                    begun, what = int(number), text[0]
+                elif int(number) >= 0:
+                    counts[kind] += 1
+                    k = int(number) + 1
+                    if text and text[0]:
+                        failures.append(Failure(begun, what, text[0]))
+                        say(f"call {begun}: {what}: {text[0]}")
+        except BaseException:
+            child.kill()
+            raise
         child.wait()
         reader.join(10.0)
         child.stdout.close()
@@ -220,6 +238,7 @@ def main() -> None:
         print(found)
         use(found)
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
     print(f"{arguments.calls} calls, seed {arguments.seed}", flush=True)
     began = time.monotonic()
     counts, failures = supervise(arguments.seed, arguments.calls, say=lambda text: print(text, flush=True))
