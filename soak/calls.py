@@ -4,6 +4,8 @@ Everything takes well under a second. What is wrong with a call is decided in `s
 decided here: some arguments, such as a time limit, may be as large as anybody likes and are left alone.
 """
 
+import atexit
+import shutil
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -157,15 +159,15 @@ def calls() -> dict[str, Callable[[], Call]]:
         "predictive dirichlet": (x["dirichlet"].predictive, {"state": 0, "action": 1}),
         "relabel": (x["mdp"].relabel, {"order": np.array([2, 0, 1])}),
         "plan.value": (x["plan"].value, {"initial": np.array([1.0, 0.0, 0.0])}),
-        "write_models": (bb.write_models, {"path": _folder() / "models", "training": x["finite"], "discount": 0.9,
+        "write_models": (bb.write_models, {"path": scratch() / "models", "training": x["finite"], "discount": 0.9,
                          "initial": 0, "test": x["finite"], "true": x["mdp"], "overwrite": True}),
-        "write_models file": (bb.write_models, {"path": _folder() / "models.pomdpx", "training": x["known"],
+        "write_models file": (bb.write_models, {"path": scratch() / "models.pomdpx", "training": x["known"],
                               "discount": 0.9, "initial": 0, "overwrite": True}),
-        "read_models": (bb.read_models, {"path": _folder() / "models", "reward_signal": "bernoulli"}),
+        "read_models": (bb.read_models, {"path": scratch() / "models", "reward_signal": "bernoulli"}),
         "load_policy": (load_policy, {"path": "missing"}),
         "load_actor": (bb.load_actor, {"path": "missing"}),
         "load_belief": (bb.load_belief, {"path": "missing"}),
-        "read_log": (bb.read_log, {"path": _folder() / "log.csv", "columns": {"state": "s"}, "states": 3, "actions": 2,
+        "read_log": (bb.read_log, {"path": scratch() / "log.csv", "columns": {"state": "s"}, "states": 3, "actions": 2,
                      "names": False, "keep_suspicious": False, "progress": None}),
         "from_log": (bb.DirichletBelief.from_log, {"log": _log(), "prior": 0.5, "rewards": "values", "known": None,
                      "terminal": [2], "only_tried": False, "initial": 0}),
@@ -206,7 +208,7 @@ def calls() -> dict[str, Callable[[], Call]]:
 def _log() -> bb.Log:
     """A small log, and the file that it is read from."""
     rows = ["s,action,reward,next_state", "0,0,0,1", "1,1,1,0", "0,1,0,2", "0,0,1,1", "1,0,0,1"]
-    file = _folder() / "log.csv"
+    file = scratch() / "log.csv"
     file.write_text("\n".join(rows))
     return bb.read_log(file, columns={"state": "s"})
 
@@ -244,8 +246,11 @@ def use(found: Any) -> None:
 
 
 @cache
-def _folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="beliefbound-fuzz-"))
+def scratch() -> Path:
+    """A folder for what calls write; gone when the process ends (`soak.fuzz.supervise` sees to killed ones)."""
+    folder = Path(tempfile.mkdtemp(prefix="beliefbound-fuzz-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _walked(policy: Any, method: str) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ import beliefbound as bb
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.experiments import load_spec, run
 from beliefbound.experiments.store import Store
-from soak.calls import things
+from soak.calls import scratch, things
 
 _FORMATS = (".pomdpx", ".pomdp", ".npz")
 _CELLS = ("", "-1", "1e400", "nan", "inf", "0.5", "9" * 30, "x", "é", '"', "\x00", " 1 ", "2", "1e-320", "\ufeff", "-0")
@@ -36,7 +36,8 @@ _WORDS = (b"[", b"]", b"{", b'"', b"=", b".", b",", b"9" * 40, b"\x00", b"\xff",
 @cache
 def originals() -> Path:
     """Good files of every kind, made once."""
-    folder, x = Path(tempfile.mkdtemp(prefix="beliefbound-fuzz-")), things()
+    folder, x = scratch() / "originals", things()
+    folder.mkdir()
     bb.write_models(folder / "models", x["finite"], discount=0.9, test=x["finite"], true=x["mdp"])
     weighted = bb.FiniteBelief.of(
         x["known"].models, [0.2, 0.3, 0.5], initial=x["known"].initial, states=("a", "b", "c"), actions=("x", "y")
@@ -58,7 +59,7 @@ def damaged_read(rng: random.Random) -> tuple[str, Callable[[], object]]:
     policies = ["table.json", "staged.json", "learns.npz", "particles.npz"]
     formats = [f"models{ending}" for ending in _FORMATS]
     kind = rng.choice(["models", "named", "spec.toml", *policies, *formats, "store"])
-    target = Path(tempfile.mkdtemp(prefix="beliefbound-fuzz-")) / kind
+    target = Path(tempfile.mkdtemp(dir=scratch())) / kind
     source = originals() / kind
     if source.is_dir():
         shutil.copytree(source, target)

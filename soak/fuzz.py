@@ -6,16 +6,19 @@ same; `--only k` repeats it here, with its traceback. What a call may do:
 
 * return; and no number in what it returns is silently not a number, and what it returns can be used;
 * raise a `BeliefboundError`, or a `TypeError` about a missing or unknown argument;
-* take up to 20 seconds.
+* take up to 20 seconds of one core, and never a minute, however busy the machine is.
 
 Everything else is a failure: any other exception, a crash, a hang.
 """
 
 import argparse
+import os
 import random
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -25,7 +28,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-LIMIT = 20.0  # seconds of one call
+LIMIT = 60.0  # seconds after which a call is called hung
+_WORK = 20.0  # seconds of processor time that one call may take
 _START = 600.0  # seconds until the first call: a fresh installation compiles
 _FILES = 0.25  # share of calls that read a damaged file
 _USAGE = re.compile(r"missing \d+ required|unexpected keyword|takes \d+ positional|takes from \d+|multiple values")
@@ -98,17 +102,32 @@ def outcome(call: Callable[[], Any]) -> tuple[str, str]:
 
 def work(seed: int, first: int, calls: int) -> None:
     """Make calls, and say on standard output which one begins and what came of it."""
+    from beliefbound.executors.threads import available_threads
+
     make(seed, 0)
     for name in ("worked", "refused"):
         _tell(-1, name)
     for k in range(first, calls):
         what, call = make(seed, k)
         _tell(k, "begins", what)
-        _tell(k, *outcome(call))
+        began = time.process_time()
+        found = outcome(call)
+        spent = (time.process_time() - began) / available_threads()
+        _tell(k, *(found if spent <= _WORK else ("slow", f"took {spent:.0f} seconds on each core")))
 
 
 def supervise(seed: int, calls: int, *, say: Callable[[str], object] = print) -> tuple[Counter[str], list[Failure]]:
-    """Let a process of its own make the calls, and start another where it ends; what came of them."""
+    """Let a process of its own make the calls, and start another where it ends; what came of them.
+
+    Whatever the processes write lies in one folder, which is removed at the end, also after those that were killed.
+    """
+    with tempfile.TemporaryDirectory(prefix="beliefbound-fuzz-", ignore_cleanup_errors=True) as folder:
+        return _supervised(seed, calls, say, {**os.environ, "TMPDIR": folder})
+
+
+def _supervised(
+    seed: int, calls: int, say: Callable[[str], object], environment: dict[str, str]
+) -> tuple[Counter[str], list[Failure]]:
     counts: Counter[str] = Counter()
     failures: list[Failure] = []
     k = 0
@@ -116,20 +135,25 @@ def supervise(seed: int, calls: int, *, say: Callable[[str], object] = print) ->
         child = subprocess.Popen(
             [sys.executable, "-m", "soak.fuzz", "--seed", str(seed), "--calls", str(calls), "--work", str(k)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1], errors="replace",
+            env=environment,
         )  # fmt: skip
         what, begun, errors = "", k, []
         reader = threading.Thread(target=lambda c=child, e=errors: e.append(c.stderr.read()), daemon=True)
         reader.start()
-        for line in _lines(child):
-            number, kind, *text = line.rstrip("\n").split("\t")
-            if kind == "begins":
-                begun, what = int(number), text[0]
-            elif int(number) >= 0:
-                counts[kind] += 1
-                k = int(number) + 1
-                if text and text[0]:
-                    failures.append(Failure(begun, what, text[0]))
-                    say(f"call {begun}: {what}: {text[0]}")
+        try:
+            for line in _lines(child):
+                number, kind, *text = line.rstrip("\n").split("\t")
+                if kind == "begins":
+                    begun, what = int(number), text[0]
+                elif int(number) >= 0:
+                    counts[kind] += 1
+                    k = int(number) + 1
+                    if text and text[0]:
+                        failures.append(Failure(begun, what, text[0]))
+                        say(f"call {begun}: {what}: {text[0]}")
+        except BaseException:
+            child.kill()
+            raise
         child.wait()
         reader.join(10.0)
         child.stdout.close()
@@ -220,6 +244,7 @@ def main() -> None:
         print(found)
         use(found)
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
     print(f"{arguments.calls} calls, seed {arguments.seed}", flush=True)
     began = time.monotonic()
     counts, failures = supervise(arguments.seed, arguments.calls, say=lambda text: print(text, flush=True))

@@ -17,7 +17,7 @@ SOURCE = Path(beliefbound.__file__).parent
 LAYERS = [
     {"errors", "validation", "limits", "executors", "io", "grammar", "plugins", "progress"},
     {"kernels"},
-    {"models", "mdp", "policy", "evaluation", "convert", "results"},
+    {"models", "mdp", "policy", "evaluation", "convert", "naming", "results"},
     {"beliefs", "envs", "logs"},
     {"planning"},
     {"agents", "bounds", "theory"},

@@ -23,6 +23,7 @@ import numpy as np
 
 from beliefbound.errors import BeliefboundError, FileError, ParameterError
 from beliefbound.io.atomic import write_text
+from beliefbound.naming import Names
 from beliefbound.policy import Policy, TablePolicy
 from beliefbound.policy.tables import read_table
 
@@ -81,7 +82,7 @@ class Result:
         except ValueError:
             raise ParameterError(f"this {self._kind} holds numbers that are not finite; it cannot be saved") from None
         if policy is not None and name is not None:
-            policy.save(file.parent / name)
+            getattr(self, "names", Names()).save(policy, file.parent / name)
         write_text(file, text + "\n")
 
     @classmethod

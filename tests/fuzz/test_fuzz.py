@@ -1,6 +1,8 @@
 """Wrong calls and damaged files: refused in words, or they work. `make soak` does the same for as long as you like."""
 
 import inspect
+import sys
+import tempfile
 
 import pytest
 
@@ -25,13 +27,29 @@ NOT_CALLED = {
 }
 
 
-def test_two_thousand_wrong_calls_end_in_words():
-    """In a process of its own: a crash or a hang of over 20 seconds would be a failure among others."""
+def test_two_thousand_wrong_calls_end_in_words(tmp_path, monkeypatch):
+    """In a process of its own: a crash or a hang of over a minute would be a failure among others. No file stays."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     counts, failures = supervise(7, 2000, say=lambda text: None)
     assert failures == []
     assert sum(counts.values()) == 2000
     assert counts["refused"] > 1000
     assert counts["worked"] > 100
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_that_was_killed_leaves_no_files(tmp_path, monkeypatch):
+    """One that writes, begins a call and dies."""
+    fake = tmp_path / "python"
+    fake.write_text('#!/bin/sh\nmkdir "$TMPDIR/left"\nprintf "0\\tbegins\\tf()\\n"\nkill -9 $$\n')
+    fake.chmod(0o700)
+    (folder := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(sys, "executable", str(fake))
+    counts, failures = supervise(1, 1, say=lambda text: None)
+    assert counts == {"hang": 1}
+    assert [failure.what for failure in failures] == ["f()"]
+    assert list(folder.iterdir()) == []
 
 
 def test_every_public_callable_is_called():

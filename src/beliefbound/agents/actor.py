@@ -9,7 +9,7 @@ import numpy as np
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.errors import ObservationError
 from beliefbound.policy import Policy
-from beliefbound.policy.files import read_json
+from beliefbound.policy.files import read_names
 
 
 class Actor:
@@ -81,10 +81,8 @@ def load_actor(path: Path | str) -> Actor:
     """
     file = Path(path)
     policy = load_policy(file)
-    content: dict[str, Any] = {}
-    if file.read_bytes()[:1] == b"{":
-        content = read_json(file)
-    return Actor(policy, states=content.get("state_names"), actions=content.get("action_names"))
+    states, actions = read_names(file, policy.n_states, policy.n_actions)
+    return Actor(policy, states=states, actions=actions)
 
 
 def _whole(value: Any, what: str) -> int:

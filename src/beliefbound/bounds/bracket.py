@@ -24,6 +24,7 @@ from beliefbound.bounds.log import Log, TracePoint, relative
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ParameterError
+from beliefbound.naming import Names, NamesEntries, names_of
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import Policy
 from beliefbound.progress import closing_display
@@ -71,6 +72,7 @@ class BracketEntries(Entries):
     effort: int
     library: str
     decision: DecisionEntries | None
+    names: NamesEntries = NamesEntries()
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Bracket(Result):
         the same kind of machine with any number of threads. `effort`: the rungs taken (`bounds.ladder`).
       decision: what each first action is worth, and whether one is proven optimal (`bounds.decision`): for finite
         beliefs and one start state, whatever the target is; else `None`.
+      names: of states, actions and models, where the belief has any.
 
     `save` keeps the policy of `lower`, in a file beside its own, and no other bound's.
     """
@@ -109,6 +112,7 @@ class Bracket(Result):
     effort: int = field(default=0, repr=False)
     version: str = field(default="", repr=False)
     decision: Decision | None = field(default=None, repr=False, compare=False)
+    names: Names = field(default=Names(), repr=False, compare=False)
 
     _kind, _entries = "bracket", BracketEntries
 
@@ -164,6 +168,7 @@ class Bracket(Result):
             "effort": self.effort,
             "library": self.version,
             "decision": None if self.decision is None else self.decision.to_dict(),
+            "names": self.names.to_dict(),
         }
 
     def _rows(self) -> list[tuple[str, str]]:
@@ -207,6 +212,7 @@ class Bracket(Result):
             effort=entries.effort,
             version=entries.library,
             decision=None if entries.decision is None else Decision.from_entries(entries.decision),
+            names=Names.from_entries(entries.names),
         )
 
     def plot(self, ax: Any = None) -> Any:
@@ -328,7 +334,7 @@ def bracket(
         else:
             climb(dirichlet_rungs(task, source, threads, log, interval), log, effort=effort)
     notes = belief.notes() if isinstance(belief, DirichletBelief) else ()
-    return _result(log, notes=notes, compile_seconds=compiling, seed=seed)
+    return _result(log, notes=notes, compile_seconds=compiling, seed=seed, names=names_of(belief))
 
 
 def _contest(task: Task, finite: FiniteTask | None, target: Target) -> Contest | None:
@@ -353,7 +359,7 @@ def _seed(rng: Rng) -> int:
     return operator.index(rng)
 
 
-def _result(log: Log, *, notes: tuple[str, ...], compile_seconds: float, seed: int) -> Bracket:
+def _result(log: Log, *, notes: tuple[str, ...], compile_seconds: float, seed: int, names: Names) -> Bracket:
     assert log.lower is not None
     assert log.upper is not None
     assert log.lower.policy is not None
@@ -381,4 +387,5 @@ def _result(log: Log, *, notes: tuple[str, ...], compile_seconds: float, seed: i
         log.effort,
         version("beliefbound"),
         None if log.contest is None else log.contest.decision(),
+        names,
     )

@@ -26,6 +26,7 @@ from beliefbound.bounds.finite.simulation import simulate
 from beliefbound.bounds.log import TracePoint
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.errors import ParameterError, PolicyError
+from beliefbound.naming import Names, NamesEntries, names_of
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
 from beliefbound.results import Entries, Result, array_of, axis
@@ -52,6 +53,7 @@ class CertifiedEntries(Entries):
     regret: RegretEntries
     confidence: float
     model_values: list[float] | None
+    names: NamesEntries = NamesEntries()
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Certified(Result):
       confidence: with which all of this holds; 1 where all of it is exact.
       model_values: `[m]`, the exact value on each model, where it is known.
       policy: the policy, where it can be saved.
+      names: of states, actions and models, where the belief has any.
     """
 
     lower: Bound
@@ -74,6 +77,7 @@ class Certified(Result):
     confidence: float
     model_values: FloatArray | None = field(default=None, repr=False, compare=False)
     policy: Policy | None = field(default=None, repr=False, compare=False)
+    names: Names = field(default=Names(), repr=False, compare=False)
 
     _kind, _entries = "certified policy", CertifiedEntries
 
@@ -108,7 +112,7 @@ class Certified(Result):
         rows.append(("holds", holds))
         if self.model_values is not None:
             worst = int(np.argmin(self.model_values))
-            rows.append(("worst model", f"{self.model_values[worst]:.6g}, on model {worst}"))
+            rows.append(("worst model", f"{self.model_values[worst]:.6g}, on {self.names.model(worst)}"))
         return rows
 
     def plot(self, ax: Any = None) -> Any:
@@ -133,6 +137,7 @@ class Certified(Result):
             "regret": self.regret.to_dict(),
             "confidence": float(self.confidence),
             "model_values": None if self.model_values is None else self.model_values.tolist(),
+            "names": self.names.to_dict(),
         }
 
     @staticmethod
@@ -146,7 +151,8 @@ class Certified(Result):
             raise ParameterError("its lower and upper bounds are on the wrong sides")
         values = None if entries.model_values is None else array_of(entries.model_values, (None,), "model_values")
         best, regret = Bound._from_entries(entries.best, None), Regret._from_entries(entries.regret, policy)
-        return cls(lower, upper, best, regret, entries.confidence, values, policy)
+        names = Names.from_entries(entries.names, models=None if values is None else len(values))
+        return cls(lower, upper, best, regret, entries.confidence, values, policy, names)
 
 
 def certify(
@@ -318,4 +324,4 @@ def _certified(
         policy=policy if isinstance(policy, Policy) else None,
     )
     kept = policy if isinstance(policy, Policy) else None
-    return Certified(lower, upper, best, regret, confidence, values, kept)
+    return Certified(lower, upper, best, regret, confidence, values, kept, names_of(task.belief))

@@ -31,6 +31,7 @@ from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.prior_sets import PriorSet, prior_set
 from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ParameterError
+from beliefbound.naming import Names, NamesEntries, names_of
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
 from beliefbound.progress import closing_display
@@ -66,6 +67,7 @@ class RobustEntries(Entries):
     rounds: int
     width: float
     relative_gap: float
+    names: NamesEntries = NamesEntries()
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class RobustBracket(Result):
       confidence: probability with which everything here holds; 1 when all of it is exact.
       rounds: how many priors were tried.
       trace: `(seconds, lower, upper)` as the bracket closed.
+      names: of states, actions and models, where the belief has any.
     """
 
     lower: Bound
@@ -92,6 +95,7 @@ class RobustBracket(Result):
     confidence: float
     rounds: int
     trace: tuple[TracePoint, ...] = field(default=(), repr=False, compare=False)
+    names: Names = field(default=Names(), repr=False, compare=False)
 
     _kind, _entries = "robust bracket", RobustEntries
 
@@ -112,13 +116,16 @@ class RobustBracket(Result):
 
     def _rows(self) -> list[tuple[str, str]]:
         likely = np.argsort(-self.prior, kind="stable")[:5]
-        shown = ", ".join(f"model {m} {100 * self.prior[m]:.3g}%" for m in likely if self.prior[m] > 0.0)
+        shown = ", ".join(
+            f"{self.names.model(int(m))} {100 * self.prior[m]:.3g}%" for m in likely if self.prior[m] > 0.0
+        )
         rows = [("lower", f"{self.lower.value:.6g}, proven: {self.lower.method}")]
         how = "proven" if self.upper.exact else f"holds with probability {self.confidence:.4g}"
         rows.append(("upper", f"{self.upper.value:.6g}, {how}: {self.upper.method}"))
         rows.append(("least favourable", shown))
         rows.append(("policy", repr(self.policy)))
-        return [*rows, ("worst model", f"{self.model_values.min():.6g}, on model {int(np.argmin(self.model_values))}")]
+        worst = self.names.model(int(np.argmin(self.model_values)))
+        return [*rows, ("worst model", f"{self.model_values.min():.6g}, on {worst}")]
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers and words, ready for JSON."""
@@ -132,6 +139,7 @@ class RobustBracket(Result):
             "rounds": int(self.rounds),
             "width": self.width,
             "relative_gap": self.relative_gap,
+            "names": self.names.to_dict(),
         }
 
     @staticmethod
@@ -146,7 +154,9 @@ class RobustBracket(Result):
         if (lower.side, upper.side) != ("lower", "upper"):
             raise ParameterError("its lower and upper bounds are on the wrong sides")
         prior, values = (array_of(getattr(entries, x), (None,), x) for x in ("prior", "model_values"))
-        return cls(lower, upper, policy, prior, values, entries.priors, entries.confidence, entries.rounds)
+        names = Names.from_entries(entries.names, models=len(values))
+        found = entries.priors, entries.confidence, entries.rounds
+        return cls(lower, upper, policy, prior, values, *found, names=names)
 
 
 class _Part(NamedTuple):
@@ -380,4 +390,5 @@ def _result(game: _Game, priors: str, rounds: int, confidence: float) -> RobustB
         upper.confidence,
         rounds,
         tuple(game.trace),
+        names_of(game.task.belief),
     )

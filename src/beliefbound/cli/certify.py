@@ -45,11 +45,13 @@ def certify(
         from beliefbound.bounds.certified import certify as certified
         from beliefbound.errors import FileError
         from beliefbound.experiments.interrupt import first_interrupt
+        from beliefbound.io.atomic import check_writable
 
     if not policy.is_file():
         raise FileError(f"cannot read {policy}: it is no file")
     held = read_models(models, reward_signal=reward_signal)  # type: ignore[arg-type]
     target = out or Path(f"{policy.stem}-certificate.json")
+    check_writable(target.parent)
     with closing() as (watch, say), first_interrupt(say) as asked:
         found = certified(
             policy,

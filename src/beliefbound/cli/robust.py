@@ -63,7 +63,7 @@ def robust(
         )
     for note in held.notes:
         print(f"note: {note}", file=sys.stderr)
-    names = held.training.model_names or tuple(f"model {m}" for m in range(held.training.n_models))
+    names = map(found.names.model, range(held.training.n_models))
     weights = zip(names, held.training.weights, found.prior, found.model_values, strict=True)
     rows = [[name, f"{w:.4g}", f"{p:.4g}", f"{v:.6g}"] for name, w, p, v in weights]
     header = ["model", "weight", "least favourable", "the policy earns"]

@@ -9,6 +9,7 @@ import numpy as np
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import FileError, PolicyError
 from beliefbound.evaluation import check_fits
+from beliefbound.naming import Names, names_of
 from beliefbound.planning.task import FiniteTask, start_of
 from beliefbound.policy import StationaryPolicy, TablePolicy
 from beliefbound.results import Entries, Result, array_of, axis, damaged, literal
@@ -66,6 +67,11 @@ class Plan(Result):
     def __repr__(self) -> str:
         state = "converged" if self.converged else f"not converged, residual {self.residual:.3g}"
         return f"Plan({self.policy!r}, {state})"
+
+    @property
+    def names(self) -> Names:
+        """Of states and actions, where the belief has any."""
+        return names_of(self.belief)
 
     def value(self, initial: Any = None) -> float:
         """Expected value from a start distribution or state: `initial`, else the belief's own, else uniform."""

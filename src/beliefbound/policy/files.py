@@ -100,12 +100,27 @@ def check_sizes(
     stated = content["n_actions"]
     if stated is not None and (type(stated) is not int or stated < used or n_actions not in (None, stated)):
         raise PolicyError(f"n_actions is {stated!r}, but the choices have {used if n_actions is None else n_actions}")
-    for key, count in (("state", n_states), ("action", stated)):
+    _names(content, n_states, stated)
+
+
+def _names(content: Mapping[str, Any], n_states: int, n_actions: int | None) -> tuple[tuple[str, ...] | None, ...]:
+    """Names of states and of actions in a header, where there are any: one each."""
+    found = []
+    for key, count in (("state", n_states), ("action", n_actions)):
         names = content.get(f"{key}_names")
-        if names is not None:
-            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise PolicyError(f"{key}_names is not a list of names")
-            check_names(names, len(names) if count is None else count, key, PolicyError)
+        if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+            raise PolicyError(f"{key}_names is not a list of names")
+        found.append(check_names(names, len(names or ()) if count is None else count, key, PolicyError))
+    return tuple(found)
+
+
+def read_names(path: Path, n_states: int, n_actions: int | None) -> tuple[tuple[str, ...] | None, ...]:
+    """Names of states and of actions in the file of a policy that has so many; `None` where it names none."""
+    header = read_arrays(path)["header"].tobytes() if path.read_bytes()[:1] != b"{" else path.read_bytes()
+    try:
+        return _names(_checked(path, header), n_states, n_actions)
+    except PolicyError as cause:
+        raise FileError(f"{path} is damaged: {cause}") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:

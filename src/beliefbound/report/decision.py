@@ -4,8 +4,10 @@ from pathlib import Path
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bracket import Bracket
+from beliefbound.naming import names_of
 from beliefbound.report.figures import COLOURS, figure, save
 from beliefbound.report.page import Picture, Section, Table
+from beliefbound.results import literal
 
 _MODELS = 40  # whose intervals the page lists
 
@@ -16,7 +18,7 @@ def write_decision(found: Bracket, belief: FiniteBelief, target: Path) -> Path |
     decision = found.decision
     if decision is None:
         return None
-    names = [_action(belief, a).replace("$", r"\$") for a in decision.actions]  # which would begin a formula
+    names = [literal(names_of(belief).action(a)) for a in decision.actions]
     with figure() as (drawn, axes):
         for k, (a, low, high) in enumerate(zip(decision.actions, decision.lower, decision.upper, strict=True)):
             colour = COLOURS["ours"] if a == decision.best else COLOURS["upper"]
@@ -34,15 +36,16 @@ def decision_sections(found: Bracket, belief: FiniteBelief, words: list[str], pi
     decision = found.decision
     if decision is None or picture is None:
         return []
+    names = names_of(belief)
     rows = [
-        [_action(belief, a), f"{low:.6g}", f"{high:.6g}", "proven optimal" if a == decision.best else ""]
+        [names.action(a), f"{low:.6g}", f"{high:.6g}", "proven optimal" if a == decision.best else ""]
         for a, low, high in zip(decision.actions, decision.lower, decision.upper, strict=True)
     ]
     marked = frozenset(i for i, a in enumerate(decision.actions) if a == decision.best)
     tables = [Table(["first action", "at least", "at most", ""], rows, "All of these bounds are proven.", marked)]
     if decision.stability is not None:
         weights = [
-            [str(m), f"{belief.weights[m]:.4g}", f"{low:.4g}", f"{high:.4g}"]
+            [names.model(m), f"{belief.weights[m]:.4g}", f"{low:.4g}", f"{high:.4g}"]
             for m, (low, high) in enumerate(decision.stability[:_MODELS])
         ]
         more = f" The first {_MODELS} of {len(decision.stability)} models." if len(decision.stability) > _MODELS else ""
@@ -53,7 +56,3 @@ def decision_sections(found: Bracket, belief: FiniteBelief, words: list[str], pi
         tables.append(Table(["model", "weight", "from", "to"], weights, note))
     caption = "From the lower to the upper bound of each first action; the dotted line is the largest lower bound."
     return [Section("What to do first", words, tables, [Picture(picture, caption)])]
-
-
-def _action(belief: FiniteBelief, action: int) -> str:
-    return f"action {action}" if belief.actions is None else belief.actions[action]

@@ -10,6 +10,7 @@ from typing import Any
 from beliefbound.bounds.finite.decision_graph import DecisionGraph, Node
 from beliefbound.report.figures import COLOURS, figure, save
 from beliefbound.report.page import Picture, Section, Table
+from beliefbound.results import literal
 
 _DRAWN = 24  # nodes up to which a picture can be read
 _SHOWN = 40  # models whose values the page lists
@@ -52,7 +53,7 @@ def draw(graph: DecisionGraph, stem: Path) -> Path:
         for node in graph.nodes:
             _arrows(axes, node, place)
             edge = COLOURS["ours"] if node.number in starts else "#555555"
-            text = f"{node.number}. {_cut(node.state)}\n{_cut(node.action)}"
+            text = f"{node.number}. {literal(node.state)}\n{literal(node.action)}"
             box = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": edge, "linewidth": 1.6}
             axes.text(*_at(place[node.number]), text, ha="center", va="center", fontsize=9, zorder=4, bbox=box)
         return save(drawn, stem)[1]
@@ -93,7 +94,7 @@ def _arrows(axes: Any, node: Node, place: dict[int, tuple[int, float]]) -> None:
     begin = _at(place[node.number])
     small = {"ha": "center", "va": "center", "fontsize": 7.5, "color": "#333333"}
     for target, seen in targets.items():
-        label = "whatever is seen" if len(targets) == 1 and len(node.next) > 1 else _cut(" or ".join(seen), 30)
+        label = "whatever is seen" if len(targets) == 1 and len(node.next) > 1 else literal(" or ".join(seen), 30)
         if target == node.number:
             axes.text(begin[0], begin[1] + 0.33 * _HIGH, f"↻ {label}", zorder=5, **small)
             continue
@@ -116,7 +117,3 @@ def _on(
     """The point of a quadratic curve at `t` from 0 to 1."""
     a, b, c = (1.0 - t) ** 2, 2.0 * t * (1.0 - t), t**2
     return a * begin[0] + b * bend[0] + c * end[0], a * begin[1] + b * bend[1] + c * end[1]
-
-
-def _cut(text: str, most: int = 24) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -10,6 +10,7 @@ The file of such a policy is an archive of the kind `alpha vectors` (`policy.fil
 `bounds.finite.adaptive_file`) and `available [s,a]`.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -97,9 +98,15 @@ class AlphaPolicy:
         """The same policy at its start, with a walk of its own."""
         return type(self)(self._vectors, self._outcomes, self._weights, self._available)
 
-    def save(self, path: Path | str) -> None:
+    def save(
+        self,
+        path: Path | str,
+        *,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+    ) -> None:
         """Write the policy as an archive of arrays."""
-        write_archive(Path(path), KIND, self._arrays())
+        write_archive(Path(path), KIND, self._arrays(), state_names=state_names, action_names=action_names)
 
     def _arrays(self) -> dict[str, Array]:
         outcomes = {"like": self._outcomes.like, "arrive": self._outcomes.arrive, "first": self._outcomes.first}

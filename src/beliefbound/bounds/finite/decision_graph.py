@@ -16,6 +16,7 @@ import numpy as np
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.controller import Controller
 from beliefbound.io.atomic import write_text
+from beliefbound.naming import names_of
 from beliefbound.planning.task import FiniteTask
 from beliefbound.validation import FloatArray, frozen
 
@@ -56,8 +57,9 @@ class DecisionGraph:
     def of(cls, task: FiniteTask, controller: Controller, values: FloatArray, visits: FloatArray) -> "DecisionGraph":
         """From a controller that has no node too many, its values `[n,m]` and discounted visits `[n,m]`."""
         belief = task.belief
-        states = belief.states or tuple(f"state {s}" for s in range(belief.n_states))
-        actions = belief.actions or tuple(f"action {a}" for a in range(belief.n_actions))
+        names = names_of(belief)
+        states = tuple(map(names.state, range(belief.n_states)))
+        actions = tuple(map(names.action, range(belief.n_actions)))
         spent = visits.sum(axis=1)
         nodes = []
         for x, (s, a) in enumerate(zip(controller.state, controller.action, strict=True)):
@@ -72,7 +74,7 @@ class DecisionGraph:
             tuple((states[s], int(x) + 1) for s, x in zip(own, controller.roots, strict=True)),
             float(task.weights @ model_values),
             frozen(model_values),
-            belief.model_names or tuple(f"model {m}" for m in range(belief.n_models)),
+            tuple(map(names.model, range(belief.n_models))),
             AdaptivePolicy.of(controller, None),
             belief.states,
             belief.actions,

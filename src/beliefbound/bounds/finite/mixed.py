@@ -81,9 +81,15 @@ class MixedPolicy:
         """The same policy at its start, nothing drawn."""
         return type(self)(self._joined, self._chances)
 
-    def save(self, path: Path | str) -> None:
-        """Write the policy as an archive of arrays."""
-        write_archive(Path(path), KIND, self._arrays())
+    def save(
+        self,
+        path: Path | str,
+        *,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+    ) -> None:
+        """Write the policy as an archive of arrays; names are for whoever reads the file."""
+        write_archive(Path(path), KIND, self._arrays(), state_names=state_names, action_names=action_names)
 
     def _arrays(self) -> dict[str, Array]:
         return {**arrays_of(self._joined, None), "chances": self._chances}

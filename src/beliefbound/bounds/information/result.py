@@ -6,11 +6,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from beliefbound.bounds.information.worth import Worth, WorthEntries
+from beliefbound.naming import Names, NamesEntries
 from beliefbound.policy import Policy
-from beliefbound.results import Entries, Result, array_of, axis
+from beliefbound.results import Entries, Result, array_of, axis, literal
 from beliefbound.validation import FloatArray
 
 _SHOWN = 5  # pairs that a summary names
+_LABELLED = 40  # states, or actions, that a picture has space to name
 
 
 class InformationEntries(Entries):
@@ -21,6 +23,7 @@ class InformationEntries(Entries):
     high: list[list[float]]
     confidence: float
     tries: int | None
+    names: NamesEntries = NamesEntries()
 
 
 class Measurement(NamedTuple):
@@ -42,6 +45,7 @@ class Information(Result):
         not available.
       confidence: with which all intervals hold together; 1 where they are proven.
       tries: how many times a pair is tried; `None`: until it is known.
+      names: of states and actions, where the belief has any.
     """
 
     evpi: Worth
@@ -49,6 +53,7 @@ class Information(Result):
     high: FloatArray = field(repr=False)
     confidence: float
     tries: int | None = None
+    names: Names = field(default=Names(), repr=False)
 
     _kind, _entries = "information", InformationEntries
 
@@ -70,7 +75,7 @@ class Information(Result):
     def __repr__(self) -> str:
         s, a = self.best()
         return (
-            f"Information(EVPI in [{self.evpi.low:.6g}, {self.evpi.high:.6g}], measuring state {s}, action {a}: "
+            f"Information(EVPI in [{self.evpi.low:.6g}, {self.evpi.high:.6g}], measuring {self.names.pair(s, a)}: "
             f"[{self.low[s, a]:.6g}, {self.high[s, a]:.6g}])"
         )
 
@@ -82,19 +87,22 @@ class Information(Result):
             "high": self.high.tolist(),
             "confidence": float(self.confidence),
             "tries": self.tries,
+            "names": self.names.to_dict(),
         }
 
     def _rows(self) -> list[tuple[str, str]]:
         rows = [("EVPI", f"[{self.evpi.low:.6g}, {self.evpi.high:.6g}], {self.evpi.method}")]
         ranking = self.ranking()[:_SHOWN]
-        lines = [(f"state {x.state}, action {x.action}", f"[{x.low:.6g}, {x.high:.6g}]") for x in ranking]
+        lines = [(self.names.pair(x.state, x.action), f"[{x.low:.6g}, {x.high:.6g}]") for x in ranking]
         return rows + [(f"{self._name} of {pair}", interval) for pair, interval in lines]
 
     @classmethod
     def _from_entries(cls, entries: InformationEntries, policy: Policy | None) -> Self:
         low = array_of(entries.low, (None, None), "low")
         high = array_of(entries.high, low.shape, "high")
-        return cls(Worth._from_entries(entries.evpi, None), low, high, entries.confidence, entries.tries)
+        states, actions = low.shape
+        names = Names.from_entries(entries.names, states=states, actions=actions)
+        return cls(Worth._from_entries(entries.evpi, None), low, high, entries.confidence, entries.tries, names)
 
     def plot(self, ax: Any = None) -> Any:
         """`high` as a map of states and actions, on a matplotlib axis; returns the axis."""
@@ -103,6 +111,10 @@ class Information(Result):
         ax.figure.colorbar(image, ax=ax, label=f"{self._name}, at most")
         ax.set_xlabel("action")
         ax.set_ylabel("state")
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.yaxis.get_major_locator().set_params(integer=True)
+        for held, along in ((self.names.actions, ax.xaxis), (self.names.states, ax.yaxis)):
+            if held is None or len(held) > _LABELLED:
+                along.get_major_locator().set_params(integer=True)
+            else:
+                along.set_ticks(range(len(held)), [literal(name) for name in held])
+        ax.tick_params(axis="x", rotation=0 if self.names.actions is None else 30)
         return ax

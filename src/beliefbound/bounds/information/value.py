@@ -28,6 +28,7 @@ from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.information.worth import Worth, between
 from beliefbound.errors import ParameterError
 from beliefbound.limits import check_size
+from beliefbound.naming import Names, names_of
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import StationaryPolicy, TablePolicy
@@ -183,14 +184,14 @@ def value_of_information(
             found = _finite(values, [pair], tries, draws, alpha, source)
             low[pair], high[pair] = found.low, min(found.high, known.high)
             sure = sure if found.confidence == values.confidence else values.confidence - 2 * alpha * len(pairs)
-        return Information(known, low, np.maximum(low, high), max(0.0, sure), tries)
+        return Information(known, low, np.maximum(low, high), max(0.0, sure), tries, names_of(belief))
     error = 1.0 - confidence
     after = _after(task, tries, 0.125 * error, source)
     for pair in pairs:
         low[pair] = max(0.0, after[pair] - values.upper)
         most = values.most([pair], tries, _CHAINS if draws is None else draws, 0.125 * error / len(pairs))
         high[pair] = max(low[pair], min(most, known.high))
-    return Information(known, low, high, max(0.0, values.confidence - 0.25 * error), tries)
+    return Information(known, low, high, max(0.0, values.confidence - 0.25 * error), tries, names_of(belief))
 
 
 def _values(
@@ -231,7 +232,8 @@ def _one(
     draws = check_count(_CHAINS if draws is None else draws, "draws")
     high = min(values.most(group, tries, draws, 0.25 * error), values.high - values.lower)
     method = f"{values.method}, lowered by what {draws} simulated measurements leave to be known, minus bracket"
-    return between(0.0, high, _name(group, tries), method, confidence=max(0.0, values.confidence - 0.25 * error))
+    of = _name(group, tries, names_of(task.belief))
+    return between(0.0, high, of, method, confidence=max(0.0, values.confidence - 0.25 * error))
 
 
 def _finite(
@@ -242,7 +244,8 @@ def _finite(
     alpha: float,
     rng: np.random.Generator,
 ) -> Worth:
-    belief, of = values.task.belief, _name(group, tries)
+    belief = values.task.belief
+    of = _name(group, tries, names_of(belief))
     if tries is None:
         return values.worth(split_by_laws(belief, group), of)
     (s, a), draws = group[0], check_count(2000 if draws is None else draws, "draws")
@@ -270,8 +273,9 @@ def _pool(task: FiniteTask) -> list[TablePolicy]:
     return list(dict.fromkeys([*pool, *map(StationaryPolicy, own)]))
 
 
-def _name(group: Sequence[tuple[int, int]], tries: int | None) -> str:
-    what = ", ".join(f"({s}, {a})" for s, a in group)
+def _name(group: Sequence[tuple[int, int]], tries: int | None, names: Names) -> str:
+    named = names.states is not None or names.actions is not None
+    what = ", ".join(f"({names.pair(s, a) if named else f'{s}, {a}'})" for s, a in group)
     return f"EVPPI of {what}" if tries is None else f"EVSI of {tries} tries of {what}"
 
 

@@ -17,7 +17,7 @@ All of it is about the posterior: if the prior or the family of rewards is wrong
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ from beliefbound.bounds.posterior.risk import (
 from beliefbound.bounds.posterior.value_range import value_range
 from beliefbound.errors import ParameterError
 from beliefbound.logs.log import Log
+from beliefbound.naming import Names
 from beliefbound.planning.task import Task
 from beliefbound.report.from_log.measuring import measure_next
 from beliefbound.report.from_log.prior import Reliance, reliance
@@ -220,6 +221,7 @@ def plan_log(
     if measure and not (stop is not None and stop()):
         say("valuing measurements")
         information = measure_next(task, lower, rng, time_limit)
+    names = Names(log.states, log.actions)
     return LogPlan(
         log=log,
         learnt=learnt,
@@ -230,7 +232,7 @@ def plan_log(
         certified=value if goal.kind == "mean" else objective_interval(fresh.values[0], goal, each, range_),
         lower=lower,
         upper=upper,
-        bracket=closed,
+        bracket=None if closed is None else replace(closed, names=names),
         fresh=fresh,
         comparisons=comparisons,
         quantiles=tuple(quantile_interval(fresh.values[0], level, each) for level in LEVELS),
@@ -238,7 +240,7 @@ def plan_log(
         state_lower=state_lower,
         state_upper=state_upper,
         reliance=rests,
-        information=information,
+        information=None if information is None else replace(information, names=names),
         confidence=confidence,
         interrupted=stop is not None and stop(),
     )
