@@ -1,5 +1,7 @@
 """The clock decides only how far a bracket gets: seed and effort say which one it is, bit for bit."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,19 @@ def test_rungs_grow_with_the_work_behind_them():
     meter.add(1000.0 * RUNG)
     assert meter.full()
     assert meter.left == pytest.approx(GROWTH * 1001.0 * RUNG)
+
+
+def test_a_long_rung_is_not_begun_where_there_is_no_time_left_for_it():
+    def ladder(log, taken):
+        yield from rungs(2)
+        log.ahead = 1e6
+        yield ()
+        log.ahead = 0.0
+        taken.append("long")
+        yield ()
+
+    for effort, expected in ((None, []), (4, ["long"])):
+        log, taken = Log(time.perf_counter(), 1e3, 0.0, 0.95), []
+        climb(ladder(log, taken), log, effort=effort)
+        assert taken == expected
+        assert log.effort == 3 + len(expected)

@@ -13,7 +13,9 @@ the numbers of the `Log` (its bounds, the error of the next attempt), and nothin
 
 How long. Work is counted in operations (`OPERATIONS` take about a second on one core). A rung takes `RUNG` of them, or
 the share `GROWTH` of all that came before where that is more: a time limit is then kept within a tenth of itself, or
-within a few tenths of a second where it is short. The first bounds are found whatever the limit is.
+within a few tenths of a second where it is short. Where a step cannot be divided and is longer, an empty rung comes
+before it, and the log says what is ahead: it is not begun where there is no time left for it. The first bounds are
+found whatever the limit is.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -39,7 +41,7 @@ def climb(rungs: Rungs, log: Log, *, effort: int | None = None) -> None:
         log.effort += 1
         if log.lower is None or log.upper is None:
             continue
-        if log.reached or log.stopped or (log.left <= 0.0 if effort is None else log.effort >= effort):
+        if log.reached or log.stopped or (log.left <= log.ahead if effort is None else log.effort >= effort):
             return
 
 

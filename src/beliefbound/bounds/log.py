@@ -40,6 +40,7 @@ class Log:
         self.regret: Regret | None = None
         self.attempts = 0
         self.effort = 0  # rungs taken (`bounds.ladder`)
+        self.ahead = 0.0  # seconds that the next rung may take, where it is known to be long
         self.trace: list[TracePoint] = []
         self.bounds: list[Bound] = []
 

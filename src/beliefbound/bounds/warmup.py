@@ -18,6 +18,7 @@ from beliefbound.bounds.dirichlet.rungs import dirichlet_rungs
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.bounds.finite.cells import Size, cell_rungs
 from beliefbound.bounds.finite.first_actions import model_values
+from beliefbound.bounds.finite.opening import swept
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import named_pool, problem_of
 from beliefbound.bounds.finite.relaxation import Certifier, relaxation
@@ -52,6 +53,8 @@ def _finite(horizon: int | None, sparse: bool) -> None:
     task = FiniteTask.of(belief, discount=_DISCOUNT, horizon=horizon)
     log = _log(600.0, 0.0)
     climb(finite_rungs(task, rng, None, log), log, effort=_EFFORT)
+    if horizon is None:
+        finish(swept(task, Meter(), log))
     policies = [policy for _, policy in named_pool(task)]
     problem = with_pairs(problem_of(task, stages=_HORIZON, policies=policies), task.weights, task.start)
     cells = cell_rungs(problem, np.ones((4, 4)), task.weights, task.start, Size(3, 4, 0.0), Meter())

@@ -9,6 +9,7 @@ from beliefbound.bounds.dirichlet import chains
 from beliefbound.bounds.dirichlet.arrays import problem_of
 from beliefbound.bounds.dirichlet.effort import Effort
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels
+from beliefbound.bounds.dirichlet.rare import cut
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.kernels.particles.renewal import moment_ratio
 from beliefbound.kernels.particles.rows import clear, n_columns, new_rows, particles_at
@@ -176,3 +177,28 @@ def test_the_chain_prior_is_bracketed_within_a_few_percent():
     assert 61.0 < np.mean(sampler.values) < 63.3
     assert np.std(sampler.values) < 5.0  # the control variate at work: 13 without
     assert min(sampler.values) >= sampler.policy.floor
+
+
+@pytest.mark.parametrize("shift", [0.0, -5.0])
+@pytest.mark.parametrize(("side", "horizon"), [("upper", None), ("lower", None), ("upper", 6), ("lower", 6)])
+def test_large_models_are_swept_to_the_side_that_is_wanted(shift, side, horizon):
+    """The same draws, solved and swept; with rare outcomes cut, and with rewards of both signs."""
+    concentration = CONCENTRATION.copy()
+    concentration[0, 0, 2] = 1e-7
+    rewards = KnownRewards(np.array(KNOWN.mean()) + shift)
+    belief = DirichletBelief(3, 2, concentration=concentration, rewards=rewards)
+    task = Task.of(belief, discount=0.9, horizon=horizon)
+    problem = cut(problem_of(task, np.empty(0, dtype=np.uint64), horizon=horizon), side, horizon)
+    assert (problem.keep < 1.0).any()
+    policy = None if side == "upper" else np.array([1, 0, 1])
+    solved, swept = (FreshModels(task, problem, (7, 1), policy) for _ in range(2))
+    swept.sweeps = 200 if horizon is None else horizon
+    solved.n = swept.n = 1
+    for own in (solved, swept):
+        own.sample(20, [own.scratch()])
+    above = np.concatenate(swept.values) - np.concatenate(solved.values)
+    slack = 1e-4 * (solved.high - solved.low) if horizon is None else 0.0
+    if side == "lower":
+        above = -above
+    assert (above >= -1e-9).all()
+    assert (above <= slack + 1e-9).all()

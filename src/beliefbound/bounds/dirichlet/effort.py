@@ -31,6 +31,8 @@ _PARTICLES, _MOST_SETS, _NODES = 256, 512, 2048
 _POOL = 1.5  # what the values of the policy's pool take, beside the solution of the models
 _PIECE = 0.01  # of the budget, for one sample
 _BATCH_BYTES = 8 << 20  # models that are drawn and solved together
+_SWEPT = 150  # states from which on fresh models are swept, one by one, not solved
+_MOST_SWEEPS, _TYPICAL_SWEEPS, _SWEEP = 200, 40, 0.5  # without a horizon; operations, in time, of a multiply-add
 
 
 class Effort(NamedTuple):
@@ -60,8 +62,26 @@ def fresh(problem: Problem) -> float:
     return work(problem) + _DRAW * len(problem.available) * width_of(problem)
 
 
+def most_sweeps(problem: Problem) -> int:
+    """Sweeps over a fresh model that is too large to be solved; 0 for one that is solved."""
+    if problem.n_states < _SWEPT:
+        return 0
+    return _MOST_SWEEPS if problem.horizon < 0 else problem.horizon
+
+
+def valued(problem: Problem) -> float:
+    """Operations to draw one model and to value it by itself."""
+    sweeps, pairs = most_sweeps(problem), len(problem.available)
+    if not sweeps:
+        return fresh(problem)
+    typical = min(sweeps, _TYPICAL_SWEEPS) if problem.horizon < 0 else sweeps
+    return pairs * float(_DRAW * width_of(problem) + _SWEEP * typical * problem.n_states)
+
+
 def batch(problem: Problem) -> int:
-    """Models that are drawn and solved together."""
+    """Models that are drawn and valued together."""
+    if most_sweeps(problem):
+        return 1
     each = 16 * len(problem.available) * width_of(problem) + 8 * problem.n_states**2
     return int(np.clip(min(_BATCH_BYTES // each, RUNG / fresh(problem)), 1, 256))
 

@@ -1,7 +1,12 @@
-"""Fresh models of a Dirichlet belief, each solved on its own: what perfect information is worth, and a fixed policy.
+"""Fresh models of a Dirichlet belief, each valued on its own: what perfect information is worth, and a fixed policy.
 
 `E_ξ V*_μ` from above, `E_ξ V^π_μ` from below, without the belief's rare outcomes (`bounds.dirichlet.rare`). Samples are
 independent and in a known range.
+
+Small models are solved. Large ones are swept, which bounds their values after any number of sweeps (MacQueen): with
+`V' = TV`, `D` the largest and `d` the least entry of `V' − V`, and rows of `γP` that sum to between `ρ` and `σ`,
+
+    V' + ρ/(1−ρ) d⁺ − σ/(1−σ) d⁻  ≤  the fixed point  ≤  V' + σ/(1−σ) D⁺ − ρ/(1−ρ) D⁻.
 """
 
 from collections.abc import Callable
@@ -9,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from beliefbound.bounds.dirichlet.effort import batch, fresh
+from beliefbound.bounds.dirichlet.effort import batch, most_sweeps, valued
 from beliefbound.bounds.dirichlet.rare import Extremes
 from beliefbound.executors.threads import map_with_scratch
 from beliefbound.kernels.particles.rows import Problem, draw_models, n_columns, width_of
@@ -19,6 +24,7 @@ from beliefbound.planning.task import Task
 from beliefbound.validation import FloatArray, IntArray
 
 _ROUNDING = 1e-11  # of the values: what policy iteration takes for no improvement
+_EPSILON = 1e-4  # of the range of values: sweeps end
 R = TypeVar("R")
 
 
@@ -29,7 +35,7 @@ class FreshModels:
     def __init__(self, task: Task, problem: Problem, address: tuple[int, ...], policy: IntArray | None = None) -> None:
         self.task, self.problem, self.address, self.policy = task, problem, address, policy
         self.n = batch(problem)
-        self.each = self.n * fresh(problem)  # operations of a batch
+        self.sweeps, self.each = most_sweeps(problem), self.n * valued(problem)  # `each`: operations of a batch
         self.values: list[FloatArray] = []
         extremes, start = Extremes(problem, None if problem.horizon < 0 else problem.horizon), task.start > 0.0
         self.low = problem.unit * float(extremes.low(problem.horizon)[start].min())
@@ -54,7 +60,9 @@ class FreshModels:
         pairs, n_states = len(problem.available), problem.n_states
         draw_models(problem, np.zeros((pairs, n_columns(problem)), dtype=np.int64), stream, models)
         slots = np.arange(pairs)
-        if self.policy is not None and self.policy.ndim == 2:
+        if self.sweeps:
+            values = self._swept(models[:, :, 0])[:, None]
+        elif self.policy is not None and self.policy.ndim == 2:
             values = np.zeros((n_states, self.n))
             for actions in self.policy[::-1]:
                 rows = models[np.arange(n_states) * problem.posterior.n_actions + actions]
@@ -69,6 +77,36 @@ class FreshModels:
             values = q[0].reshape(n_states, -1, self.n).max(axis=1)
         found: FloatArray = problem.unit * (start @ values)
         return np.clip(found, self.low, self.high)
+
+    def _swept(self, rows: FloatArray) -> FloatArray:
+        """`[s]`: values of one model `rows[pair,t + 1 …]`, or a bound on the side that is wanted."""
+        problem, n_states = self.problem, self.problem.n_states
+        p, rewards = rows[:, :n_states], rows[:, n_states]
+        inside = problem.available
+        actions = None if self.policy is None else np.atleast_2d(self.policy)
+        if actions is not None and len(actions) == 1:  # only the rows that the policy meets
+            met = np.arange(n_states) * problem.posterior.n_actions + actions[0]
+            p, rewards, inside = p[met], rewards[met], inside[met]
+        values, change = np.zeros(n_states), np.zeros(n_states)
+        sums = problem.discount * p[inside].sum(axis=1)
+        least, most = float(sums.min()), float(sums.max())
+        enough = _EPSILON * (self.high - self.low) / problem.unit
+        for k in range(self.sweeps):
+            q = (rewards + problem.discount * np.einsum("pt,t->p", p, values)).reshape(n_states, -1)
+            if actions is None:
+                better = q.max(axis=1)
+            elif len(actions) == 1:
+                better = q[:, 0]
+            else:
+                better = q[np.arange(n_states), actions[self.sweeps - 1 - k]]
+            values, change = better, better - values
+            if problem.horizon < 0 and np.ptp(change) * most / (1.0 - most) <= enough:
+                break
+        if problem.horizon >= 0:
+            return values
+        end = float(change.max() if self.policy is None else change.min())
+        sure = most if (end > 0.0) == (self.policy is None) else least
+        return np.asarray(values + end * sure / (1.0 - sure))
 
 
 def workers(threads: int, make: Callable[[], R], nbytes: float, most: float) -> list[R]:

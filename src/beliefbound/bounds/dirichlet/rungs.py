@@ -19,7 +19,7 @@ from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
 from beliefbound.bounds.dirichlet.rare import Extremes, cut
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.bounds.dirichlet.uncounted import first_plan, uncounted_rungs
-from beliefbound.bounds.ladder import RUNG, Meter, Rungs
+from beliefbound.bounds.ladder import OPERATIONS, RUNG, Meter, Rungs
 from beliefbound.bounds.log import Log
 from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
 from beliefbound.executors.threads import available_threads
@@ -36,6 +36,7 @@ _LEAST_SHARE = 0.25  # of what both sides get
 _ENOUGH = 0.1  # of the bracket's width: an error of `E max` below that is not worth much work
 _LITTLE = 0.03
 _MOST_MODELS, _MOST_PLANNED = 1 << 20, 1 << 13
+_LONG, _LONG_SHARE = 4.0 * RUNG, 0.04  # operations of a long sample: at least; of all the work before
 
 
 def dirichlet_rungs(
@@ -51,6 +52,11 @@ def dirichlet_rungs(
         climb.enter(stage)
         until = climb.meter.done + budget(stage)
         while climb.meter.done < until:
+            ahead = climb.ahead(log)
+            if ahead > max(_LONG, _LONG_SHARE * climb.meter.done):  # whether there is time for it is asked before
+                log.ahead = ahead / OPERATIONS
+                yield ()
+                log.ahead = 0.0
             bounds = climb.rung(log)
             if bounds is None:  # nothing that this stage affords
                 break
@@ -88,7 +94,7 @@ class _Climb:
             Bound(low, "lower", "the least any policy earns on any model of the belief", policy=self.plan),
             Bound(high, "upper", "the most any policy earns on any model of the belief"),
         ]
-        if self.models.each > 2.0 * RUNG:  # too large to be looked at before there is time
+        if self.models.each > RUNG:  # too large to be looked at before there is time
             return bounds
         self._more_models(2)
         return [*bounds, *self._bounds({"models"})]
@@ -105,21 +111,33 @@ class _Climb:
         """The next piece of work, and what it proves; nothing where the stage affords none."""
         touched: set[str] = set()
         while True:
-            shares = self._shares(log)
-            if not shares:
+            part = self._next(self._shares(log))
+            if not part:
                 return None
-            part = min(shares, key=lambda name: self.done[name] / shares[name])
             began, sampler = self.done[part], self.samplers[-1]
+            count = self._count(self._each(part))
             if part == "models":
-                self._more_models(self._count(self.models.each))
+                self._more_models(count)
             else:
-                count = self._count(sampler.each(part))
                 (sampler.simulate if part == "lower" else sampler.relax)(count)
                 self.done[part] = sum(x.operations[part] for x in self.samplers)
             touched.add(part)
             self.meter.add(self.done[part] - began)
             if self.meter.full():
                 return self._bounds(touched)
+
+    def ahead(self, log: Log) -> float:
+        """Operations of the next sample, as far as is known."""
+        return self._each(self._next(self._shares(log)))
+
+    def _next(self, shares: dict[str, float]) -> str:
+        """The part that is most behind its share; nothing where there are no shares."""
+        return min(shares, key=lambda name: self.done[name] / shares[name], default="")
+
+    def _each(self, part: str) -> float:
+        if part == "models":
+            return self.models.each
+        return self.samplers[-1].each(part) if part else 0.0
 
     def _shares(self, log: Log) -> dict[str, float]:
         """Of the work, by what there is to do at this stage."""
@@ -148,11 +166,14 @@ class _Climb:
         return count if count >= 8 else 4 if count >= 2 else 2 if count >= 1 else 1
 
     def _more_models(self, count: int) -> None:
-        self.models.sample(count, self._scratch)
-        self.done["models"] += count * self.models.each
+        samples = [self.models]
         if len(self.planned.values) * self.planned.n < _MOST_PLANNED:
-            self.planned.sample(count, self._scratch)
-            self.done["models"] += count * self.planned.each
+            samples.append(self.planned)
+        if self.models.each > RUNG:  # one of the two is enough for a rung
+            samples = [min(samples, key=lambda own: len(own.values))]
+        for own in samples:
+            own.sample(count, self._scratch)
+            self.done["models"] += count * own.each
 
     def _bounds(self, touched: set[str]) -> list[Bound]:
         """What is new after samples of some kinds."""
@@ -171,16 +192,16 @@ class _Climb:
 
     def _know(self) -> None:
         """`E max` from above."""
-        x, range_ = np.concatenate(self.models.values), (self.models.low, self.models.high)
-        if len(x) > 1:
+        if len(self.models.values) * self.models.n > 1:
+            x, range_ = np.concatenate(self.models.values), (self.models.low, self.models.high)
             alpha = _MODELS * self.error
             known = mean_bound(x, "upper", confidence=1.0 - alpha, range_=range_, interval=self.interval)
             self._known = min(self.models.high, known + self.models.rounding)
 
     def _by_plan(self) -> Bound | None:
-        x, alpha = np.concatenate(self.planned.values), _PLANNED * self.error
-        if len(x) < 2:
+        if len(self.planned.values) * self.planned.n < 2:
             return None
+        x, alpha = np.concatenate(self.planned.values), _PLANNED * self.error
         range_ = self.planned.low, self.planned.high
         return Bound(
             mean_bound(x, "lower", confidence=1.0 - alpha, range_=range_, interval=self.interval),

@@ -24,12 +24,11 @@ import numpy as np
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.dirichlet.arrays import planned, problem_of
 from beliefbound.bounds.dirichlet.chains import Chain, Drop
-from beliefbound.bounds.dirichlet.effort import Effort, effort
+from beliefbound.bounds.dirichlet.effort import Effort, effort, piece
 from beliefbound.bounds.dirichlet.fresh_models import workers
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.dirichlet.rare import cut
 from beliefbound.bounds.dirichlet.replanning import Workspace, policy_depth
-from beliefbound.bounds.ladder import RUNG
 from beliefbound.bounds.statistics.betting import mean_at_least
 from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
 from beliefbound.executors.threads import available_threads, map_with_scratch
@@ -50,7 +49,7 @@ class Sampler:
         self, task: Task, seed: int, threads: int | None = None, stage: int = 1, problem: Problem | None = None
     ) -> None:
         """`problem`: for the upper side, where it has been made already."""
-        self.task, self.seed, self.threads = task, seed, threads or available_threads()
+        self.task, self.seed, self.threads, self.stage = task, seed, threads or available_threads(), stage
         ahead = planned(task.discount, task.horizon)
         self.stages = 1 if ahead is None else 1 + min(_STAGES, ahead)  # of a set
         if problem is None:
@@ -82,7 +81,7 @@ class Sampler:
     def each(self, side: str) -> float:
         """Operations of a sample, as far as is known."""
         done = len(self.values if side == "lower" else self.drops)
-        return self.operations[side] / done if done else RUNG
+        return self.operations[side] / done if done else piece(self.stage)
 
     def simulate(self, count: int) -> None:
         """`count` more trajectories."""

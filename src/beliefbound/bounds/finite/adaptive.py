@@ -17,7 +17,7 @@ A walk is a node of the graph, or one belief outside it, or a policy of the pool
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -68,6 +68,7 @@ class AdaptivePolicy:
         self._certifier: Certifier | None = certifier
         self._stop = float(stop)
         self._detached = False
+        self._make: Callable[[], Controller] | None = None
         self._frozen: tuple[Controller, Lookahead | None] | None = None
         self._begin(certifier.problem.available.shape, certifier.horizon)
 
@@ -75,9 +76,19 @@ class AdaptivePolicy:
     def of(cls, controller: Controller, lookahead: Lookahead | None) -> "AdaptivePolicy":
         """A policy from its frozen data."""
         policy = cls.__new__(cls)
-        policy._certifier, policy._detached, policy._frozen = None, True, (controller, lookahead)
+        policy._certifier, policy._detached, policy._make = None, True, None
+        policy._frozen = (controller, lookahead)
         policy._stop = SETTLE if lookahead is None else lookahead.stop
         policy._begin(controller.available.shape, controller.horizon)
+        return policy
+
+    @classmethod
+    def later(cls, make: Callable[[], Controller], sizes: tuple[int, ...]) -> "AdaptivePolicy":
+        """A policy for ever that settles at the start, whose controller is made when it is first asked for."""
+        policy = cls.__new__(cls)
+        policy._certifier, policy._detached, policy._frozen, policy._make = None, True, None, make
+        policy._stop = SETTLE
+        policy._begin(sizes, None)
         return policy
 
     def _begin(self, sizes: tuple[int, ...], horizon: int | None) -> None:
@@ -96,13 +107,15 @@ class AdaptivePolicy:
     def data(self) -> tuple[Controller, Lookahead | None]:
         """The controller and, for a policy that looks ahead, what that needs: made when first asked for."""
         with _FREEZING:
-            if self._frozen is None:
+            if self._frozen is None and self._make is not None:
+                self._frozen, self._make = (self._make(), None), None
+            elif self._frozen is None:
                 assert self._certifier is not None
                 self._frozen, self._certifier = freeze(self._certifier, self._stop), None
         return self._frozen
 
     def __repr__(self) -> str:
-        nodes = len(self._frozen[0].state) if self._frozen else self._certifier.n_nodes if self._certifier else 0
+        nodes = self._certifier.n_nodes if self._certifier is not None else len(self.data[0].state)
         how = "" if self._stop < 0.0 else ", looks ahead"
         return f"AdaptivePolicy({self.n_states} states, {self.n_actions} actions, graph of {nodes} beliefs{how})"
 

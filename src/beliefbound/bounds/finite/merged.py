@@ -19,7 +19,7 @@ import numpy as np
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.cells import Size, cell_rungs, sizes
-from beliefbound.bounds.finite.controller import controller_of, vector_nodes
+from beliefbound.bounds.finite.controller import Controller, controller_of, vector_nodes
 from beliefbound.bounds.finite.first_actions import action_bounds, grow
 from beliefbound.bounds.finite.pairs import gain_rungs
 from beliefbound.bounds.finite.problem import pool_numbers
@@ -49,6 +49,7 @@ _LAGGED = 0.999  # of the gap: less, and it has fallen
 _BACKUP = 0.2  # operations, in time, of a multiply-add with a vector: they are done several at once
 _MOST_BYTES = 1 << 28  # of vectors: beyond, fewer of them
 _CALL = 20_000  # operations, in time, of a call from Python
+_ALLOCATE = 10.0  # operations, in time, of a number in a new array
 
 
 class MergedSearch:
@@ -70,6 +71,7 @@ class MergedSearch:
         self.problem, self._first, self._losses = problem._replace(merged=True), problem.v, losses
         each = 16 * task.models.n_models * (1 + task.models.n_states)
         self.vectors = new_vectors(problem, problem.v[0], min(_CAPACITY, _MOST_BYTES // each))
+        self.meter.add(_ALLOCATE * (self.vectors.then.size + problem.v.size))
         self.certifier: Certifier | None = None
         self.closed = False
         self._stream, self._states = seed_stream(address), np.flatnonzero(task.start)
@@ -84,7 +86,9 @@ class MergedSearch:
     def rungs(self) -> Rungs:
         """Until the bracket is closed, or nothing more is to be had."""
         yield from self._round()
-        certifier = self.certifier = self._certifier()
+        certifier = self._certifier()
+        yield from certifier.beginning(self.meter)
+        self.certifier = certifier
         affordable = list[Size]()
         if self.task.models.n_models > 1:
             if self._losses is None:
@@ -146,6 +150,7 @@ class MergedSearch:
             max_nodes=1,
             problem=self.problem,
             vectors=self.vectors,
+            begun=False,
         )
 
     def _replace(self, **changed: Any) -> None:
@@ -247,11 +252,15 @@ class MergedSearch:
         lower = self.log.lower
         if (lower is not None and value <= lower.value) or (vectors.action[asked] < 0).any():
             return []  # a memoryless policy is in the log
-        nodes = vector_nodes(self.problem, vectors, asked, 0)
-        roots = nodes.begin.astype(np.int64)
-        controller = controller_of(task, self.problem, self.policies, nodes.state, nodes.action, nodes.after, roots)
-        method = f"finite-state controller of {len(nodes.state)} nodes, by point-based backups"
-        return [Bound(value, "lower", method, policy=AdaptivePolicy.of(controller, None))]
+        problem, policies = self.problem, self.policies
+
+        def controller() -> Controller:
+            nodes = vector_nodes(problem, vectors, asked, 0)  # vectors are only ever added: these stay as they are
+            roots = nodes.begin.astype(np.int64)
+            return controller_of(task, problem, policies, nodes.state, nodes.action, nodes.after, roots)
+
+        method = f"finite-state controller, best of {int(vectors.size[0])} alpha vectors by point-based backups"
+        return [Bound(value, "lower", method, policy=AdaptivePolicy.later(controller, task.models.available.shape))]
 
 
 def better_ends(certifier: Certifier, method: str, log: Log) -> list[Bound]:

@@ -52,7 +52,7 @@ class Opening(NamedTuple):
 def opening(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
     """The paper's bounds and the pool of policies."""
     if task.horizon is None and valuing_work(task) > _SOLVED:
-        return (yield from _swept(task, meter, log))
+        return (yield from swept(task, meter, log))
     return (yield from _solved(task, meter, log))
 
 
@@ -84,7 +84,8 @@ def _solved(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
     return Opening(policies, values, apart, stages)
 
 
-def _swept(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
+def swept(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
+    """The first rungs where models are too large to be solved."""
     models, discount, weights = task.models, task.discount, task.weights
     batch = max(_SWEEPS, int(RUNG / models.n_entries))
     above = models.from_above(discount, _EPSILON * task.largest_value, batch)

@@ -14,7 +14,8 @@ from beliefbound.errors import ParameterError
 from beliefbound.limits import OUTCOME_BYTES
 from beliefbound.validation import FloatArray, IntArray
 
-_PAIR, _ENTRY = 30_000, 40  # operations, in time, that a pair takes, and each of its entries
+_PAIR, _SPARSE_PAIR, _ENTRY = 30_000, 150_000, 40  # operations, in time, that a pair takes, and each of its entries
+_COPY = 15.0  # operations, in time, of an entry that is put into place
 
 
 class Outcomes(NamedTuple):
@@ -54,7 +55,7 @@ def outcome_rungs(belief: FiniteBelief, meter: Meter) -> Part[Outcomes]:
     models = belief.models
     first = np.zeros((models.n_states, models.n_actions + 1), dtype=np.int64)
     parts, rows = [], 0
-    each = _PAIR + _ENTRY * models.n_entries / models.available.size
+    each = (_SPARSE_PAIR if models.is_sparse else _PAIR) + _ENTRY * models.n_entries / models.available.size
     for s in range(models.n_states):
         first[s, 0] = rows
         for a in range(models.n_actions):
@@ -70,10 +71,15 @@ def outcome_rungs(belief: FiniteBelief, meter: Meter) -> Part[Outcomes]:
             first[s, a + 1] = rows
         if meter.full():
             yield ()
-    like, arrive, reward = zip(*parts, strict=True)
-    return Outcomes(
-        np.ascontiguousarray(np.concatenate(like, axis=1)),
-        np.concatenate(arrive).astype(np.int64),
-        first,
-        np.concatenate(reward),
-    )
+    like, arrive, reward = np.empty((models.n_models, rows)), np.empty(rows, dtype=np.int64), np.empty(rows)
+    parts.reverse()
+    k = 0
+    while parts:  # each is let go as soon as it is copied: there is never more than one copy of everything
+        chances, arrivals, shown = parts.pop()
+        own = slice(k, k + len(arrivals))
+        like[:, own], arrive[own], reward[own] = chances, arrivals, shown
+        k = own.stop
+        meter.add(_COPY * chances.size)
+        if meter.full():
+            yield ()
+    return Outcomes(like, arrive, first, reward)

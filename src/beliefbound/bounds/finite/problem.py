@@ -42,6 +42,7 @@ _SWEEPS = 2000  # of value iteration from above; what is missing then is added, 
 _EPSILON = 1e-9  # of the largest value: when it stops earlier
 _POOL_WORK = 0.5 * OPERATIONS  # for the values of the pool
 _KEY = 2000  # operations, in time, that the key of an outcome row takes
+_COPY = 15.0  # operations, in time, of an entry that is put into place
 _CADP_WORK = 10_000_000  # multiply-adds of a sweep up to which CADP joins the pool: beyond, it takes seconds
 
 
@@ -69,14 +70,22 @@ def problem_rungs(
         values = [stage_values(policy, models, task.discount, task.horizon, stages) for policy in policies]
     words = np.arange(len(arrive), dtype=np.uint64)
     keys = np.empty(len(arrive), dtype=np.uint64)
-    meter.add(4.0 * like.size)
+    flat, begin = np.empty(like.size), 0
+    for rows in first:
+        own = like[:, rows[0] : rows[-1]]
+        flat[begin : begin + own.size] = own.ravel()
+        begin += own.size
+        meter.add(_COPY * own.size)
+        if meter.full():
+            yield ()
+    del like
     for i in range(len(words)):
         keys[i] = seed_stream(words[i : i + 1])[0]
         meter.add(_KEY)
         if meter.full():
             yield ()
     return Problem(
-        like=np.concatenate([like[:, rows[0] : rows[-1]].ravel() for rows in first]),
+        like=flat,
         arrive=arrive,
         first=first,
         reward=np.array(models.rewards),

@@ -28,6 +28,7 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import Bound, Regret
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import LEAF, named_pool, problem_of, search_depth
+from beliefbound.bounds.ladder import Meter, Part, finish
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.errors import ParameterError
 from beliefbound.executors.threads import available_threads, map_with_scratch
@@ -65,6 +66,7 @@ _SETTLED = 1e-12  # of the largest value: when sweeps over a graph with circles 
 _MOST_NODES = 1_000_000  # beliefs expanded in one scenario
 _MOST_SCENARIOS = 100_000_000  # their costs take 2.4 GB
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
+_ALLOCATE = 2.0  # operations, in time, for each node that there is space for
 
 
 def extended(address: Address, *words: int) -> Address:
@@ -100,9 +102,10 @@ class Certifier:
         entries: int | None = None,
         problem: Problem | None = None,
         vectors: Vectors | None = None,
+        begun: bool = True,
     ) -> None:
         """`problem`: in place of the one that would be made. `vectors`: where leaves from below are alpha vectors too:
-        those are called by their number, counted from behind the policies."""
+        those are called by their number, counted from behind the policies. Unless `begun`, `beginning` is to be run first."""
         self.task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
         self.belief, self.horizon, self.start = belief, self.task.horizon, self.task.start
         self.max_nodes = check_count(max_nodes, "max_nodes")
@@ -127,9 +130,25 @@ class Certifier:
         self.graph: Graph = new_graph(self.problem, self._capacity, entries)
         self.states = np.flatnonzero(self.start)
         self.weights = self.start[self.states]
-        self.roots = np.array([self._add_root(int(s)) for s in self.states])
+        self.roots: IntArray = np.empty(0, dtype=np.int64)
         self._copies: list[Graph] = []
         self._idle, self.work = 0, 0.0  # walks that built nothing, and operations so far
+        self.tolerance = _TINY
+        if begun:
+            finish(self.beginning(Meter()))
+
+    def beginning(self, meter: Meter) -> Part[None]:
+        """The nodes of the start states, rung by rung: there may be thousands, with thousands of outcomes each."""
+        rows = self.problem.first[self.states, -1] - self.problem.first[self.states, 0]
+        each = self.node_work * self.belief.n_models * rows
+        meter.add(_ALLOCATE * self._capacity)
+        roots = []
+        for s, work in zip(self.states, each, strict=True):
+            roots.append(self._add_root(int(s)))
+            meter.add(float(work))
+            if meter.full():
+                yield ()
+        self.roots = np.array(roots)
         self.tolerance = max(LEAF * max(abs(self.upper), abs(self.lower)), _TINY)
 
     def _add_root(self, s: int) -> int:

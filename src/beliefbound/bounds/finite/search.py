@@ -63,7 +63,9 @@ def finite_rungs(task: FiniteTask, rng: np.random.Generator, threads: int | None
         policies=policies,
         core_nodes=_NODES,
         problem=problem,
+        begun=False,
     )
+    yield from certifier.beginning(meter)
     searches: list[Search] = [HistorySearch(certifier, address, threads, log, meter, sampled=not log.decide)]
     if task.horizon is None:
         searches.append(MergedSearch(task, problem, policies, extended(address, 3), log, meter, losses=losses))
