@@ -23,6 +23,7 @@ import numpy as np
 
 from beliefbound.errors import BeliefboundError, FileError, ParameterError
 from beliefbound.io.atomic import write_text
+from beliefbound.io.paths import as_path
 from beliefbound.naming import Names
 from beliefbound.policy import Policy, TablePolicy
 from beliefbound.policy.tables import read_table
@@ -68,7 +69,7 @@ class Result:
 
     def save(self, path: Path | str) -> None:
         """Write the result as JSON, for `load`; its policy, if it has one, into a file beside it."""
-        file = Path(path)
+        file = as_path(path)
         policy: Policy | None = getattr(self, "policy", None)
         name = None if policy is None else _policy_name(file, policy)
         content = {"format": FORMAT, "version": VERSION, "kind": self._kind, "policy": name, **self.to_dict()}
@@ -87,7 +88,7 @@ class Result:
         Raises:
           FileError: the file, or that of its policy, is missing, damaged, of another kind or another version.
         """
-        file = Path(path)
+        file = as_path(path)
         entries, policy = cls._read(file)
         with damaged(file):
             return cls._from_entries(entries, policy)

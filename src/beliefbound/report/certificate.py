@@ -28,6 +28,7 @@ from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.io.atomic import check_writable, write_aside, write_text
+from beliefbound.io.paths import as_path
 from beliefbound.planning.cadp import cadp_plan
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.plan import Plan
@@ -126,7 +127,7 @@ def certify_folder(
     was found so far is written and marked as interrupted; a second one leaves at once and writes nothing. Nothing is
     written before the search is over, and whether `out` can be written to is seen before it begins.
     """
-    folder, place = read_models(models, reward_signal=reward_signal), Path(out)
+    folder, place = read_models(models, reward_signal=reward_signal), as_path(out)
     if controller is not None and horizon is not None:
         raise ParameterError("a decision graph of few nodes is for problems without a horizon; leave one of them out")
     check_writable(place)
