@@ -24,7 +24,7 @@ import numpy as np
 from beliefbound.errors import BeliefboundError, FileError, ParameterError
 from beliefbound.io.atomic import write_text
 from beliefbound.io.paths import as_path
-from beliefbound.naming import Names
+from beliefbound.naming import Names, printable
 from beliefbound.policy import Policy, TablePolicy
 from beliefbound.policy.tables import read_table
 
@@ -55,9 +55,9 @@ class Result:
 
     def summary(self) -> str:
         """What was found, in a few lines."""
-        rows = self._rows()
+        rows = [(printable(name), printable(text)) for name, text in self._rows()]
         width = max(len(name) for name, _ in rows)
-        return "\n".join([repr(self), *(f"  {name:<{width}}  {text}" for name, text in rows)])
+        return "\n".join([printable(repr(self)), *(f"  {name:<{width}}  {text}" for name, text in rows)])
 
     def _repr_html_(self) -> str:
         cells = "".join(
@@ -165,4 +165,4 @@ def axis(ax: Any, **size: Any) -> Any:
 def literal(name: str, longest: int = 24) -> str:
     """A name as it is written in a picture: no formula whatever signs it holds, and cut where it is long."""
     cut = name if len(name) <= longest else name[: longest - 1] + "…"
-    return cut.replace("$", r"\$")
+    return printable(cut).replace("$", r"\$")
