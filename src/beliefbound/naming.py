@@ -73,6 +73,15 @@ class Names(NamedTuple):
         )
 
 
+def printable(text: str) -> str:
+    """What a terminal, a line of a table or a picture may show: control characters, line ends too, become dots.
+
+    >>> printable("wet\\nyear")
+    'wet·year'
+    """
+    return "".join(letter if letter.isprintable() else "·" for letter in text)
+
+
 def names_of(belief: Any) -> Names:
     """The names that a belief knows."""
     return Names(*(getattr(belief, kind, None) for kind in ("states", "actions", "model_names")))

@@ -20,9 +20,9 @@ class RunDisplay:
 
         self._total = total
         self._bars = Progress(
-            TextColumn("{task.description:<22}"),
+            TextColumn("{task.description:<22}", markup=False),  # names may look like markup
             BarColumn(),
-            TextColumn("{task.fields[count]}"),
+            TextColumn("{task.fields[count]}", markup=False),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             console=console or Console(stderr=True),
@@ -69,7 +69,7 @@ class RunDisplay:
 
     def say(self, text: str) -> None:
         """A line above the bar, at once."""
-        self._bars.console.print(text, highlight=False, soft_wrap=True)
+        self._bars.console.print(text, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
     def _count(self, done: int) -> str:
         return f"{done}/{self._total}"

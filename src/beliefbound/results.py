@@ -23,7 +23,8 @@ import numpy as np
 
 from beliefbound.errors import BeliefboundError, FileError, ParameterError
 from beliefbound.io.atomic import write_text
-from beliefbound.naming import Names
+from beliefbound.io.paths import as_path
+from beliefbound.naming import Names, printable
 from beliefbound.policy import Policy, TablePolicy
 from beliefbound.policy.tables import read_table
 
@@ -64,16 +65,16 @@ class Result:
 
     def summary(self) -> str:
         """What was found, in a few lines."""
-        rows = self._rows()
+        rows = [(printable(name), printable(text)) for name, text in self._rows()]
         width = max(len(name) for name, _ in rows)
-        return "\n".join([repr(self), *(f"  {name:<{width}}  {text}" for name, text in rows)])
+        return "\n".join([printable(repr(self)), *(f"  {name:<{width}}  {text}" for name, text in rows)])
 
     def _repr_html_(self) -> str:
         return html_table(repr(self), self._rows())
 
     def save(self, path: Path | str) -> None:
         """Write the result as JSON, for `load`; its policy, if it has one, into a file beside it."""
-        file = Path(path)
+        file = as_path(path)
         policy: Policy | None = getattr(self, "policy", None)
         name = None if policy is None else _policy_name(file, policy)
         content = {"format": FORMAT, "version": VERSION, "kind": self._kind, "policy": name, **self.to_dict()}
@@ -92,7 +93,7 @@ class Result:
         Raises:
           FileError: the file, or that of its policy, is missing, damaged, of another kind or another version.
         """
-        file = Path(path)
+        file = as_path(path)
         entries, policy = cls._read(file)
         with damaged(file):
             return cls._from_entries(entries, policy)
@@ -169,4 +170,4 @@ def axis(ax: Any, **size: Any) -> Any:
 def literal(name: str, longest: int = 24) -> str:
     """A name as it is written in a picture: no formula whatever signs it holds, and cut where it is long."""
     cut = name if len(name) <= longest else name[: longest - 1] + "…"
-    return cut.replace("$", r"\$")
+    return printable(cut).replace("$", r"\$")

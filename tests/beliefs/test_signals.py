@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from beliefbound import FiniteBelief
 from beliefbound.beliefs import FiniteValues
-from beliefbound.beliefs.signals import merged
+from beliefbound.beliefs.amounts import merged
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.errors import BeliefError, ObservationError

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from beliefbound import (
     MDP,
+    DirichletBelief,
     FiniteBelief,
     StationaryPolicy,
     best_memoryless,
@@ -22,11 +23,14 @@ from beliefbound import (
     lookahead_upper,
     mmbi,
     pair_bound,
+    plan_log,
     policy_iteration,
     qmdp,
+    read_log,
     relaxation,
     value_iteration,
 )
+from beliefbound.beliefs import DirichletRewards
 from support.oracles import random_models
 
 SCALES = [2.0**-40, 2.0**-20, 2.0**20, 2.0**40]
@@ -127,3 +131,39 @@ def test_worthless_problems_are_worth_nothing():
     assert found.lower.value == found.upper.value == 0.0
     sampled = relaxation(belief, discount=0.9, scenarios=64, rng=np.random.default_rng(0), threads=1)
     assert sampled.lower.value == pytest.approx(0.0, abs=1e-280)
+
+
+def two_arms(scale):
+    """One arm pays and the other does not; the first reward tells which: worth 3/2 of what an arm pays."""
+    paid = scale * np.array([[[1.0, 0.0]], [[0.0, 1.0]]])
+    return FiniteBelief([[[[1.0], [1.0]]]] * 2, paid, reward_signal="deterministic", initial=0)
+
+
+@pytest.mark.parametrize("scale", [2.0**-300, *SCALES, 2.0**300])
+def test_small_rewards_tell_models_apart_as_large_ones_do(scale):
+    belief = two_arms(scale)
+    found = bracket(belief, discount=0.5, effort=50, rng=0)
+    assert found.lower.value / scale == pytest.approx(1.5)
+    assert found.upper.value / scale == pytest.approx(1.5)
+    assert belief.update(0, 0, scale, 0).weights.tolist() == [1.0, 0.0]
+    policy = found.policy.fresh()
+    policy.reset(0)
+    first = policy.act(0)
+    policy.observe(0, first, 0.0, 0)
+    assert policy.act(0) == 1 - first
+    learnt = DirichletBelief(1, 2, rewards=DirichletRewards([0.0, scale])).update(0, 0, scale, 0)
+    assert learnt.rewards.counts[0, 0].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_what_a_log_is_worth_scales_with_its_rewards(tmp_path, scale):
+    """A log whose horizon is reached, and one without."""
+    knobs = {"n_models": 200, "time_limit": 0, "measure": False, "seed": 1, "discount": 0.9}
+    ends = []
+    for unit in (1.0, scale):
+        file = tmp_path / f"{unit}.csv"
+        rows = [f"0,0,{0.0!r},0", f"0,0,{unit!r},0", f"0,1,{0.0!r},0"]
+        file.write_text("\n".join(["state,action,reward,next_state", *rows]))
+        found = [plan_log(read_log(file), horizon=horizon, **knobs) for horizon in (500, None)]
+        ends.append([bound.value / unit for plan in found for bound in (plan.lower, plan.upper)])
+    assert ends[1] == pytest.approx(ends[0], rel=1e-6)

@@ -8,7 +8,7 @@ import pytest
 
 from beliefbound import FiniteBelief, StationaryPolicy, evaluate, write_models
 from beliefbound.bounds.policy_files import load_policy
-from beliefbound.errors import FileError
+from beliefbound.errors import FileError, ParameterError
 from beliefbound.report.certificate import certify_folder
 from support.beliefs import chain_belief
 from support.oracles import random_models
@@ -117,4 +117,6 @@ def test_a_folder_that_cannot_be_written_is_noticed_before_the_search(tmp_path, 
     for out in (tmp_path / "file", tmp_path / "file" / "inside"):
         with pytest.raises(FileError, match="file"):
             certify_folder(folder, out, watch=seen.append)
+    with pytest.raises(ParameterError, match="needs a node in each"):  # nor is too small a graph
+        certify_folder(folder, tmp_path / "out", controller=1, watch=seen.append)
     assert seen == []

@@ -273,3 +273,10 @@ def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
         name: data for name, data in before.items() if name != "spec.json"
     }
     assert run(SPEC, tmp_path / "a").read().equals(truth)
+
+
+def test_blocks_too_many_to_list_are_made_one_by_one(tmp_path):
+    """A thousand million runs of as many steps are as many blocks of one run."""
+    spec = Spec(agents=("random",), environments=("chain",), runs=10**9, steps=10**9)
+    missing = Store(tmp_path, spec).missing(spec.cells()[0], 1)
+    assert [next(missing) for _ in range(3)] == [range(1), range(1, 2), range(2, 3)]

@@ -8,6 +8,7 @@ import numpy as np
 
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.errors import ObservationError
+from beliefbound.io.paths import as_path
 from beliefbound.policy import Policy
 from beliefbound.policy.files import read_names
 
@@ -79,7 +80,7 @@ def load_actor(path: Path | str) -> Actor:
     >>> act("dry"), act(1)
     ('stay', 'go')
     """
-    file = Path(path)
+    file = as_path(path)
     policy = load_policy(file)
     states, actions = read_names(file, policy.n_states, policy.n_actions)
     return Actor(policy, states=states, actions=actions)

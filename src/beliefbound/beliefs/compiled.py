@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from beliefbound.beliefs.amounts import alike
 from beliefbound.errors import BeliefError
 from beliefbound.kernels.posterior import Posterior
 from beliefbound.validation import BoolArray, FloatArray, IntArray
@@ -70,11 +71,11 @@ def _ties(belief: "DirichletBelief", pairs: int) -> tuple[IntArray, IntArray, In
 def _check_distinct(paid: FloatArray, possible: BoolArray) -> None:
     """Values `[k,s,a,t]` that pay the same where one can get could not be told apart, and counted."""
     ranked = np.sort(paid, axis=0)
-    alike = np.isclose(ranked[1:], ranked[:-1], rtol=1e-9, atol=1e-12)
+    same = alike(ranked[1:], ranked[:-1], paid)
     if paid.shape[-1] > 1:
-        alike &= possible
-    if alike.any():
-        k, s, a, t = (int(i) for i in np.argwhere(alike)[0])
+        same &= possible
+    if same.any():
+        k, s, a, t = (int(i) for i in np.argwhere(same)[0])
         raise BeliefError(
             f"two reward values of state {s}, action {a} are {ranked[k, s, a, t]}, so what is seen would not tell "
             f"which to count; make them one value and add their counts"

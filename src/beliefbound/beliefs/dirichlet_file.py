@@ -23,6 +23,7 @@ from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.rewards import BetaRewards, DirichletRewards, KnownRewards, MixedRewards, NormalRewards
 from beliefbound.errors import BeliefboundError, BeliefError, FileError
 from beliefbound.io.arrays import Shapes, read_arrays, write_arrays
+from beliefbound.io.paths import as_path
 from beliefbound.limits import FILE_BYTES
 from beliefbound.validation import check_kind
 
@@ -61,7 +62,7 @@ def save_belief(
     }
     if belief.initial is not None:
         arrays["initial"] = belief.initial
-    write_arrays(Path(path), {"header": np.frombuffer(msgspec.json.encode(header), dtype=np.uint8), **arrays})
+    write_arrays(as_path(path), {"header": np.frombuffer(msgspec.json.encode(header), dtype=np.uint8), **arrays})
 
 
 def load_belief(path: Path | str) -> DirichletBelief:
@@ -78,7 +79,7 @@ def load_belief(path: Path | str) -> DirichletBelief:
     ...     load_belief(f"{folder}/posterior.npz")
     DirichletBelief(3 states, 2 actions, BetaRewards)
     """
-    file = Path(path)
+    file = as_path(path)
     arrays = read_arrays(file)
     kind = _header(file, arrays.pop("header", None))
     shapes = Shapes(file, arrays)

@@ -35,6 +35,7 @@ from beliefbound.beliefs.rows import LOOSE, assemble, average_model, count_ids, 
 from beliefbound.beliefs.signals import RewardSignal
 from beliefbound.errors import FileError, ParameterError
 from beliefbound.io.model_folder import PARAMETERS, FolderRows, read_folder, write_folder
+from beliefbound.io.paths import as_path
 from beliefbound.mdp import MDP
 from beliefbound.models import Csr, ModelSet
 from beliefbound.validation import (
@@ -100,7 +101,7 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
     if reward_signal is not None and not (isinstance(reward_signal, str) and reward_signal in get_args(RewardSignal)):
         options = ", ".join(get_args(RewardSignal))
         raise ParameterError(f"reward_signal is {shown(reward_signal)}; choose one of {options}")
-    folder = Path(path)
+    folder = as_path(path)
     if is_format(folder):
         return _of_file(folder, reward_signal)
     if folder.is_file():
@@ -207,8 +208,8 @@ def write_models(
     start = training.initial if initial is None else check_initial(initial, training.n_states, ParameterError)
     if start is None:
         raise ParameterError("a model folder needs a start distribution; pass initial=...")
-    if is_format(Path(path)):
-        return _to_file(Path(path), training, start, discount, others=(test, true), overwrite=overwrite)
+    if is_format(as_path(path)):
+        return _to_file(as_path(path), training, start, discount, others=(test, true), overwrite=overwrite)
     sets = [("training", training.models), *([("test", test.models)] if test is not None else [])]
     sets += [("true", true.models)] if true is not None else []
     for name, models in sets:

@@ -98,7 +98,7 @@ def _largest(
     variance = np.bincount(p_at, weights=times * centred) / np.maximum(n_p - 1.0, 1.0)
     rest = (n_p[pair_of] - n_t) / np.maximum(n_p[pair_of], 1.0)
     spread = np.sqrt(np.maximum(0.0, variance[pair_of] * rest / n_t))
-    able = (n_t >= _FEW) & (n_p[pair_of] - n_t >= _FEW) & (spread > 1e-12 * (1.0 + np.abs(m_p[pair_of])))
+    able = (n_t >= _FEW) & (n_p[pair_of] - n_t >= _FEW) & (spread > 1e-12 * np.abs(m_p).max())
     if not able.any():
         return None
     z = np.where(able, np.abs(m_t - m_p[pair_of]) / np.where(able, spread, 1.0), 0.0)

@@ -181,7 +181,7 @@ def _frequencies(log: Log) -> tuple[FloatArray, FloatArray]:
     distinct, place = np.unique(value, return_inverse=True)
     share = np.bincount(place, weights=weight)
     if len(distinct) == 1:
-        return np.array([distinct[0], distinct[0] + max(1.0, abs(distinct[0]))]), np.array([1.0 - 1e-9, 1e-9])
+        return np.array([distinct[0], distinct[0] + (abs(distinct[0]) or 1.0)]), np.array([1.0 - 1e-9, 1e-9])
     if len(distinct) > _THINNED:
         chosen = np.unique(np.linspace(0, len(distinct) - 1, _THINNED).round().astype(np.int64))
         nearest = np.abs(distinct[:, None] - distinct[chosen]).argmin(axis=1)
@@ -221,7 +221,7 @@ def _beta(log: Log, ends: BoolArray, reason: str) -> Believed:
 def _normal(log: Log, ends: BoolArray, reason: str) -> Believed:
     cells = log.cells
     mean = float((cells.reward * cells.times).sum() / log.n_rows)
-    spread = max(float(cells.squares.sum() / log.n_rows - mean**2), 1e-12 * max(1.0, mean**2))
+    spread = max(float(cells.squares.sum() / log.n_rows - mean**2), 1e-12 * mean**2 or 1e-12)
     prior = NormalRewards(mean, strength=1.0, shape=2.0, rate=spread).expand(log.n_states, log.n_actions)
     within = np.maximum(0.0, cells.squares - cells.times * cells.reward**2)
     after = prior.update(cells.state, cells.action, cells.reward, times=cells.times, scatter=within)

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from beliefbound.beliefs.amounts import merged, nearest
 from beliefbound.errors import BeliefError, ObservationError, ParameterError
 from beliefbound.models import ModelSet
 from beliefbound.validation import (
@@ -37,8 +38,6 @@ from beliefbound.validation import (
 
 RewardSignal = Literal["known", "deterministic", "bernoulli", "unobserved", "continuous"]
 Shown = list[tuple[float, FloatArray]]
-
-_RELATIVE, _ABSOLUTE = 1e-9, 1e-12  # amounts closer than this are one amount
 
 
 class Signal(Frozen):
@@ -167,7 +166,7 @@ class Deterministic(Signal):
     def likelihood(self, state: int, action: int, reward: float, next_state: int) -> FloatArray:
         where = (slice(None), state, action, next_state)[: self.paid.ndim]
         amount = self.amount[where]
-        same: FloatArray = (amount == nearest(self.paid[where], amount, reward)).astype(np.float64)
+        same: FloatArray = (amount == nearest(self.paid[where], amount, reward, self.paid)).astype(np.float64)
         return same
 
     def select(self, models: IntArray) -> Signal:
@@ -275,7 +274,7 @@ class FiniteValues(Signal):
     def likelihood(self, state: int, action: int, reward: float, next_state: int) -> FloatArray:
         at = np.array([next_state])
         amount = self._amounts(state, action, at, self.amount)[0]
-        seen = nearest(self._amounts(state, action, at, self.values)[0], amount, reward)
+        seen = nearest(self._amounts(state, action, at, self.values)[0], amount, reward, self.values)
         likelihood: FloatArray = self.chances[:, state, action] @ (amount == seen)
         return likelihood
 
@@ -324,28 +323,6 @@ class SilentStates(Signal):
 
     def select(self, models: IntArray) -> Signal:
         return SilentStates(self.signal.select(models), self.states)
-
-
-def merged(values: FloatArray) -> FloatArray:
-    """`values[s,a,...]` with those of a pair that are equal up to rounding replaced by the least of them."""
-    out = np.empty(values.shape)
-    for s in range(len(values)):  # state by state: what is sorted is small
-        x = values[s].reshape(values.shape[1], -1)
-        order = np.argsort(x, axis=1, kind="stable")
-        ranked = np.take_along_axis(x, order, axis=1)
-        reach = _ABSOLUTE + _RELATIVE * np.maximum(np.abs(ranked[:, 1:]), np.abs(ranked[:, :-1]))
-        begins = np.where(np.diff(ranked, axis=1) > reach, np.arange(1, x.shape[1]), 0)
-        first = np.maximum.accumulate(np.pad(begins, ((0, 0), (1, 0))), axis=1)
-        same = np.empty_like(x)
-        np.put_along_axis(same, order, np.take_along_axis(ranked, first, axis=1), axis=1)
-        out[s] = same.reshape(values.shape[1:])
-    return out
-
-
-def nearest(paid: FloatArray, amount: FloatArray, reward: float) -> float:
-    """The amount that a reward seen stands for; NaN where it is none of them."""
-    i = int(np.argmin(np.abs(paid - reward)))
-    return float(amount[i]) if abs(paid[i] - reward) <= _ABSOLUTE + _RELATIVE * abs(reward) else np.nan
 
 
 def check_range(reward_range: Any, *, apart: bool = True) -> tuple[float, float]:

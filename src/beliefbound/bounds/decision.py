@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from beliefbound.errors import ParameterError
+from beliefbound.naming import printable
 from beliefbound.results import Entries, array_of
 from beliefbound.validation import FloatArray, frozen
 
@@ -78,7 +79,7 @@ class Decision:
         """One sentence, with the actions' names where they have any."""
 
         def called(action: int) -> str:
-            return f"action {action}" if names is None else str(names[action])
+            return f"action {action}" if names is None else printable(names[action])
 
         if self.best is not None:
             i = self.actions.index(self.best)

@@ -7,6 +7,7 @@ from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.finite import adaptive_file, alpha_policy, mixed
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.errors import FileError
+from beliefbound.io.paths import as_path
 from beliefbound.policy import Policy
 from beliefbound.policy.files import read_archive
 from beliefbound.policy.tables import read_table
@@ -30,7 +31,7 @@ def load_policy(path: Path | str) -> Policy:
     ...     load_policy(f"{folder}/policy.json")
     StationaryPolicy([1, 0])
     """
-    file = Path(path)
+    file = as_path(path)
     try:
         with file.open("rb") as opened:
             start = opened.read(len(_ZIP))

@@ -32,3 +32,6 @@ def main() -> None:
     except BeliefboundError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
+    except MemoryError:
+        print("error: not enough memory; give a smaller problem, or fewer models, runs or threads", file=sys.stderr)
+        sys.exit(1)

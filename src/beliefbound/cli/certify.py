@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from beliefbound.cli.app import TimedThreads, app
-from beliefbound.cli.show import closing, loading
+from beliefbound.cli.show import closing, end_interrupted, loading
 
 
 @app.command()
@@ -73,3 +73,4 @@ def certify(
     print(found.summary())
     found.save(target)
     print(f"certificate: {target}")
+    end_interrupted(asked)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from beliefbound.cli.app import TimedThreads, app
-from beliefbound.cli.show import closing, loading, show_table
+from beliefbound.cli.show import closing, end_interrupted, loading, show_table
 
 
 @app.command()
@@ -71,3 +71,4 @@ def robust(
     print(found.summary())
     found.save(target / "robust.json")
     print(f"certificate: {target / 'robust.json'}, policy: {target / 'robust.policy.npz'}")
+    end_interrupted(asked)

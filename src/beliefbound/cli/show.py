@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from threading import Event
+
     import polars as pl
 
     from beliefbound.experiments.spec import Spec
@@ -34,9 +36,18 @@ def closing() -> Iterator[tuple[Any, Any]]:
         with closing_display() as watch:
             yield watch, say
     except KeyboardInterrupt:
-        print("stopped; nothing was written.", file=sys.stderr)
+        print("stopped at once: what was not finished is lost.", file=sys.stderr)
         sys.stderr.flush()
         os._exit(130)
+
+
+def end_interrupted(asked: "Event") -> None:
+    """Where Ctrl-C ended a search, say so, and leave with its exit code."""
+    if asked.is_set():
+        import typer
+
+        print("interrupted: the bounds are as wide as the search had left them", file=sys.stderr)
+        raise typer.Exit(130)
 
 
 @contextmanager
@@ -80,12 +91,14 @@ def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]])
     from rich.console import Console
     from rich.table import Table
 
+    from beliefbound.naming import printable
+
     table = Table(title=title or None, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for k, name in enumerate(header):
         table.add_column(name, justify="right" if k else "left", no_wrap=k > 0)
     for row in rows:
-        table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+        table.add_row(*map(printable, row))
+    Console(width=None if sys.stdout.isatty() else 160, markup=False, emoji=False).print(table)
 
 
 def _cell(value: object) -> str:

@@ -19,6 +19,7 @@ from beliefbound.experiments.cells import play_cell
 from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.experiments.spec import Cell, Spec, checked
 from beliefbound.experiments.store import Store
+from beliefbound.io.paths import as_path
 from beliefbound.plugins import load_plugin, loaded_plugins
 from beliefbound.progress import RunDisplay
 from beliefbound.validation import check_count
@@ -75,7 +76,7 @@ def run(
             return run(spec, out, executor=executor, block=block, repair=repair, progress=display.block, say=say)
     report, tell = progress or (lambda cell, runs: None), say or (lambda text: None)
     finishing = partial(tell, "finishing the blocks in flight; a second Ctrl-C leaves at once")
-    with Store.writing(Path(out), spec, repair=repair) as store, first_interrupt(finishing) as stop:
+    with Store.writing(as_path(out), spec, repair=repair) as store, first_interrupt(finishing) as stop:
         missing = ((cell, runs) for cell in spec.cells() for runs in store.missing(cell, block))
         with closing(executor.map(partial(_play, spec, loaded_plugins()), missing, stop=stop)) as results:
             for (cell, runs), result in results:
@@ -89,7 +90,7 @@ def run(
 def n_missing(spec: Spec, out: Path | str) -> int:
     """How many runs of `spec` the folder does not hold yet."""
     spec = checked(spec)
-    store = Store(Path(out), spec)
+    store = Store(as_path(out), spec)
     return sum(len(runs) for cell in spec.cells() for runs in store.missing(cell, spec.runs))
 
 

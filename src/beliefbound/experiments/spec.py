@@ -19,6 +19,7 @@ from beliefbound.envs import make_env
 from beliefbound.envs.registry import ENVIRONMENTS
 from beliefbound.errors import BeliefboundError, FileError, ParameterError
 from beliefbound.grammar import Text
+from beliefbound.io.paths import as_path
 from beliefbound.limits import SPEC_BYTES
 
 MAX_POINTS = 1_000_000  # of a curve
@@ -147,8 +148,9 @@ def checked(spec: Spec) -> Spec:
     return msgspec.structs.replace(spec, agents=tuple(agents), environments=tuple(environments))
 
 
-def load_spec(path: Path) -> Spec:
+def load_spec(path: Path | str) -> Spec:
     """Read and check a spec from a `.toml` or `.json` file."""
+    path = as_path(path)
     try:
         with path.open("rb") as file:
             text = file.read(SPEC_BYTES + 1)

@@ -102,14 +102,14 @@ class Store:
                 found.append(Part(int(match[1]), int(match[2]), match[3], path))
         return sorted(found)
 
-    def missing(self, cell: Cell, block: int) -> list[range]:
-        """Blocks of runs that no part holds yet, cut at multiples of `block`."""
+    def missing(self, cell: Cell, block: int) -> Iterator[range]:
+        """Blocks of runs that no part holds yet, cut at multiples of `block`; there may be too many to list."""
         gaps, position = [], 0
         for first, last in [*((part.first, part.last) for part in self.parts(cell)), (self.spec.runs, self.spec.runs)]:
             if position < min(first, self.spec.runs):
                 gaps.append((position, min(first, self.spec.runs)))
             position = max(position, last)
-        return [piece for gap in gaps for piece in _cut(*gap, block)]
+        return (piece for gap in gaps for piece in _cut(*gap, block))
 
     def write(self, cell: Cell, runs: range, frame: pl.DataFrame) -> None:
         """Add one part."""
@@ -188,5 +188,5 @@ def _entries(out: Path) -> list[Path]:
 
 
 def _cut(first: int, last: int, block: int) -> Iterator[range]:
-    edges = [first, *range((first // block + 1) * block, last, block), last]
+    edges = itertools.chain([first], range((first // block + 1) * block, last, block), [last])
     return (range(i, j) for i, j in itertools.pairwise(edges))

@@ -20,9 +20,15 @@ def write_aside(path: Path, write: Callable[[Path], object]) -> None:
     """Call `write` with a temporary path beside `path`, then rename it into place.
 
     A full disk or a missing permission becomes a `FileError` that names the file; what was there before stays. The
-    temporary file is locked while it is written, so that nobody takes it for one left behind.
+    temporary file is locked while it is written, so that nobody takes it for one left behind. What is no file, such as
+    a device, is not replaced; where a link stands, the file that it leads to is.
     """
     try:
+        path = path.resolve() if path.is_symlink() else path
+        if path.exists() and not path.is_file():
+            raise FileError(
+                f"cannot write {path}: it is {'a folder' if path.is_dir() else 'no file'}; give a file's name"
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=PREFIX, suffix=path.suffix, dir=path.parent)
     except OSError as cause:

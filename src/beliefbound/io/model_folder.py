@@ -27,6 +27,7 @@ import polars as pl
 from beliefbound.errors import FileError
 from beliefbound.io.csv_table import check_not_negative, numbers, read_table
 from beliefbound.io.names import Names, read_names
+from beliefbound.io.paths import as_path
 from beliefbound.validation import FloatArray, IntArray
 
 FILES = (
@@ -77,7 +78,7 @@ class FolderRows:
 
 def read_folder(path: str | Path) -> FolderRows:
     """Every file of a model folder, checked cell by cell."""
-    folder = Path(path)
+    folder = as_path(path)
     if not folder.exists():
         raise FileError(f"{folder} does not exist; give a folder with training.csv, initial.csv and parameters.csv")
     if not folder.is_dir():
@@ -109,7 +110,7 @@ def write_folder(path: str | Path, tables: Mapping[str, Mapping[str, object]], *
     A folder that does not exist, or is empty, appears at once and complete. A folder that holds anything is refused
     unless `overwrite`; then files of the format are replaced one by one or removed, and others are left alone.
     """
-    folder = Path(path)
+    folder = as_path(path)
     if folder.exists() and not folder.is_dir():
         raise FileError(f"{folder} is a file; give the name of a folder")
     occupied = folder.exists() and any(folder.iterdir())

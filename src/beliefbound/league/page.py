@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from beliefbound.io.atomic import write_text
+from beliefbound.io.paths import as_path
 from beliefbound.league.season import League
 from beliefbound.league.standings import APART
 from beliefbound.report.figures import figure, save
@@ -16,7 +17,7 @@ _CURVES = 10  # drawn: the best
 
 def write_league(found: League, out: Path | str) -> Path:
     """Write `league.{png,svg}`, `curves.{png,svg}`, `league.md` and `report.html` into a folder; the report's path."""
-    folder = Path(out)
+    folder = as_path(out)
     environment = found.spec.environments[0]
     header, rows = shown(found.table)
     words = _words(found)

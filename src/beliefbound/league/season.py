@@ -12,6 +12,7 @@ from beliefbound.executors import Executor
 from beliefbound.experiments.run import Say, run
 from beliefbound.experiments.spec import Cell, Spec
 from beliefbound.io.atomic import check_writable, write_aside
+from beliefbound.io.paths import as_path
 from beliefbound.league.entries import REFERENCE, chosen, entries, length_of, with_prior
 from beliefbound.league.ranking import ranking
 from beliefbound.league.standings import standings
@@ -87,7 +88,7 @@ def league(
         prior = "environment"
     first = place if place.of_run is None else place.of_run(0)
     named, left_out = (chosen(list(agents), prior), {}) if agents is not None else entries(first, prior)
-    folder = Path(out)
+    folder = as_path(out)
     check_writable(folder)
     timings = read_timings(folder / "timing.json")
     frames = []

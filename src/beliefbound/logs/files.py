@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from beliefbound.errors import ParameterError
+from beliefbound.io.paths import as_path
 from beliefbound.logs.assembling import MOST_PAIRS, assemble
 from beliefbound.logs.blocks import ahead, blocks
 from beliefbound.logs.columns import Columns, Size
@@ -48,7 +49,7 @@ def read_log(
     >>> log, log.states, log.reward_range
     (Log(2 rows, 3 states, 2 actions), ('dry', 'wet', '(terminated)'), (0.0, 1.5))
     """
-    file, names, keep_suspicious = Path(path), as_flag(names, "names"), as_flag(keep_suspicious, "keep_suspicious")
+    file, names, keep_suspicious = as_path(path), as_flag(names, "names"), as_flag(keep_suspicious, "keep_suspicious")
     if columns is not None and not (isinstance(columns, Mapping) and all(isinstance(x, str) for x in columns.values())):
         raise ParameterError(f"columns is {shown(columns)}; give names, such as {{'state': 's'}}")
     check_function(progress, "progress")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.naming import printable
 from beliefbound.policy import StationaryPolicy
 from beliefbound.results import html_table
 from beliefbound.validation import BoolArray, FloatArray, IntArray, frozen
@@ -22,7 +23,7 @@ _SHOWN = 8
 
 def plain(name: str) -> str:
     """A name as a terminal may show it: short, and without control characters."""
-    return "".join(letter if letter.isprintable() else "·" for letter in name[:40])
+    return printable(name[:40])
 
 
 class Cells(NamedTuple):

@@ -24,6 +24,7 @@ from beliefbound.beliefs import DirichletBelief
 from beliefbound.bounds.basic import e_max
 from beliefbound.bounds.bracket import bracket
 from beliefbound.io.atomic import write_aside
+from beliefbound.io.paths import as_path
 from beliefbound.planning.expected import expected_mdp_policy
 from beliefbound.planning.lemmas import truncation_stages
 from beliefbound.planning.mmbi import mmbi
@@ -45,7 +46,7 @@ class Figure1:
 
     def save(self, out: Path | str) -> list[Path]:
         """Write `figure1.csv`, `figure1.png` and `figure1.svg` into a folder."""
-        folder = Path(out)
+        folder = as_path(out)
         table = folder / "figure1.csv"
         write_aside(table, self.frame().write_csv)
         with figure() as (drawn, axes):

@@ -14,6 +14,7 @@ from beliefbound.experiments.run import Progress, Say, n_missing, run
 from beliefbound.experiments.spec import Cell, Spec
 from beliefbound.experiments.statistics import bootstrap_mean
 from beliefbound.io.atomic import as_parquet, check_writable, write_aside, write_bytes
+from beliefbound.io.paths import as_path
 from beliefbound.paper.figure1 import figure1
 from beliefbound.paper.figure2 import draw_distributions, draw_regret, regret_curve
 from beliefbound.paper.published import DISCOUNT, OTHERS, RUNS, SAMPLES, STEPS, STUCK_BELOW, TABLE1
@@ -81,7 +82,7 @@ def reproduce(
     """
     if not samples:
         raise ParameterError("no n was given; pass at least one number of sampled models")
-    folder = Path(out)
+    folder = as_path(out)
     check_writable(folder)
     spec = paper_spec(runs=runs, seed=seed, samples=samples)
     store = run(spec, folder / "runs", threads=threads, executor=executor, repair=repair, progress=progress, say=say)

@@ -9,6 +9,7 @@ import numpy as np
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import FileError, PolicyError
 from beliefbound.evaluation import check_fits
+from beliefbound.io.paths import as_path
 from beliefbound.naming import Names, names_of
 from beliefbound.planning.task import FiniteTask, start_of
 from beliefbound.policy import StationaryPolicy, TablePolicy
@@ -124,7 +125,7 @@ class Plan(Result):
         """
         if belief is None:
             raise PolicyError("a plan is read together with its belief: Plan.load(path, belief)")
-        file = Path(path)
+        file = as_path(path)
         entries, policy = cls._read(file)
         if policy is None:
             raise FileError(f"{file} is damaged: it names no policy")

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beliefbound.errors import FileError, PolicyError
+from beliefbound.io.paths import as_path
 from beliefbound.kernels.play import agent_stream
 from beliefbound.kernels.random import categorical
 from beliefbound.limits import check_size
@@ -152,7 +153,7 @@ class _Policy(Frozen):
         """Write the policy as JSON, in the form that `policy.files` documents; names and the note are for whoever reads
         the file."""
         write_table(
-            Path(path),
+            as_path(path),
             self._kind,
             self._actions,
             self._probabilities,

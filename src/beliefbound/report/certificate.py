@@ -28,6 +28,8 @@ from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.io.atomic import check_writable, write_aside, write_text
+from beliefbound.io.paths import as_path
+from beliefbound.naming import names_of, printable
 from beliefbound.planning.cadp import cadp_plan
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.plan import Plan
@@ -77,11 +79,10 @@ class Certificate:
         words = [decision.describe(belief.actions) + "."]
         if decision.stability is not None:
             narrow = int(np.argmin(decision.stability[:, 1] - decision.stability[:, 0]))
-            low, high = decision.stability[narrow]
+            (low, high), name = decision.stability[narrow], printable(names_of(belief).model(narrow))
             words.append(
-                f"It stays proven while any one model's weight moves within its interval and the others keep their "
-                f"proportions; the narrowest is model {narrow}'s, {low:.4g} to {high:.4g} "
-                f"(now {belief.weights[narrow]:.4g})."
+                "It stays proven while any one model's weight moves within its interval and the others keep their "
+                f"proportions; the narrowest is that of {name}, {low:.4g} to {high:.4g} (now {belief.weights[narrow]:.4g})."
             )
         return words
 
@@ -126,11 +127,16 @@ def certify_folder(
     was found so far is written and marked as interrupted; a second one leaves at once and writes nothing. Nothing is
     written before the search is over, and whether `out` can be written to is seen before it begins.
     """
-    folder, place = read_models(models, reward_signal=reward_signal), Path(out)
+    folder, place = read_models(models, reward_signal=reward_signal), as_path(out)
     if controller is not None and horizon is not None:
         raise ParameterError("a decision graph of few nodes is for problems without a horizon; leave one of them out")
     check_writable(place)
     with first_interrupt(say) as asked:
+        graph = None  # it may need more nodes, which must not be noticed after a long search
+        if controller is not None:
+            graph = small_controller(
+                folder.training, nodes=controller, discount=folder.discount, initial=folder.initial, rng=seed
+            )
         found = bracket(
             folder.training,
             initial=folder.initial,
@@ -146,11 +152,6 @@ def certify_folder(
             watch=watch,
             stop=asked.is_set,
         )
-        graph = None
-        if controller is not None:
-            graph = small_controller(
-                folder.training, nodes=controller, discount=folder.discount, initial=folder.initial, rng=seed
-            )
         plan = _memoryless(folder, horizon)
         interrupted = asked.is_set()
     stages = None if isinstance(plan.policy, MemorylessPolicy) else horizon

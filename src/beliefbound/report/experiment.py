@@ -8,6 +8,7 @@ import polars as pl
 from beliefbound.experiments.statistics import differences, summary
 from beliefbound.experiments.store import Store
 from beliefbound.io.atomic import as_parquet, check_writable, write_aside, write_bytes
+from beliefbound.io.paths import as_path
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 
@@ -17,7 +18,7 @@ def write_report(folder: Path | str, *, runs: int | None = None) -> tuple[pl.Dat
 
     Writes `summary.csv`, `differences.csv`, `runs.parquet`, figures and `report.html` beside the store.
     """
-    out = Path(folder)
+    out = as_path(folder)
     store = Store.existing(out, runs=runs)
     store.check()
     check_writable(out)

@@ -72,6 +72,18 @@ class RewardBelief(Protocol):
         """Equal-tailed intervals for the expected reward of each pair."""
 
 
+def numbers(value: Any, name: str, *, positive: bool) -> FloatArray:
+    """Whatever their number: finite, and above zero where `positive`."""
+    array = as_floats(value, name, BeliefError)
+    if array.size == 1:
+        check_finite(array.reshape(()), name, (), BeliefError)
+    axes = ("state", "action", "next state")[: array.ndim] if array.ndim <= 3 else ("axis",) * array.ndim
+    check_finite(array, name, axes, BeliefError)
+    if positive and not (array > 0).all():
+        raise BeliefError(f"{name} is {array[~(array > 0)].flat[0]}; it must be above 0")
+    return array
+
+
 def per_pair(value: Any, n_states: int, n_actions: int, name: str, *, positive: bool) -> FloatArray:
     """One number, or one per pair, as `[s,a]`: finite, and above zero where `positive`."""
     array = as_floats(value, name, BeliefError)

@@ -6,11 +6,11 @@ import numpy as np
 import scipy.special as special
 import scipy.stats as stats
 
-from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray, per_pair
+from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray, numbers, per_pair
 from beliefbound.beliefs.signals import Bernoulli, check_range
-from beliefbound.errors import BeliefError, ObservationError
+from beliefbound.errors import ObservationError
 from beliefbound.kernels.draws import beta_models
-from beliefbound.validation import FloatArray, Frozen, IntArray, as_floats, check_probability, frozen
+from beliefbound.validation import FloatArray, Frozen, IntArray, check_probability, frozen
 
 
 class BetaRewards(Frozen):
@@ -35,8 +35,8 @@ class BetaRewards(Frozen):
     def __init__(self, alpha: Any = 1.0, beta: Any = 1.0, *, low: float = 0.0, high: float = 1.0) -> None:
         low, high = check_range((low, high))
         self._set(
-            alpha=as_floats(alpha, "BetaRewards alpha", BeliefError),
-            beta=as_floats(beta, "BetaRewards beta", BeliefError),
+            alpha=numbers(alpha, "BetaRewards alpha", positive=True),
+            beta=numbers(beta, "BetaRewards beta", positive=True),
             low=float(low),
             high=float(high),
         )

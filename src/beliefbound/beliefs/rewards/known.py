@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray, per_pair
+from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray, numbers, per_pair
 from beliefbound.beliefs.signals import Known
 from beliefbound.errors import BeliefError
-from beliefbound.validation import FloatArray, Frozen, IntArray, as_floats, check_finite, frozen
+from beliefbound.validation import FloatArray, Frozen, IntArray, frozen
 
 
 class KnownRewards(Frozen):
@@ -23,7 +23,7 @@ class KnownRewards(Frozen):
     _called = "a reward belief"
 
     def __init__(self, rewards: Any) -> None:
-        self._set(rewards=as_floats(rewards, "KnownRewards", BeliefError))
+        self._set(rewards=numbers(rewards, "KnownRewards", positive=False))
 
     @property
     def range(self) -> tuple[float, float]:
@@ -35,7 +35,6 @@ class KnownRewards(Frozen):
             shape = (n_states, n_actions, n_states)
             if rewards.shape != shape:
                 raise BeliefError(f"KnownRewards has shape {rewards.shape}; on arrival, expected {shape}")
-            check_finite(rewards, "KnownRewards", ("state", "action", "next state"), BeliefError)
             return KnownRewards(frozen(rewards))
         if rewards.shape == (n_states,):
             rewards = rewards[:, None]

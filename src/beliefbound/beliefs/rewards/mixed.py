@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.special as special
 
+from beliefbound.beliefs.amounts import alike
 from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray
 from beliefbound.beliefs.rewards.multinomial import DirichletRewards
 from beliefbound.beliefs.signals import FiniteValues
@@ -111,7 +112,7 @@ class MixedRewards(Frozen):
     ) -> "MixedRewards":
         open_ = self._open[states, actions]
         amounts = self.known[states, actions]
-        right = np.isclose(amounts, rewards[:, None], rtol=1e-9, atol=1e-12).any(axis=1) | open_
+        right = alike(amounts, rewards[:, None], self.known).any(axis=1) | open_
         if not right.all():
             i = int(np.argmin(right))
             raise ObservationError(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.special as special
 
+from beliefbound.beliefs.amounts import alike
 from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray
 from beliefbound.beliefs.signals import FiniteValues
 from beliefbound.errors import BeliefError, ObservationError
@@ -43,9 +44,9 @@ class DirichletRewards(Frozen):
             raise BeliefError(f"DirichletRewards values have shape {v.shape}; expected two or more, [k] or [s,a,k]")
         check_finite(v, "DirichletRewards values", ("state", "action", "value")[-v.ndim :], BeliefError)
         ranked = np.sort(v, axis=-1)
-        alike = np.isclose(ranked[..., 1:], ranked[..., :-1], rtol=1e-9, atol=1e-12)
-        if alike.any():
-            twice = ranked[..., 1:][alike][0]
+        same = alike(ranked[..., 1:], ranked[..., :-1], v)
+        if same.any():
+            twice = ranked[..., 1:][same][0]
             raise BeliefError(f"DirichletRewards has the value {twice:g} twice; values must differ, add their counts")
         self._set(values=frozen(v), counts=frozen(as_floats(counts, "DirichletRewards counts", BeliefError)))
 
@@ -81,7 +82,7 @@ class DirichletRewards(Frozen):
     def _seen(self, states: IntArray, actions: IntArray, rewards: FloatArray, times: Any = 1.0) -> FloatArray:
         """How often each value was seen, `[s,a,k]`."""
         options = self.values[states, actions]
-        match = np.isclose(options, rewards[:, None], rtol=1e-9, atol=1e-12)
+        match = alike(options, rewards[:, None], self.values)
         none = ~match.any(axis=1)
         if none.any():
             i = int(np.argmax(none))

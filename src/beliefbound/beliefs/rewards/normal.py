@@ -6,11 +6,11 @@ import numpy as np
 import scipy.special as special
 import scipy.stats as stats
 
-from beliefbound.beliefs.rewards.belief import RewardSample, StreamArray, per_pair
+from beliefbound.beliefs.rewards.belief import RewardSample, StreamArray, numbers, per_pair
 from beliefbound.beliefs.signals import Continuous
-from beliefbound.errors import BeliefError, ObservationError
+from beliefbound.errors import ObservationError
 from beliefbound.kernels.draws import normal_models
-from beliefbound.validation import FloatArray, Frozen, IntArray, as_floats, check_probability, frozen
+from beliefbound.validation import FloatArray, Frozen, IntArray, check_probability, frozen
 
 
 class NormalRewards(Frozen):
@@ -34,10 +34,10 @@ class NormalRewards(Frozen):
 
     def __init__(self, mean: Any = 0.0, *, strength: Any = 1.0, shape: Any = 2.0, rate: Any = 1.0) -> None:
         self._set(
-            location=as_floats(mean, "NormalRewards mean", BeliefError),
-            strength=as_floats(strength, "NormalRewards strength", BeliefError),
-            shape=as_floats(shape, "NormalRewards shape", BeliefError),
-            rate=as_floats(rate, "NormalRewards rate", BeliefError),
+            location=numbers(mean, "NormalRewards mean", positive=False),
+            strength=numbers(strength, "NormalRewards strength", positive=True),
+            shape=numbers(shape, "NormalRewards shape", positive=True),
+            rate=numbers(rate, "NormalRewards rate", positive=True),
         )
 
     def expand(self, n_states: int, n_actions: int) -> "NormalRewards":

@@ -17,6 +17,7 @@ from beliefbound.bounds.dirichlet.arrays import column_of, problem_of
 from beliefbound.bounds.dirichlet.policy_file import KIND, arrays_of, read_particle
 from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
 from beliefbound.errors import ObservationError, PolicyError
+from beliefbound.io.paths import as_path
 from beliefbound.kernels.particles.rows import Problem
 from beliefbound.planning.task import Task
 from beliefbound.policy.files import write_archive
@@ -135,9 +136,9 @@ class ParticlePolicy(Replanning):
     def save(self, path: Path | str) -> None:
         """Write the policy as an archive of arrays, in the form that `bounds.dirichlet.policy_file` documents."""
         arrays = arrays_of(self.belief, self.start, self.discount, self.horizon, self.seed, self.levels)
-        if ParticlePolicy(**read_particle(Path(path), arrays)) != self:
+        if ParticlePolicy(**read_particle(as_path(path), arrays)) != self:
             raise PolicyError(f"a policy for {self.belief!r} cannot be saved: the form of file does not describe it")
-        write_archive(Path(path), KIND, arrays)
+        write_archive(as_path(path), KIND, arrays)
 
     @cached_property
     def _whole(self) -> Problem:

@@ -30,6 +30,7 @@ from beliefbound.bounds.finite.adaptive_file import KIND, arrays_of
 from beliefbound.bounds.finite.controller import Controller, Lookahead, Outside, freeze
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.errors import ObservationError
+from beliefbound.io.paths import as_path
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.kernels.graph.information_relaxation import goes_on
 from beliefbound.kernels.graph.nodes import Graph
@@ -190,7 +191,7 @@ class AdaptivePolicy:
         """Write the policy as an archive of arrays, in the form that `bounds.finite.adaptive_file` documents; names and
         the note are for whoever reads the file."""
         names = {"state_names": state_names, "action_names": action_names}
-        write_archive(Path(path), KIND, arrays_of(*self.data), note=note, **names)
+        write_archive(as_path(path), KIND, arrays_of(*self.data), note=note, **names)
 
     def _standing(self, s: int) -> _Walk:
         """The walk, which is in state `s`; at the start, it begins there."""

@@ -22,6 +22,7 @@ from beliefbound.bounds.finite.outcomes import Outcomes, outcome_rows
 from beliefbound.errors import ObservationError, PolicyError
 from beliefbound.io.arrays import Array, Shapes
 from beliefbound.io.formats.policyx import AlphaVectors, read_alpha_vectors
+from beliefbound.io.paths import as_path
 from beliefbound.kernels.graph.controller import IMPOSSIBLE
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy.files import write_archive
@@ -106,7 +107,7 @@ class AlphaPolicy:
         action_names: Sequence[str] | None = None,
     ) -> None:
         """Write the policy as an archive of arrays."""
-        write_archive(Path(path), KIND, self._arrays(), state_names=state_names, action_names=action_names)
+        write_archive(as_path(path), KIND, self._arrays(), state_names=state_names, action_names=action_names)
 
     def _arrays(self) -> dict[str, Array]:
         outcomes = {"like": self._outcomes.like, "arrive": self._outcomes.arrive, "first": self._outcomes.first}

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from beliefbound.beliefs.amounts import alike
 from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.bounds.finite.relaxation import Certifier, settle
 from beliefbound.errors import ObservationError
@@ -85,7 +86,7 @@ def outcome_row(
         if reward is None:
             raise ObservationError("the transition has no reward, but the belief learns from rewards")
         rows = rows[np.argsort(np.abs(seen[rows] - reward), kind="stable")[:1]]
-        rows = rows[np.isclose(seen[rows], reward, rtol=1e-9, atol=1e-12)]
+        rows = rows[(seen[rows] == reward) | alike(seen[rows], reward, seen)]
     if not len(rows):
         raise ObservationError(f"state {s}, action {a}, reward {reward}, next state {t} is impossible in every model")
     return int(rows[0] - first[s, 0])

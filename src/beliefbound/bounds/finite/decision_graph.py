@@ -16,6 +16,7 @@ import numpy as np
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.controller import Controller
 from beliefbound.io.atomic import write_text
+from beliefbound.io.paths import as_path
 from beliefbound.naming import names_of
 from beliefbound.planning.task import FiniteTask
 from beliefbound.validation import FloatArray, frozen
@@ -117,7 +118,7 @@ class DecisionGraph:
 
     def save(self, path: Path | str) -> None:
         """Write the readable file, and the policy beside it as an archive for `load_policy`."""
-        file = Path(path)
+        file = as_path(path)
         note = f"A decision graph of {len(self.nodes)} nodes, worth exactly {self.value!r} under its belief."
         names = {"state_names": self.state_names, "action_names": self.action_names}
         self.policy.save(file.with_suffix(".npz"), note=note, **names)

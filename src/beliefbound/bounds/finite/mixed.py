@@ -17,6 +17,7 @@ from beliefbound.bounds.finite.controller import Controller
 from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.errors import PolicyError
 from beliefbound.io.arrays import Array, Shapes
+from beliefbound.io.paths import as_path
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.kernels.play import agent_stream
 from beliefbound.kernels.random import categorical
@@ -89,7 +90,7 @@ class MixedPolicy:
         action_names: Sequence[str] | None = None,
     ) -> None:
         """Write the policy as an archive of arrays; names are for whoever reads the file."""
-        write_archive(Path(path), KIND, self._arrays(), state_names=state_names, action_names=action_names)
+        write_archive(as_path(path), KIND, self._arrays(), state_names=state_names, action_names=action_names)
 
     def _arrays(self) -> dict[str, Array]:
         return {**arrays_of(self._joined, None), "chances": self._chances}

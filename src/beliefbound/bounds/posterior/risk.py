@@ -105,7 +105,8 @@ def mean_interval(x: FloatArray, alpha: float, range_: tuple[float, float] | Non
     if range_ is None or len(x) < _ENOUGH:
         reach = margin(x, confidence=1.0 - alpha / 2.0, interval="t") if len(x) > 1 else math.inf
         return Estimate(float(x.mean()), float(x.mean()) - reach, float(x.mean()) + reach, "Student t (asymptotic)")
-    low, high = range_[0] - 1e-9 * (1.0 + abs(range_[0])), range_[1] + 1e-9 * (1.0 + abs(range_[1]))
+    rounding = 1e-9 * max(map(abs, range_)) or 1e-9
+    low, high = range_[0] - rounding, range_[1] + rounding
     few = len(x) // _PILOT  # the first samples tell the spread, the others, independent of them, make the bound
     ends: dict[str, Any] = {"low": low, "high": high, "alpha": alpha / 2.0, "pilot": x[:few]}
     return Estimate(float(x.mean()), mean_at_least(x[few:], **ends), mean_at_most(x[few:], **ends), "betting interval")

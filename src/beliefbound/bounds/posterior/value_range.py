@@ -49,18 +49,20 @@ def _best(paid: FloatArray, possible: BoolArray, task: Task) -> float:
     gain = np.where(possible, paid, -np.inf)  # [s,a,t]
     best = gain.max(axis=1)  # [s,t]
     values = np.zeros(len(best))
+    close = _CLOSE * float(np.abs(best[np.isfinite(best)]).max(initial=0.0))
     if task.horizon is not None:
         for _ in range(task.horizon):
             after = (best + task.discount * values).max(axis=1)
-            if task.discount < 1.0 and np.abs(after - values).max() <= _CLOSE * (1.0 + np.abs(after).max()):
-                break
+            gap = float(np.abs(after - values).max())
             values = after
+            if task.discount < 1.0 and gap <= close:
+                return float(task.start @ values) + gap * task.discount / (1.0 - task.discount)
         return float(task.start @ values)
     gap = 0.0
     for _ in range(_MOST_SWEEPS):
         after = (best + task.discount * values).max(axis=1)
         gap = float(np.abs(after - values).max())
         values = after
-        if gap <= _CLOSE * (1.0 + float(np.abs(values).max())) * (1.0 - task.discount):
+        if gap <= close * (1.0 - task.discount):
             break
     return float(task.start @ values) + gap * task.discount / (1.0 - task.discount)

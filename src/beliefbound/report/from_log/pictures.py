@@ -8,10 +8,12 @@ import numpy as np
 from beliefbound.report.figures import COLOURS, figure, save
 from beliefbound.report.from_log.plan import LogPlan
 from beliefbound.report.page import Picture
+from beliefbound.results import literal
 from beliefbound.validation import FloatArray, IntArray
 
 SHOWN = 60  # states that a figure has space for
 _LABEL = 18
+_LETTERS = 0x530  # Latin, Greek and Cyrillic, which the font has, come before
 
 
 def pictures(found: LogPlan, folder: Path) -> dict[str, Picture]:
@@ -44,9 +46,8 @@ def shown_states(found: LogPlan) -> IntArray:
 
 
 def label(text: str, i: int) -> str:
-    """A name that a figure can show, else its number: short, and of letters that every font has."""
-    plain = text.isascii() and text.isprintable() and "$" not in text and "\\" not in text
-    return text if plain and len(text) <= _LABEL else f"#{i}"
+    """A name as a figure shows it, cut where it is long; its number where the font may not have its letters."""
+    return literal(text, _LABEL) if all(ord(letter) < _LETTERS for letter in text) else f"#{i}"
 
 
 def _axes(found: LogPlan, states: IntArray, axes: Any) -> None:

@@ -134,8 +134,7 @@ def _warnings(rows: list[UnderPrior], share: float) -> tuple[str, ...]:
             f"what is expected comes from the prior{fitted} and not from what was seen there"
         )
     values = np.array([row.value for row in rows[:-1]])
-    size = max(float(np.abs(values).max()), 1e-12)
-    if np.ptp(values) > _MOST * size:
+    if np.ptp(values) > _MOST * float(np.abs(values).max()):
         low, high = rows[int(values.argmin())], rows[int(values.argmax())]
         words.append(
             f"WARNING: the value depends on the prior: the same policy is worth {low.value:.4g} under {low.prior} and "
