@@ -17,7 +17,20 @@ import numpy as np
 import scipy.sparse as sp
 
 import beliefbound as bb
-from beliefbound.beliefs import DirichletRewards
+from beliefbound.beliefs import DirichletRewards, FiniteValues, MixedRewards, NormalRewards
+from beliefbound.bounds import (
+    Regret,
+    belief_distance,
+    best_memoryless,
+    evpi,
+    evppi,
+    evsi,
+    lookahead_lower,
+    lookahead_upper,
+    pair_bound,
+    policy_regret,
+    relaxation,
+)
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.planning.compare import compare_memoryless
 
@@ -48,7 +61,7 @@ def things() -> dict[str, Any]:
         "known": bb.FiniteBelief(p, r[0], [0.2, 0.3, 0.5], initial=0),
         "continuous": bb.FiniteBelief(p, r, reward_signal="continuous", initial=0),
         "dirichlet": bb.DirichletBelief(3, 2, initial=0).update(0, 1, 1.0, 2),
-        "normal": bb.DirichletBelief(3, 2, rewards=bb.NormalRewards(), initial=0),
+        "normal": bb.DirichletBelief(3, 2, rewards=NormalRewards(), initial=0),
         "mdp": bb.MDP(p[0], r[0], initial=0),
         "sparse mdp": bb.MDP(sp.csr_array(p[0].reshape(6, 3)), r[0]),
         "table": bb.StationaryPolicy([0, 1, 0]),
@@ -98,13 +111,14 @@ def calls() -> dict[str, Callable[[], Call]]:
                  "arrive": np.array([[[0, 1], [1, 0]], [[1, 0], [0, 1]]]), "initial": 0}),
         "BetaRewards": (bb.BetaRewards, {"alpha": r[0], "beta": r[0], "low": 0.0, "high": 1.0}),
         "KnownRewards": (bb.KnownRewards, {"rewards": r[0]}),
-        "NormalRewards": (bb.NormalRewards, {"mean": r[0], "strength": r[0], "shape": 2.0, "rate": r[0]}),
+        "NormalRewards": (NormalRewards, {"mean": r[0], "strength": r[0], "shape": 2.0, "rate": r[0]}),
         "DirichletRewards": (DirichletRewards, {"values": np.array([0.0, 1.0]), "counts": np.ones((3, 2, 2))}),
+        "MixedRewards": (MixedRewards, {"known": [[1.0, np.nan]] * 3, "learnt": DirichletRewards([0.0, 1.0])}),
         "StationaryPolicy": (bb.StationaryPolicy, {"actions": np.array([0, 1, 0])}),
         "StationaryPolicy drawn": (bb.StationaryPolicy, {"probabilities": np.full((3, 2), 0.5)}),
         "MemorylessPolicy": (bb.MemorylessPolicy, {"actions": np.array([[0, 1, 0], [1, 1, 1]])}),
-        "Regret": (bb.Regret, {"value": 1.0, "method": "x", "exact": True, "confidence": 1.0}),
-        "FiniteValues": (bb.FiniteValues, {"values": np.array([0.0, 1.0]), "chances": np.full((3, 3, 2, 2), 0.5)}),
+        "Regret": (Regret, {"value": 1.0, "method": "x", "exact": True, "confidence": 1.0}),
+        "FiniteValues": (FiniteValues, {"values": np.array([0.0, 1.0]), "chances": np.full((3, 3, 2, 2), 0.5)}),
         "Bound": (bb.Bound, {"value": 1.0, "side": "lower", "method": "x", "exact": True, "confidence": 1.0}),
         "make_env": (bb.make_env, {"name": "chain"}),
         "make_agent": (bb.make_agent, {"spec": "mcbrl:n=2", "environment": x["env"], "discount": 0.9}),
@@ -116,11 +130,11 @@ def calls() -> dict[str, Callable[[], Call]]:
                         "n_models": 5, "interval": "t", "rng": 0}),
         "upper_bound": (bb.upper_bound, {"belief": x["dirichlet"], **task, "method": "qmdp", "confidence": 0.9,
                         "n_models": 5, "interval": "bernstein", "rng": 0}),
-        "policy_regret": (bb.policy_regret, {"policy": x["table"], "belief": x["finite"], "upper": x["bound"], **task}),
-        "lookahead_lower": (bb.lookahead_lower, {"belief": x["finite"], "depth": 1, **task, "policies": [x["table"]]}),
-        "lookahead_upper": (bb.lookahead_upper, {"belief": x["finite"], "depth": 1, **task}),
-        "pair_bound": (bb.pair_bound, {"belief": x["finite"], **task}),
-        "relaxation": (bb.relaxation, {"belief": x["finite"], **task, "nodes": 20, "max_nodes": 50, "scenarios": 64,
+        "policy_regret": (policy_regret, {"policy": x["table"], "belief": x["finite"], "upper": x["bound"], **task}),
+        "lookahead_lower": (lookahead_lower, {"belief": x["finite"], "depth": 1, **task, "policies": [x["table"]]}),
+        "lookahead_upper": (lookahead_upper, {"belief": x["finite"], "depth": 1, **task}),
+        "pair_bound": (pair_bound, {"belief": x["finite"], **task}),
+        "relaxation": (relaxation, {"belief": x["finite"], **task, "nodes": 20, "max_nodes": 50, "scenarios": 64,
                        "pairs": True, "confidence": 0.9, "rng": 0, "threads": 1}),
         "bracket": (bb.bracket, {"belief": x["finite"], **task, "confidence": 0.9, "target_gap": 0.1,
                     "time_limit": 0.05, "rng": 0, "threads": 1, "watch": None, "stop": None}),
@@ -131,16 +145,16 @@ def calls() -> dict[str, Callable[[], Call]]:
         "robust_bracket": (bb.robust_bracket, {"models": x["finite"], "priors": "cvar:0.5", "discount": 0.9,
                            "initial": 0, "confidence": 0.9, "target_gap": 0.1, "time_limit": 0.05, "rng": 0,
                            "threads": 1}),
-        "belief_distance": (bb.belief_distance, {"first": x["finite"], "confidence": 0.9,
+        "belief_distance": (belief_distance, {"first": x["finite"], "confidence": 0.9,
                             "second": x["finite"].reweight([0.2, 0.3, 0.5]),
                             "n_models": 10, "rng": 0}),
         "value_of_information": (bb.value_of_information, {"belief": x["finite"], **task, "tries": 2, "draws": 10,
                                  "confidence": 0.9, "bounds": None, "n_models": 20, "nodes": 20, "rng": 0}),
-        "evpi": (bb.evpi, {"belief": x["finite"], **task, "n_models": 20, "nodes": 20, "rng": 0}),
-        "evppi": (bb.evppi, {"belief": x["finite"], "pairs": [(0, 0)], **task, "n_models": 20, "nodes": 20, "rng": 0}),
-        "evsi": (bb.evsi, {"belief": x["finite"], "pair": (0, 0), "tries": 2, **task, "n_models": 20, "nodes": 20,
+        "evpi": (evpi, {"belief": x["finite"], **task, "n_models": 20, "nodes": 20, "rng": 0}),
+        "evppi": (evppi, {"belief": x["finite"], "pairs": [(0, 0)], **task, "n_models": 20, "nodes": 20, "rng": 0}),
+        "evsi": (evsi, {"belief": x["finite"], "pair": (0, 0), "tries": 2, **task, "n_models": 20, "nodes": 20,
                            "rng": 0}),
-        "best_memoryless": (bb.best_memoryless, {"belief": x["finite"], **task, "target_gap": 0.0, "time_limit": 1.0,
+        "best_memoryless": (best_memoryless, {"belief": x["finite"], **task, "target_gap": 0.0, "time_limit": 1.0,
                             "node_limit": 100}),
         "cadp": (bb.cadp, {"belief": x["finite"], **task, "start": x["staged"], "restarts": True}),
         "mmbi": (bb.mmbi, {"belief": x["finite"], **plain}),
@@ -238,7 +252,7 @@ def use(found: Any) -> None:
         found.reset(0)
         found.act(0)
         hash(found)
-    elif isinstance(found, bb.BetaRewards | bb.NormalRewards | bb.KnownRewards | DirichletRewards):
+    elif isinstance(found, bb.BetaRewards | NormalRewards | bb.KnownRewards | DirichletRewards):
         use(bb.DirichletBelief(3, 2, rewards=found))
     elif isinstance(found, Path | bb.ModelFolder):
         use(bb.read_models(found).training if isinstance(found, Path) else found.training)

@@ -1,5 +1,7 @@
 """The public names and where each lives: read by type checkers and, at run time, by `beliefbound/__init__.py`."""
 
+from . import beliefs as beliefs
+from . import bounds as bounds
 from . import theory as theory
 from .agents.actor import load_actor as load_actor
 from .agents.play import play as play
@@ -14,31 +16,17 @@ from .beliefs.folder import write_models as write_models
 from .beliefs.rewards import BetaRewards as BetaRewards
 from .beliefs.rewards import DirichletRewards as DirichletRewards
 from .beliefs.rewards import KnownRewards as KnownRewards
-from .beliefs.rewards import NormalRewards as NormalRewards
-from .beliefs.signals import FiniteValues as FiniteValues
 from .bounds.basic import e_max as e_max
 from .bounds.basic import lower_bound as lower_bound
-from .bounds.basic import policy_regret as policy_regret
 from .bounds.basic import qmdp as qmdp
 from .bounds.basic import upper_bound as upper_bound
 from .bounds.bound import Bound as Bound
-from .bounds.bound import Regret as Regret
 from .bounds.bracket import Bracket as Bracket
 from .bounds.bracket import bracket as bracket
 from .bounds.certified import Certified as Certified
 from .bounds.certified import certify as certify
-from .bounds.distance import belief_distance as belief_distance
-from .bounds.finite.lookahead import lookahead_lower as lookahead_lower
-from .bounds.finite.lookahead import lookahead_upper as lookahead_upper
-from .bounds.finite.pairs import pair_bound as pair_bound
-from .bounds.finite.relaxation import relaxation as relaxation
 from .bounds.information.result import Information as Information
-from .bounds.information.value import evpi as evpi
-from .bounds.information.value import evppi as evppi
-from .bounds.information.value import evsi as evsi
 from .bounds.information.value import value_of_information as value_of_information
-from .bounds.memoryless.branch_and_bound import BestMemoryless as BestMemoryless
-from .bounds.memoryless.branch_and_bound import best_memoryless as best_memoryless
 from .bounds.policy_files import load_policy as load_policy
 from .bounds.robust import RobustBracket as RobustBracket
 from .bounds.robust import robust_bracket as robust_bracket

@@ -2,7 +2,8 @@
 
 The decorators run when their module is imported, and a module is imported because
 
-* it is part of this package;
+* it is part of this package; a registry with a `package` has one module for each name and imports those that are asked
+  for, all of them for a list;
 * a person said so: `import my_agent` in Python, `--plugin my_agent.py` on the command line (`load_plugin`);
 * an installed package declares it as an entry point of the registry's group. These are loaded when a name is not known
   or a list is asked for; one that fails is named in a warning and otherwise ignored.
@@ -12,12 +13,14 @@ The text of an experiment names things and never makes anything be imported.
 
 import importlib
 import importlib.util
+import pkgutil
 import re
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,12 +41,14 @@ class Registry:
       kind: what they are, for messages: `"agent"`.
       group: of entry points.
       example: a text such as a person would give.
+      package: whose module `a_name` registers `a-name`.
     """
 
-    def __init__(self, kind: str, *, group: str, example: str) -> None:
+    def __init__(self, kind: str, *, group: str, example: str, package: str | None = None) -> None:
         self.kind = kind
         self.group = group
         self.example = example
+        self.package = package
         self._families: dict[str, Family] = {}
 
     def register(
@@ -60,6 +65,8 @@ class Registry:
             raise ParameterError(f"{self.kind} name {name!r}: use letters, digits, '-', '_' and '.', a letter first")
 
         def enter(build: Build) -> Build:
+            if self.package is not None and not build.__module__.startswith(f"{self.package}."):
+                self._load()  # names of the package come first
             taken = self._families.get(name)
             if taken is not None and taken.build.__module__ != build.__module__:
                 raise ParameterError(
@@ -73,12 +80,22 @@ class Registry:
 
     def families(self) -> dict[str, Family]:
         """Every family, those of installed packages included."""
+        self._load()
         _load_entry_points(self.group)
-        return dict(self._families)
+        return dict(sorted(self._families.items())) if self.package else dict(self._families)
+
+    def _load(self, name: str | None = None) -> None:
+        """Import the module of a name, if there is one, or all modules of the package."""
+        if self.package is not None:
+            for module in _modules(self.package):
+                if name is None or module == name.replace("-", "_"):
+                    importlib.import_module(f"{self.package}.{module}")
 
     def find(self, text: Any, *, where: str = "") -> Family:
         """The family that a text names."""
         name = split_name(text, self.kind, self.example)
+        if name not in self._families:
+            self._load(name)
         if name not in self._families:
             known = self.families()
             if name not in known:
@@ -113,6 +130,11 @@ class RegisteredName:
     @property
     def shown(self) -> str:
         return self.default
+
+
+@cache
+def _modules(package: str) -> tuple[str, ...]:
+    return tuple(module.name for module in pkgutil.iter_modules(importlib.import_module(package).__path__))
 
 
 def _load_entry_points(group: str) -> None:

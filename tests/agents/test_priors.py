@@ -4,10 +4,11 @@ import gymnasium
 import numpy as np
 import pytest
 
-from beliefbound import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards, NormalRewards
+from beliefbound import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.agents import CompiledAgent, make_agent, play, priors
 from beliefbound.agents.exploit import State, act, expected_prior, observe, reset
 from beliefbound.agents.protocol import Machine, setting_of
+from beliefbound.beliefs import NormalRewards
 from beliefbound.envs import DiscreteEnv, make_env
 from beliefbound.errors import BeliefboundError, ParameterError
 from beliefbound.kernels.planning.held_models import held_models

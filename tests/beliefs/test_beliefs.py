@@ -8,7 +8,8 @@ import scipy.stats as stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beliefbound import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards, NormalRewards
+from beliefbound import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
+from beliefbound.beliefs import NormalRewards
 from beliefbound.errors import BeliefError, ObservationError, ParameterError
 from support.oracles import random_models
 

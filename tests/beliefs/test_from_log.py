@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import scipy.special as special
 
-from beliefbound import BetaRewards, DirichletBelief, DirichletRewards, KnownRewards, NormalRewards
+from beliefbound import BetaRewards, DirichletBelief, DirichletRewards, KnownRewards
 from beliefbound.agents import make_agent, run_episode
+from beliefbound.beliefs import NormalRewards
 from beliefbound.beliefs.dirichlet_file import load_belief, save_belief
 from beliefbound.beliefs.from_log import PRIORS, empirical_concentration, learn
 from beliefbound.beliefs.log_checks import check_learnt

@@ -12,10 +12,7 @@ from beliefbound import (
     DirichletBelief,
     FiniteBelief,
     KnownRewards,
-    NormalRewards,
-    Regret,
     StationaryPolicy,
-    belief_distance,
     bracket,
     cadp,
     expected_mdp_policy,
@@ -23,10 +20,11 @@ from beliefbound import (
     mmbi,
     optimal_values,
     policy_iteration,
-    policy_regret,
     theory,
     upper_bound,
 )
+from beliefbound.beliefs import NormalRewards
+from beliefbound.bounds import Regret, belief_distance, policy_regret
 from beliefbound.bounds.statistics.intervals import margin
 from beliefbound.errors import BeliefError, ParameterError
 from support.beliefs import random_belief

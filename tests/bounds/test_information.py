@@ -5,8 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from beliefbound import bracket, e_max, evpi, evppi, evsi, value_of_information
+from beliefbound import bracket, e_max, value_of_information
 from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards, NormalRewards
+from beliefbound.bounds import evpi, evppi, evsi
 from beliefbound.bounds.information import finite
 from beliefbound.errors import BeliefboundError, ParameterError
 from support import oracles

@@ -13,24 +13,20 @@ from beliefbound import (
     DirichletBelief,
     FiniteBelief,
     StationaryPolicy,
-    best_memoryless,
     bracket,
     cadp,
     e_max,
     evaluate,
     expected_mdp_policy,
-    lookahead_lower,
-    lookahead_upper,
     mmbi,
-    pair_bound,
     plan_log,
     policy_iteration,
     qmdp,
     read_log,
-    relaxation,
     value_iteration,
 )
 from beliefbound.beliefs import DirichletRewards
+from beliefbound.bounds import best_memoryless, lookahead_lower, lookahead_upper, pair_bound, relaxation
 from support.oracles import random_models
 
 SCALES = [2.0**-40, 2.0**-20, 2.0**20, 2.0**40]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import beliefbound as bb
+from beliefbound import bounds
 from beliefbound.errors import BeliefboundError
 from beliefbound.planning.compare import compare_memoryless
 from soak.calls import things
@@ -35,9 +36,12 @@ TASK = {"discount": 0.9, "horizon": 3}
         (lambda: bb.MDP([[[1.0]]], [[1.0]], normalize=np.array([])), "normalize is .*; give True or False"),
         (lambda: compare_memoryless(X["mdp"], discount=0.9, horizons=[3]), "training is MDP.*; give a FiniteBelief"),
         (lambda: compare_memoryless(X["finite"], discount=0.9, horizons=3), "horizons is 3; give a list"),
-        (lambda: bb.belief_distance(X["finite"], X["mdp"]), "second is MDP.*; give a belief"),
-        (lambda: bb.lookahead_lower(X["finite"], depth=1, policies=X["table"], **TASK), "give a list of policies"),
-        (lambda: bb.lookahead_upper(X["finite"], depth=10**12, discount=0.9), "depth is .*use bracket"),
+        (lambda: bounds.belief_distance(X["finite"], X["mdp"]), "second is MDP.*; give a belief"),
+        (
+            lambda: bounds.lookahead_lower(X["finite"], depth=1, policies=X["table"], **TASK),
+            "give a list of policies",
+        ),
+        (lambda: bounds.lookahead_upper(X["finite"], depth=10**12, discount=0.9), "depth is .*use bracket"),
         (lambda: bb.lower_bound(X["table"], X["dirichlet"], interval="z", rng=0, **TASK), "interval is 'z'; choose"),
         (lambda: bb.bracket(X["finite"], watch=3, rng=0, **TASK), "watch is 3; give a function"),
         (lambda: bb.bracket(X["dirichlet"], threads=2**63, rng=0, **TASK), "give at most 1024"),

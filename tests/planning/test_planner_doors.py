@@ -12,28 +12,23 @@ from beliefbound import (
     MemorylessPolicy,
     StationaryPolicy,
     backward_induction,
-    best_memoryless,
     bracket,
     cadp,
     e_max,
     evaluate,
     expected_mdp_policy,
-    lookahead_lower,
-    lookahead_upper,
     lower_bound,
     mmbi,
     msbi,
     optimal_values,
-    pair_bound,
     policy_iteration,
-    policy_regret,
     qmdp,
-    relaxation,
     theory,
     upper_bound,
     value_iteration,
 )
 from beliefbound.beliefs.folder import ModelFolder
+from beliefbound.bounds import best_memoryless, lookahead_lower, lookahead_upper, pair_bound, policy_regret, relaxation
 from beliefbound.errors import BeliefboundError, BeliefError, ModelError, ParameterError
 from support.oracles import random_models
 

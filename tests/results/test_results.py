@@ -9,7 +9,6 @@ import pytest
 
 from beliefbound import (
     MDP,
-    BestMemoryless,
     Bound,
     Bracket,
     DirichletBelief,
@@ -17,9 +16,7 @@ from beliefbound import (
     Information,
     KnownRewards,
     Plan,
-    Regret,
     Runs,
-    best_memoryless,
     bracket,
     cadp,
     certify,
@@ -29,12 +26,12 @@ from beliefbound import (
     make_env,
     mmbi,
     play,
-    policy_regret,
     robust_bracket,
     upper_bound,
     value_iteration,
     value_of_information,
 )
+from beliefbound.bounds import BestMemoryless, Regret, best_memoryless, policy_regret
 from beliefbound.errors import BeliefboundError, FileError, ParameterError
 from support.beliefs import chain_belief, random_belief
 

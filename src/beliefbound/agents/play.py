@@ -12,7 +12,6 @@ agent's at (seed, cell, i): results do not depend on how runs are split into blo
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numba.core.errors import NumbaError
 
 from beliefbound.agents.policies import player
 from beliefbound.agents.protocol import Agent, CompiledAgent
@@ -159,13 +158,10 @@ def _check_fit(agent: CompiledAgent, environment: Environment) -> None:
 
 def _play_compiled(agent: CompiledAgent, environment: Environment, rules: Rules) -> None:
     """The loop of `kernels.play` on a copy of the agent's state."""
-    state, *functions = agent.machine
     try:
-        kernel.play_loop(*functions)(_copied(state), environment.outcomes, environment.terminal, *rules)
+        agent.enter(kernel.Request(), _copied(agent.machine.state), environment.outcomes, environment.terminal, *rules)
     except IndexError as cause:
         raise ObservationError(f"{_called(agent)} chose {cause} of {environment.n_actions} actions") from None
-    except NumbaError as cause:
-        raise ParameterError(f"{_called(agent)} does not compile: {cause}") from cause
 
 
 def _play_plain(agent: Any, environment: Environment, rules: Rules) -> None:

@@ -2,7 +2,7 @@
 
 Anything with these three methods can be played and checked. The agents of this package are *machines*: a NamedTuple
 of arrays and three compiled functions on it (`kernels.play`). `CompiledAgent` puts the protocol around a machine;
-stepping it by hand calls the functions that `play` compiles into its loop.
+stepping it by hand enters the compiled loop of `play`.
 """
 
 from collections.abc import Callable
@@ -11,13 +11,14 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+from numba.core.errors import NumbaError
 
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.envs.adapter import DiscreteEnv
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.grammar import Number
-from beliefbound.kernels.play import agent_stream
+from beliefbound.kernels.play import ACT, NOWHERE, OBSERVE, RESET, Request, agent_stream, play_loop
 from beliefbound.validation import BoolArray, check_discount, check_ids, check_seed
 
 Stream = npt.NDArray[np.uint64]
@@ -139,13 +140,14 @@ class CompiledAgent:
         self.setting = setting
         self.machine = machine
         self._ready = False
+        self._loop = play_loop(machine.reset, machine.act, machine.observe)
 
     def __repr__(self) -> str:
         return f"CompiledAgent({self.name!r}, {self.setting.n_states} states, {self.setting.n_actions} actions)"
 
     def reset(self, seed: int | Stream) -> None:
         """Forget everything. `reset(seed)` starts run 0 of `play(…, seed=seed)`; another run's stream may be given."""
-        self.machine.reset(self.machine.state, stream_of(seed))
+        self.enter(Request(RESET, stream_of(seed)), self.machine.state, *NOWHERE)
         self._ready = True
 
     def act(self, state: int) -> int:
@@ -153,7 +155,7 @@ class CompiledAgent:
         if not self._ready:
             raise ObservationError("act before reset; call reset(seed) first")
         s = int(check_ids(state, self.setting.n_states, "state", ObservationError))
-        return int(self.machine.act(self.machine.state, s))
+        return self.enter(Request(ACT, s=s), self.machine.state, *NOWHERE)
 
     def observe(self, state: int, action: int, reward: float, next_state: int) -> None:
         """Learn from one transition."""
@@ -169,7 +171,14 @@ class CompiledAgent:
                 f"the reward {r}, seen in state {s} after action {a}, is outside the declared range {low:g} to {high:g}"
                 "; declare a wider reward_range"
             )
-        self.machine.observe(self.machine.state, s, a, r, t)
+        self.enter(Request(OBSERVE, s=s, a=a, r=r, t=t), self.machine.state, *NOWHERE)
+
+    def enter(self, request: Request, state: Any, *rest: Any) -> int:
+        """The compiled loop of the machine (`kernels.play`), on a state of its kind."""
+        try:
+            return int(self._loop(state, request, *rest))
+        except NumbaError as cause:
+            raise ParameterError(f"the agent {self.name} does not compile: {cause}") from cause
 
 
 def stream_of(seed: int | Stream) -> Stream:

@@ -10,7 +10,7 @@ from beliefbound.errors import ParameterError
 from beliefbound.grammar import Parameter, Parsed, Value
 from beliefbound.plugins import Build, Registry
 
-AGENTS = Registry("agent", group="beliefbound.agents", example="mcbrl:n=16")
+AGENTS = Registry("agent", group="beliefbound.agents", example="mcbrl:n=16", package="beliefbound.agents")
 
 
 def agent(

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import scipy.special as special
-import scipy.stats as stats
 
 from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.beliefs.finite import FiniteBelief
@@ -378,6 +377,8 @@ class DirichletBelief(Frozen):
 
     def credible_intervals(self, mass: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Equal-tailed intervals for each transition probability, as `(low, high)`, each `[s,a,t]`."""
+        import scipy.stats as stats  # takes half a second, which most programs need not spend
+
         tail = (1.0 - check_probability(mass, "mass")) / 2
         alpha = self.concentration
         rest = alpha.sum(axis=-1, keepdims=True) - alpha

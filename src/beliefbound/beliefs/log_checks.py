@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.special as special
-import scipy.stats as stats
 
 from beliefbound.beliefs.from_log import Learnt
 from beliefbound.logs.log import Log
@@ -66,6 +65,8 @@ def check_learnt(log: Log, learnt: Learnt) -> list[Check]:
 
 
 def _spread(log: Log, learnt: Learnt) -> Check:
+    import scipy.stats as stats  # takes half a second, which most programs need not spend
+
     alpha = np.array(learnt.belief.concentration)
     total, n = alpha.sum(axis=-1, keepdims=True), log.visits[..., None]
     rest = total - alpha
@@ -107,6 +108,8 @@ def _largest(
 
 
 def _told(found: tuple[float, int, int], log: Log) -> tuple[str, float]:
+    import scipy.stats as stats  # takes half a second, which most programs need not spend
+
     z, key, count = found
     s, a, t = np.unravel_index(key, (log.n_states, log.n_actions, log.n_states))
     p = float(min(1.0, 2.0 * count * stats.norm.sf(z)))

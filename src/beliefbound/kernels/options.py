@@ -6,7 +6,14 @@ called in a hot loop. All is said outright, because numba hands the `fastmath` a
 callees that do not say: their last bits and their speed would depend on which caller was compiled first.
 """
 
-EXACT = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": False, "forceinline": False}
+EXACT = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": False,
+    "forceinline": False,
+    "no_cfunc_wrapper": True,  # nothing passes kernels as C callbacks
+}
 FAST = {**EXACT, "fastmath": {"contract", "reassoc", "nsz"}}
 EXACT_INLINE = {**EXACT, "forceinline": True}
 FAST_INLINE = {**FAST, "forceinline": True}

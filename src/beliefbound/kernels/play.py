@@ -2,8 +2,9 @@
 
 A *machine* is an agent as compiled code sees it: a NamedTuple of arrays and numbers, `state`, and three compiled
 functions. `reset(state, stream)` forgets everything and takes a random stream, `act(state, s)` chooses an action and
-`observe(state, s, a, r, t)` learns from what followed. `play_loop` compiles the three into the loop: a person who
-steps an agent by hand runs the same functions.
+`observe(state, s, a, r, t)` learns from what followed. `play_loop` compiles the three into the loop, once. A person who
+steps an agent by hand enters the same compiled loop, which does one of the three and returns (`Request`): functions of
+their own would be compiled a second time, and a state of many arrays takes half a second each to pass.
 
 Run `i` draws its luck from the stream at the address `(seed, ENVIRONMENT, i)`, one uniform for the start and one for
 each step, so all agents face the same noise; the agent's own draws come from `(seed, AGENT, cell, i)`. Nothing else is
@@ -12,17 +13,29 @@ carried from run to run.
 
 from functools import cache
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.options import EXACT
-from beliefbound.kernels.outcomes import begin, step
+from beliefbound.kernels.outcomes import Outcomes, begin, step
 from beliefbound.kernels.random import seed_stream, uniform
 
 ENVIRONMENT, AGENT = 1, 2
+PLAY, RESET, ACT, OBSERVE = range(4)
+
+
+class Request(NamedTuple):
+    """What the loop is asked for: to `PLAY` runs, or one of the machine's functions and its arguments."""
+
+    kind: int = PLAY
+    stream: np.ndarray = np.zeros(4, np.uint64)
+    s: int = 0
+    a: int = 0
+    r: float = 0.0
+    t: int = 0
 
 
 @njit(**EXACT)
@@ -39,11 +52,13 @@ def agent_stream(seed, cell, run):
 
 # Not cached by itself: its machine is an argument. What `play_loop` makes of it is.
 @njit(nogil=True, inline="always")
-def play_runs(reset, act, observe, state, outcomes, terminal, address, discount, skipped, every, results):
-    """Play runs `first`, `first + 1`, …, one for each entry of `total`.
+def play_runs(reset, act, observe, state, asked, outcomes, terminal, address, discount, skipped, every, results):
+    """Play runs `first`, `first + 1`, …, one for each entry of `total`; or do what is asked, and return an action.
 
     Args:
       reset, act, observe, state: the machine.
+      asked: `PLAY`, or what to do in place of playing; then nothing that follows is looked at, beyond its one run of
+        one step.
       outcomes, terminal: the environment; a run that enters a terminal state is over, as only zeros would follow.
       address: `(seed, cell, first, steps)`.
       discount: of the utility. Reward number k = 0, 1, … has the weight `discount ** k`.
@@ -52,13 +67,21 @@ def play_runs(reset, act, observe, state, outcomes, terminal, address, discount,
       results: `total[run]`, `utility[run]`, `curve[run, k]`, `visits[run, s]`; the last two may have no columns.
     """
     state, outcomes = borrowed(state), borrowed(outcomes)
+    kind, stream, s, a, r, t = asked
     seed, cell, first, steps = address
     total, utility, curve, visits = borrowed(results)
     (terminal,) = borrowed((terminal,))
     for i in range(len(total)):
-        luck = environment_stream(seed, first + i)
-        reset(state, agent_stream(seed, cell, first + i))
-        s = begin(outcomes, uniform(luck))
+        if kind == PLAY:
+            stream = agent_stream(seed, cell, first + i)
+        if kind <= RESET:
+            reset(state, stream)
+            if kind == RESET:
+                return 0
+        luck = stream
+        if kind == PLAY:
+            luck = environment_stream(seed, first + i)
+            s = begin(outcomes, uniform(luck))
         gained, discounted, weight = 0.0, 0.0, 1.0
         for _ in range(skipped):
             weight *= discount
@@ -69,11 +92,16 @@ def play_runs(reset, act, observe, state, outcomes, terminal, address, discount,
                 point += 1
             if visits.shape[1] > 0:
                 visits[i, s] += 1
-            a = act(state, s)
-            if not 0 <= a < outcomes.cumulative.shape[1]:
-                raise IndexError("an action outside the range")
-            r, t = step(outcomes, s, a, uniform(luck))
+            if kind != OBSERVE:
+                a = act(state, s)
+                if kind == ACT:
+                    return a
+                if not 0 <= a < outcomes.cumulative.shape[1]:
+                    raise IndexError("an action outside the range")
+                r, t = step(outcomes, s, a, uniform(luck))
             observe(state, s, a, r, t)
+            if kind == OBSERVE:
+                return 0
             gained += r
             discounted += weight * r
             weight *= discount
@@ -84,11 +112,12 @@ def play_runs(reset, act, observe, state, outcomes, terminal, address, discount,
             curve[i, point] = gained
             point += 1
         total[i], utility[i] = gained, discounted
+    return 0
 
 
-def _play(state, outcomes, terminal, address, discount, skipped, every, results):
+def _play(state, asked, outcomes, terminal, address, discount, skipped, every, results):
     """`play_runs` of the machine whose functions are this function's globals."""
-    play_runs(reset, act, observe, state, outcomes, terminal, address, discount, skipped, every, results)  # noqa: F821
+    return play_runs(reset, act, observe, state, asked, outcomes, terminal, address, discount, skipped, every, results)  # noqa: F821
 
 
 def _inlined(function: Any) -> Any:
@@ -104,7 +133,7 @@ def _inlined(function: Any) -> Any:
 
 @cache
 def play_loop(reset: Any, act: Any, observe: Any) -> Any:
-    """`play(state, outcomes, terminal, address, discount, skipped, every, results)` of a machine, compiled.
+    """`play(state, asked, outcomes, terminal, address, discount, skipped, every, results)` of a machine, compiled.
 
     It is a copy of `_play` that stands, for numba, in the file of `act`: so its machine code is kept on disk beside the
     agent's own, and compiled again when that file or a kernel changes. (numba cannot keep a closure over functions: in
@@ -120,3 +149,16 @@ def play_loop(reset: Any, act: Any, observe: Any) -> Any:
         return njit(**EXACT)(function)
     except RuntimeError:  # typed in by hand: there is no file to keep it beside
         return njit(**{**EXACT, "cache": False})(function)
+
+
+def _nowhere() -> tuple[Any, ...]:
+    """The arguments of the loop after `asked`, of the types that `agents.play` gives, for one run of one step."""
+    table, states = np.ones((1, 1, 1)), np.zeros((1, 1, 1), np.int64)
+    outcomes = Outcomes(table, states, table, np.ones(1))
+    for array in outcomes:
+        array.setflags(write=False)
+    results = np.zeros(1), np.zeros(1), np.zeros((1, 0)), np.zeros((1, 0), np.int64)
+    return outcomes, np.zeros(1, np.bool_), (0, 0, 0, 1), 1.0, 0, 1, results
+
+
+NOWHERE = _nowhere()

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from beliefbound import FiniteBelief, MemorylessPolicy, best_memoryless, policy_regret, qmdp
+from beliefbound import FiniteBelief, MemorylessPolicy, qmdp
+from beliefbound.bounds import best_memoryless, policy_regret
 from beliefbound.bounds.memoryless import branch_and_bound as exact
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.planning import branch_and_bound as kernel

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import scipy.special as special
-import scipy.stats as stats
 
 from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray, numbers, per_pair
 from beliefbound.beliefs.signals import Bernoulli, check_range
@@ -93,6 +92,8 @@ class BetaRewards(Frozen):
         return float((special.betaln(after.alpha, after.beta) - special.betaln(self.alpha, self.beta)).sum())
 
     def credible_intervals(self, mass: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        import scipy.stats as stats  # takes half a second, which most programs need not spend
+
         tail = (1.0 - check_probability(mass, "mass")) / 2
         width = self.high - self.low
         law = stats.beta(self.alpha, self.beta)

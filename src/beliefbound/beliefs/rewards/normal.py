@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import scipy.special as special
-import scipy.stats as stats
 
 from beliefbound.beliefs.rewards.belief import RewardSample, StreamArray, numbers, per_pair
 from beliefbound.beliefs.signals import Continuous
@@ -101,6 +100,8 @@ class NormalRewards(Frozen):
         return float(terms.sum() - len(rewards) / 2 * np.log(2 * np.pi))
 
     def credible_intervals(self, mass: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        import scipy.stats as stats  # takes half a second, which most programs need not spend
+
         tail = (1.0 - check_probability(mass, "mass")) / 2
         scale = np.sqrt(self.rate / (self.shape * self.strength))
         reach = stats.t(2 * self.shape).ppf(1.0 - tail) * scale

@@ -15,7 +15,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.stats as stats
 
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.statistics.intervals import margin
@@ -114,6 +113,8 @@ def mean_interval(x: FloatArray, alpha: float, range_: tuple[float, float] | Non
 
 def quantile_interval(x: FloatArray, level: float, alpha: float) -> Estimate:
     """Both ends for a quantile, each with error `alpha / 2`."""
+    import scipy.stats as stats  # takes half a second, which most programs need not spend
+
     ranked, n = np.sort(x), len(x)
     law = stats.binom(n, level)
     k = int(law.ppf(alpha / 2.0))  # P(Bin < k) ≤ alpha / 2
@@ -125,6 +126,8 @@ def quantile_interval(x: FloatArray, level: float, alpha: float) -> Estimate:
 
 def cvar_interval(x: FloatArray, level: float, alpha: float) -> Estimate:
     """Both ends for CVaR, each with error `alpha / 2`; asymptotic."""
+    import scipy.stats as stats  # takes half a second, which most programs need not spend
+
     value = float(cvar(x, level))
     below = np.maximum(0.0, np.quantile(x, level) - x) / level
     reach = float(stats.norm.ppf(1.0 - alpha / 2.0) * below.std(ddof=1) / math.sqrt(len(x)))
@@ -133,6 +136,8 @@ def cvar_interval(x: FloatArray, level: float, alpha: float) -> Estimate:
 
 def worse_interval(differences: FloatArray, alpha: float) -> Estimate:
     """How likely a difference is below zero."""
+    import scipy.stats as stats  # takes half a second, which most programs need not spend
+
     count, n = int((differences < 0.0).sum()), len(differences)
     ends = stats.binomtest(count, n).proportion_ci(confidence_level=1.0 - alpha, method="exact")
     return Estimate(count / n, float(ends.low), float(ends.high), "Clopper-Pearson interval")

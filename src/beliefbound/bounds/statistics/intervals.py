@@ -13,8 +13,6 @@
 import math
 from typing import Literal, get_args
 
-import scipy.stats as stats
-
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.errors import ParameterError
 from beliefbound.validation import FloatArray, check_probability, shown
@@ -34,6 +32,8 @@ def margin(samples: FloatArray, *, confidence: float, width: float | None = None
     >>> round(margin(x, confidence=0.95, width=1.0, interval="hoeffding"), 4)
     0.0387
     """
+    import scipy.stats as stats  # takes half a second, which most programs need not spend
+
     check_interval(interval)
     if interval == "betting":
         raise ParameterError("a betting interval has no margin on both sides alike; use mean_bound")
