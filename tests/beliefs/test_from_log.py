@@ -3,13 +3,13 @@
 import gymnasium
 import numpy as np
 import pytest
-import scipy.special as special
+import scipy.stats as stats
 
 from beliefbound import BetaRewards, DirichletBelief, DirichletRewards, KnownRewards
 from beliefbound.agents import make_agent, run_episode
 from beliefbound.beliefs import NormalRewards
 from beliefbound.beliefs.dirichlet_file import load_belief, save_belief
-from beliefbound.beliefs.from_log import PRIORS, empirical_concentration, learn
+from beliefbound.beliefs.from_log import PRIORS, fitted_weight, learn
 from beliefbound.beliefs.log_checks import check_learnt
 from beliefbound.beliefs.rewards import MixedRewards
 from beliefbound.envs import DiscreteEnv, make_env
@@ -51,18 +51,45 @@ def test_transitions_are_prior_plus_counts(prior):
     )
 
 
-def test_the_empirical_concentration_is_the_likeliest():
+def test_the_fitted_weight_is_that_of_the_data():
+    """Where data are many it is the likeliest weight; and by a plain sum over a grid, as is the Bayes factor."""
     rng = np.random.default_rng(1)
     counts = np.stack([rng.multinomial(30, rng.dirichlet(np.full(4, 0.7))) for _ in range(300)])
-    found = empirical_concentration(counts)
 
-    def evidence(c):
-        rows = special.gammaln(4 * c) - special.gammaln(4 * c + 30)
-        return len(counts) * rows + (special.gammaln(c + counts) - special.gammaln(c)).sum()
+    def evidence(w, counts):
+        return sum(stats.dirichlet_multinomial(np.full(4, w / 4), int(x.sum())).logpmf(x) for x in counts)
 
-    grid = np.exp(np.linspace(-3, 2, 500))
-    assert found == pytest.approx(grid[np.argmax([evidence(c) for c in grid])], rel=0.02)
-    assert 0.5 < found < 1.0
+    found, _ = fitted_weight(counts)
+    grid = np.linspace(2.0, 4.0, 41)
+    assert found == pytest.approx(grid[np.argmax([evidence(w, counts) for w in grid])], rel=0.04)
+    few = counts[:3]
+    grid = np.linspace(0.0, 30.0, 3001)[1:]
+    chance = np.exp([evidence(w, few) - evidence(1.0, few) - w for w in grid])
+    weight, factor = fitted_weight(few)
+    assert weight == pytest.approx((chance @ grid) / chance.sum(), rel=0.01)
+    assert np.exp(factor) == pytest.approx(chance.sum() * 0.01, rel=0.01)
+
+
+def test_what_never_varies_is_believed_to_go_on_so_but_not_for_certain():
+    """A cycle of eight states, walked ever longer: the suggested prior has a weight that falls as more is repeated, as
+    1/Σ H(n−1) for n steps of each pair, to first order; where little was seen it is uniform."""
+
+    def walked(times):
+        s = np.arange(8 * times) % 8
+        return learn(log_of(s, 0 * s, 1.0 * s, (s + 1) % 8))
+
+    assert walked(1).name == "uniform"
+    for times in (50, 500):
+        learnt = walked(times)
+        assert learnt.name == "empirical"
+        harmonic = (1.0 / np.arange(1, times)).sum()
+        assert learnt.concentration[0, 0].sum() == pytest.approx(1.0 / (8 * harmonic), rel=0.2)
+        assert any("'empirical' is taken" in note for note in learnt.notes)
+    rng = np.random.default_rng(1)
+    s, t = rng.integers(0, 8, 300), rng.integers(0, 8, 300)  # and what is spread more than expected is believed so
+    spread = learn(log_of(s, 0 * s, 1.0 * s, t))
+    assert spread.name == "empirical"
+    assert spread.concentration[0, 0].sum() > 3.0
 
 
 def test_times_are_repeated_rows():

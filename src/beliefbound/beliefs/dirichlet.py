@@ -159,7 +159,7 @@ class DirichletBelief(Frozen):
         cls,
         log: Any,
         *,
-        prior: Any = "uniform",
+        prior: Any = "suggest",
         rewards: Any = "suggest",
         known: Any = None,
         terminal: Any = None,

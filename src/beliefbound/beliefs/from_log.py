@@ -6,9 +6,13 @@ Rows of transitions are `Dirichlet(prior + counts)`. Priors, of one observation'
 * `jeffreys`: `1/2` on every next state, the weight of `|S|/2` observations.
 * `sparse`: equal parts on the next states that were seen after the same state, under any action; elsewhere it is
   believed *impossible*, which data not yet seen may refute. After states never acted in, every state is possible.
-* `empirical`: the same concentration `c` everywhere, that with the largest marginal likelihood
-  `Σ_{s,a} log Γ(c|S|)/Γ(c|S| + n_{sa}) + Σ_{s,a,t} log Γ(c + n_{sat})/Γ(c)` (empirical Bayes).
+* `empirical`: the same concentration `c` everywhere, fitted to the log (empirical Bayes). With the marginal likelihood
+  `log L(c) = Σ_{s,a} log Γ(c|S|)/Γ(c|S| + n_{sa}) + Σ_{s,a,t} log Γ(c + n_{sat})/Γ(c)` and a weight `w = c|S|` that is
+  Exponential(1) beforehand, `w` is its posterior mean. So a log in which nothing ever varied gives a small weight, the
+  smaller the more was repeated, and never none.
 * a number: that concentration.
+* `suggest`: `uniform`, unless the log refutes it: where the marginal likelihood with the weight integrated out is more
+  than a thousand times that of weight 1, `empirical`.
 
 States where episodes end are absorbing, with reward 0. What is believed about rewards is decided in
 `beliefs.log_rewards`.
@@ -20,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-import scipy.optimize as optimize
 import scipy.special as special
 
 from beliefbound.beliefs.dirichlet import DirichletBelief
@@ -40,9 +43,10 @@ from beliefbound.validation import (
     shown,
 )
 
-Prior = Literal["uniform", "jeffreys", "sparse", "empirical"]
-PRIORS: tuple[Prior, ...] = get_args(Prior)
-_LOG_RANGE = (math.log(1e-6), math.log(1e3))
+Prior = Literal["suggest", "uniform", "jeffreys", "sparse", "empirical"]
+PRIORS: tuple[Prior, ...] = get_args(Prior)[1:]
+_LOG_WEIGHTS = np.linspace(math.log(1e-8), math.log(1e5), 2000)
+_CLEAR = 1000.0  # a Bayes factor that refutes a prior
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +55,14 @@ class Learnt:
 
     Attributes:
       belief: the posterior.
+      name: of the prior, as it was asked for or suggested.
       prior: what was believed about transitions before, in words; `concentration` as numbers `[s,a,t]`.
       rewards: what is believed about rewards, in words; `family` by name.
       notes: what a reader should know.
     """
 
     belief: DirichletBelief
+    name: str
     prior: str
     concentration: FloatArray
     family: str
@@ -75,7 +81,7 @@ class Learnt:
 def learn(
     log: Log,
     *,
-    prior: Prior | float = "uniform",
+    prior: Prior | float = "suggest",
     rewards: RewardChoice | RewardBelief = "suggest",
     known: Any = None,
     terminal: Sequence[int] | Sequence[str] | None = None,
@@ -86,7 +92,7 @@ def learn(
 
     Args:
       log: from `read_log`, `roll_out` or `read_minari`.
-      prior: about transitions: `uniform`, `jeffreys`, `sparse`, `empirical`, or a concentration.
+      prior: about transitions: `suggest`, `uniform`, `jeffreys`, `sparse`, `empirical`, or a concentration.
       rewards: `suggest`, `known`, `values`, `beta` or `normal` (`beliefs.log_rewards` has what they mean), or a reward
         belief of your own, which is updated.
       known: rewards that are known beforehand, `[s,a]` or `[s,a,t]`, NaN where they are to be learnt.
@@ -109,7 +115,12 @@ def learn(
             f"terminal names state {log.state_name(s)[:60]!r}, but {int(visits[s].sum()):,} rows of the log start in "
             f"it; leave it out"
         )
-    concentration, words, notes = concentration_of(log, prior, ends)
+    notes: list[str] = []
+    if isinstance(prior, str) and prior == "suggest":
+        prior, reason = suggest_prior(log, ends)
+        notes += [reason] if reason else []
+    concentration, words, more = concentration_of(log, prior, ends)
+    notes += more
     available = None
     if as_flag(only_tried, "only_tried"):
         available = (visits > 0) | (visits.sum(axis=1, keepdims=True) == 0)
@@ -130,6 +141,7 @@ def learn(
     )
     return Learnt(
         counted,
+        prior if isinstance(prior, str) else f"concentration {float(prior):g}",
         words,
         frozen(np.array(blank.concentration)),
         believed.family,
@@ -146,15 +158,17 @@ def concentration_of(log: Log, prior: Prior | float, ends: BoolArray) -> tuple[F
         value = check_positive(prior, "prior")
         return np.full(shape, value), f"concentration {value:g} on every next state", []
     if prior not in PRIORS:
-        raise BeliefError(f"prior is {shown(prior)}; choose one of {', '.join(PRIORS)}, or a concentration above 0")
+        choices = f"suggest, {', '.join(PRIORS)}"
+        raise BeliefError(f"prior is {shown(prior)}; choose one of {choices}, or a concentration above 0")
     if prior == "uniform":
         return np.full(shape, 1.0 / S), f"uniform: concentration 1/{S} on every next state", []
     if prior == "jeffreys":
         return np.full(shape, 0.5), "Jeffreys: concentration 1/2 on every next state", []
     counts = log.transition_counts()
     if prior == "empirical":
-        c = empirical_concentration(counts[~ends])
-        return np.full(shape, c), f"empirical Bayes: concentration {c:.3g} on every next state", []
+        weight = fitted_weight(counts[~ends])[0]
+        words = f"empirical Bayes: equal parts, of weight {weight:.3g} in all, on every next state"
+        return np.full(shape, weight / S), words, []
     possible = (counts.sum(axis=1) > 0)[:, None, :]
     possible = np.where(possible.any(axis=-1, keepdims=True), possible, True)
     alpha = np.broadcast_to(possible / possible.sum(axis=-1, keepdims=True), shape)
@@ -165,26 +179,47 @@ def concentration_of(log: Log, prior: Prior | float, ends: BoolArray) -> tuple[F
     return np.array(alpha), "sparse: equal parts, of weight 1, on the next states seen after each state", notes
 
 
-def empirical_concentration(counts: Any) -> float:
-    """The symmetric concentration under which counts `[…,t]` are likeliest.
+def suggest_prior(log: Log, ends: BoolArray) -> tuple[Prior, str]:
+    """`uniform` or `empirical`, and why where the log refutes the first.
 
-    >>> round(empirical_concentration(np.array([[9, 0], [0, 9], [9, 0], [8, 1]])), 2)
-    0.11
+    >>> from beliefbound.logs import log_of
+    >>> cycle = np.arange(400) % 8
+    >>> suggest_prior(log_of(cycle, 0 * cycle, 1.0 * cycle, (cycle + 1) % 8), np.zeros(8, bool))[0]
+    'empirical'
     """
-    rows = np.asarray(counts, dtype=np.float64).reshape(-1, np.shape(counts)[-1])
-    rows = rows[rows.sum(axis=1) > 0]
-    if not len(rows):
-        return 1.0 / int(np.shape(counts)[-1])
-    width, totals, seen = rows.shape[1], rows.sum(axis=1), rows[rows > 0]
+    weight, factor = fitted_weight(log.transition_counts()[~ends])
+    if factor <= math.log(_CLEAR):
+        return "uniform", ""
+    less = "less" if weight < 1.0 else "more"
+    return "empirical", (
+        f"transitions vary {less} than the uniform prior, of one observation's weight, expects: the log is "
+        f"10^{factor / math.log(10.0):.0f} times likelier where the weight is learnt ({weight:.2g}), so prior "
+        f"'empirical' is taken; the other priors are in the table of priors"
+    )
 
-    def unlikely(log_c: float) -> float:
-        c = math.exp(log_c)
-        evidence = (special.gammaln(width * c) - special.gammaln(width * c + totals)).sum()
-        evidence += (special.gammaln(c + seen) - special.gammaln(c)).sum()
-        return -float(evidence)
 
-    best = optimize.minimize_scalar(unlikely, bounds=_LOG_RANGE, method="bounded")
-    return math.exp(float(best.x))
+def fitted_weight(counts: Any) -> tuple[float, float]:
+    """`(weight, log Bayes factor)` of the symmetric Dirichlet with counts `[…,t]`: the posterior mean of its weight,
+    Exponential(1) beforehand, and how much likelier the counts are than with weight 1.
+
+    >>> weight, factor = fitted_weight(np.array([[9, 0], [0, 9], [9, 0], [8, 1]]))
+    >>> round(weight, 2), round(factor, 2)
+    (0.43, 0.61)
+    """
+    rows = np.asarray(counts, dtype=np.int64).reshape(-1, np.shape(counts)[-1])
+    totals, often = np.unique(rows.sum(axis=1), return_counts=True)
+    seen, times = np.unique(rows[rows > 0], return_counts=True)
+
+    def evidence(w: Any) -> Any:
+        c = w / rows.shape[1]
+        by_row = often @ (special.gammaln(w) - special.gammaln(w + totals[:, None]))
+        return by_row + times @ (special.gammaln(c + seen[:, None]) - special.gammaln(c))
+
+    w = np.exp(_LOG_WEIGHTS)
+    terms = evidence(w) - w + _LOG_WEIGHTS  # the last: as the grid is one of logarithms
+    total = special.logsumexp(terms) + math.log(_LOG_WEIGHTS[1] - _LOG_WEIGHTS[0])
+    mean = float(np.exp(terms - special.logsumexp(terms)) @ w)
+    return mean, float(total - evidence(np.ones(1))[0])
 
 
 def _ids(terminal: Any, log: Log) -> Any:

@@ -32,7 +32,9 @@ def plan(
     terminal: Annotated[
         list[str] | None, typer.Option(help="A state where episodes end, besides those that the log marks; repeatable.")
     ] = None,
-    prior: Annotated[str, typer.Option(help="uniform, jeffreys, sparse, empirical, or a concentration.")] = "uniform",
+    prior: Annotated[
+        str, typer.Option(help="suggest, uniform, jeffreys, sparse, empirical, or a concentration.")
+    ] = "suggest",
     rewards: Annotated[str, typer.Option(help="suggest, known, values, beta or normal.")] = "suggest",
     known_rewards: Annotated[
         Path | None,
@@ -110,12 +112,16 @@ def plan(
         f"worth at least {found.lower.value:.6g}; no policy is worth more than {found.upper.value:.6g}; "
         f"{100 * found.confidence:.4g}% confidence"
     )
-    if found.information is not None:
-        s, a = found.information.best()
-        low, high = found.information.low[s, a], found.information.high[s, a]
-        if high > 0.0:
-            where = f"state {plain(found.log.state_name(s))}, action {plain(found.log.action_name(a))}"
-            print(f"measure next: {where}, worth {low:.4g} to {high:.4g}")
+    rows_of = found.reliance.table[1:-1]
+    print(
+        f"rests on the prior ({found.learnt.name}): {100 * found.reliance.share:.1f}% of its steps; the same policy is "
+        f"worth about {', '.join(f'{row.value:.4g} under {row.prior}' for row in rows_of)}"
+    )
+    pairs = found.to_measure()
+    if pairs:
+        s, a = pairs[0]
+        where = f"state {plain(found.log.state_name(s))}, action {plain(found.log.action_name(a))}"
+        print(f"measure next: {where}, {found.measuring_words(s, a)}")
     print(f"report: {report}")
     if found.interrupted:
         print("interrupted: less was computed than asked for", file=sys.stderr)

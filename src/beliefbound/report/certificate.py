@@ -82,7 +82,8 @@ class Certificate:
             (low, high), name = decision.stability[narrow], printable(names_of(belief).model(narrow))
             words.append(
                 "It stays proven while any one model's weight moves within its interval and the others keep their "
-                f"proportions; the narrowest is that of {name}, {low:.4g} to {high:.4g} (now {belief.weights[narrow]:.4g})."
+                f"proportions; the narrowest is that of {name}, {low:.4g} to {high:.4g} "
+                f"(now {belief.weights[narrow]:.4g})."
             )
         return words
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.bounds.posterior.fresh import affordable, batch_size
 from beliefbound.bounds.posterior.risk import Objective
 from beliefbound.evaluation import evaluate
@@ -68,16 +69,16 @@ def choose(
     n_select: int = 1000,
 ) -> Choice:
     """The candidate with the best objective on models that none of them was made from."""
-    most = batch_size(task, _SAMPLE_BYTES)
-    n_train = min(affordable(task, n_train, work=_TRAIN_WORK, least=4), max(4, most))
-    n_select = min(affordable(task, n_select, work=_SELECT_WORK, least=16), max(8, most))
-    train = FiniteTask(task.belief.sample(n_train, rng), task.start, task.discount, task.horizon)
+    source = ModelSource(task.belief)
+    most = batch_size(source, _SAMPLE_BYTES)
+    n_train = min(affordable(task, source, n_train, work=_TRAIN_WORK, least=4), max(4, most))
+    n_select = min(affordable(task, source, n_select, work=_SELECT_WORK, least=16), max(8, most))
+    train = FiniteTask(source.sample(n_train, rng), task.start, task.discount, task.horizon)
     expected = Candidate("expected MDP", expected_policy(task))
-    pool = [_planned(train, "MSBI", "CADP"), expected]
-    plain = mmbi_plan(train).policy
-    if plain != pool[0].policy:
-        pool.append(Candidate("MSBI", plain))
-    few = np.arange(min(n_train, affordable(task, _OWN, work=_TRAIN_WORK / 2.0, least=2)))
+    pool = [_planned(train), expected]
+    if pool[0].name != "MSBI":
+        pool.append(_swept(train))
+    few = np.arange(min(n_train, affordable(task, source, _OWN, work=_TRAIN_WORK / 2.0, least=2)))
     own = optimal_values(train.models.select(few), discount=task.discount, horizon=task.horizon)
     pool += [Candidate(f"optimum of sampled model {i + 1}", StationaryPolicy(x)) for i, x in enumerate(own.actions)]
     if behaviour is not None:
@@ -85,7 +86,7 @@ def choose(
     if objective.kind != "mean":
         pool += _responses(train, pool, objective)
     pool = list({candidate.policy: candidate for candidate in reversed(pool)}.values())[::-1]
-    chosen_on = task.belief.sample(n_select, rng)
+    chosen_on = source.sample(n_select, rng)
     values = np.stack([_values(candidate.policy, chosen_on, task) for candidate in pool])
     scores = objective.of(values)
     first = next(i for i, candidate in enumerate(pool) if candidate.policy == expected.policy)
@@ -109,12 +110,14 @@ def _values(policy: TablePolicy, models: FiniteBelief, task: Task) -> FloatArray
     return values
 
 
-def _planned(task: FiniteTask, plain: str, better: str) -> Candidate:
-    """CADP's policy where its sweeps are affordable, else MMBI's."""
+def _planned(task: FiniteTask) -> Candidate:
+    """CADP's policy where its sweeps are affordable, else that of MMBI on the sample."""
     work = math.prod(task.models.rewards.shape) * task.models.n_states * (task.horizon or 1)
-    if work <= _CADP_WORK:
-        return Candidate(better, cadp_plan(task).policy)
-    return Candidate(plain, mmbi_plan(task).policy)
+    return Candidate("CADP", cadp_plan(task).policy) if work <= _CADP_WORK else _swept(task)
+
+
+def _swept(task: FiniteTask) -> Candidate:
+    return Candidate("MSBI", mmbi_plan(task, most_work=_TRAIN_WORK).policy)
 
 
 def _responses(task: FiniteTask, pool: list[Candidate], objective: Objective) -> list[Candidate]:
@@ -129,7 +132,7 @@ def _responses(task: FiniteTask, pool: list[Candidate], objective: Objective) ->
         weights = np.full(n, 0.5 / n)  # half of the weight stays everywhere: the worst models change with the policy
         weights[worst] += 0.5 / count
         belief = task.belief.reweight(weights / weights.sum())
-        made = _planned(FiniteTask(belief, task.start, task.discount, task.horizon), "MSBI", "CADP")
+        made = _planned(FiniteTask(belief, task.start, task.discount, task.horizon))
         named = Candidate(f"{made.name} on bad models, round {i + 1}", made.policy)
         if any(named.policy == c.policy for c in (*pool, *found)):
             break

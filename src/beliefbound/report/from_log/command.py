@@ -30,7 +30,7 @@ def plan_file(
     keep_suspicious: bool = False,
     initial: Sequence[str] | None = None,
     terminal: Sequence[str] | None = None,
-    prior: str = "uniform",
+    prior: str = "suggest",
     known_rewards: Path | None = None,
     say: Callable[[str], object] = lambda text: None,
     stopping: Callable[[], object] = lambda: None,
@@ -125,9 +125,10 @@ def _size(text: str | None) -> int | list[str] | None:
 
 
 def _prior(text: str) -> Any:
-    if text in PRIORS:
+    if text in ("suggest", *PRIORS):
         return text
     try:
         return float(text)
     except ValueError:
-        raise ParameterError(f"the prior is {text!r}; give {', '.join(PRIORS)}, or a concentration above 0") from None
+        choices = f"suggest, {', '.join(PRIORS)}"
+        raise ParameterError(f"the prior is {text!r}; give {choices}, or a concentration above 0") from None

@@ -1,20 +1,33 @@
-"""What to measure next, in the time there is: `value_of_information` with as many draws as are affordable."""
+"""What to measure next, in the time there is: `value_of_information` with as many draws as are affordable.
+
+Nothing is worth more to know than everything: no interval reaches above `E max`, from above, minus what the policy is
+certain to earn, which the certificate has already.
+"""
 
 import numpy as np
 
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.information.value import value_of_information
+from beliefbound.bounds.information.worth import between
 from beliefbound.planning.task import Task
 
 _PER_DRAW, _POOL = 128, 12  # models that a draw takes, and policies that are valued on them
 _RATE, _OVERHEAD = 5e8, 2e-6  # multiply-adds a second, seconds a solve
-_LEAST, _MOST = 12, 100
+_LEAST, _MOST, _MODELS = 12, 100, 1000
 _BYTES = 1 << 29
+_CONFIDENCE = 0.95
 
 
-def measure_next(task: Task, lower: Bound, rng: np.random.Generator, seconds: float) -> Information | None:
-    """The rise of the best plan's value from making each pair known; `None` where it would take too long."""
+def measure_next(
+    task: Task, most: float, error: float, bounds: Bracket | None, rng: np.random.Generator, seconds: float
+) -> Information | None:
+    """The rise of the best plan's value from making each pair known; `None` where it would take too long.
+
+    Args:
+      most: what knowing everything is worth at most, apart from an `error`.
+      bounds: a bracket of the task, where there is one.
+    """
     belief = task.belief
     S, A = belief.n_states, belief.n_actions
     stages = S / 3.0 + A if task.horizon is None else float(task.horizon * A)
@@ -24,12 +37,17 @@ def measure_next(task: Task, lower: Bound, rng: np.random.Generator, seconds: fl
     draws = int(min(_MOST, affordable, _BYTES // (16 * _PER_DRAW * S * A * S)))
     if draws < _LEAST:
         return None
-    return value_of_information(
+    found = value_of_information(
         belief,
         discount=task.discount,
         horizon=task.horizon,
         initial=task.start,
         draws=draws,
-        n_models=100,
+        bounds=bounds,
+        n_models=_MODELS,
+        confidence=_CONFIDENCE + error,
         rng=rng,
     )
+    known, sure = found.evpi, found.confidence - error
+    capped = between(min(known.low, most), min(known.high, most), known.of, known.method, confidence=sure)
+    return Information(capped, np.minimum(found.low, most), np.minimum(found.high, most), sure, found.tries)

@@ -124,17 +124,13 @@ def _next(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     log, share, visits = found.log, found.learnt.prior_share, found.log.visits
     info, met = found.information, found.reliance.visits
     low, high = (np.zeros_like(met),) * 2 if info is None else (info.low, info.high)
-    weight = met * share
-    order = np.lexsort((-weight.ravel(), -high.ravel(), -low.ravel()))
-    order = order[~found.learnt.belief.terminal[order // log.n_actions]][:_PAIRS]
     rows = []
-    for k in order:
-        s, a = np.unravel_index(int(k), met.shape)
+    for s, a in found.to_measure()[:_PAIRS]:
         rise = ["", ""] if info is None else [f"{low[s, a]:.3g}", f"{high[s, a]:.3g}"]
         rows.append(
             [
-                _short(log.state_name(int(s))),
-                _short(log.action_name(int(a))),
+                _short(log.state_name(s)),
+                _short(log.action_name(a)),
                 *rise,
                 f"{visits[s, a]:,}",
                 f"{100 * share[s, a]:.0f}%",

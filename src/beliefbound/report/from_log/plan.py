@@ -26,6 +26,7 @@ import scipy.stats as stats
 from beliefbound.beliefs.from_log import Learnt, Prior, learn
 from beliefbound.beliefs.log_checks import Check, check_learnt
 from beliefbound.beliefs.log_rewards import RewardChoice
+from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.beliefs.rewards import RewardBelief
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.bracket import Bracket, bracket
@@ -121,6 +122,27 @@ class LogPlan:
         """The chosen policy."""
         return self.choice.chosen.policy
 
+    def to_measure(self) -> list[tuple[int, int]]:
+        """Pairs, the one most worth measuring first: by what is certain, then what is possible, then by how much of the
+        policy's way leads through them on the prior's word. Terminal states and what is not offered are left out."""
+        met, info = self.reliance.visits, self.information
+        low, high = (np.zeros_like(met),) * 2 if info is None else (info.low, info.high)
+        order = np.lexsort((-(met * self.learnt.prior_share).ravel(), -high.ravel(), -low.ravel()))
+        belief = self.learnt.belief
+        open_ = belief.available & ~belief.terminal[:, None]
+        pairs = [(int(k) // self.log.n_actions, int(k) % self.log.n_actions) for k in order]
+        return [pair for pair in pairs if open_[pair]]
+
+    def measuring_words(self, s: int, a: int) -> str:
+        """What is known of measuring a pair."""
+        tried = f"tried {self.log.visits[s, a]:,} times so far"
+        if self.information is None:
+            met, share = self.reliance.visits[s, a], self.learnt.prior_share[s, a]
+            return f"{tried}: {100 * met:.1f}% of the policy's steps, {100 * share:.0f}% on the prior's word"
+        low, high = self.information.low[s, a], self.information.high[s, a]
+        worth = f"worth {low:.4g} to {high:.4g}" if low > 0.0 else f"worth at most {high:.4g}"
+        return f"{worth}, {tried}"
+
     def notes(self) -> tuple[str, ...]:
         """What a reader should know, in order of weight."""
         doubts = [f"doubtful: {c.name}: {c.found} (p = {c.p:.2g})" for c in self.checks if c.suspicious]
@@ -133,7 +155,7 @@ def plan_log(
     discount: float,
     horizon: int | None = None,
     initial: Any = None,
-    prior: Prior | float = "uniform",
+    prior: Prior | float = "suggest",
     rewards: RewardChoice | RewardBelief = "suggest",
     known: Any = None,
     terminal: Any = None,
@@ -182,7 +204,8 @@ def plan_log(
     options: dict[str, Any] = {"rewards": rewards, "known": known, "terminal": terminal, "only_tried": only_tried}
     learnt = learn(log, prior=prior, initial=initial, **options)
     task = Task.of(learnt.belief, discount=discount, horizon=horizon)
-    error, n = 1.0 - confidence, affordable(task, n_models, work=_WORK, least=_LEAST)
+    n = affordable(task, ModelSource(learnt.belief), n_models, work=_WORK, least=_LEAST)
+    error = 1.0 - confidence
     say("choosing a policy")
     behaviour = _offered(log, learnt)
     choice = choose(task, goal, rng, behaviour=behaviour.policy, n_select=min(1000, n))
@@ -216,11 +239,12 @@ def plan_log(
     each = error / 8.0 / (len(LEVELS) + 2)
     state_lower, state_upper = _states(fresh, task, error / 8.0, range_)
     say("looking at what rests on the prior")
-    rests = reliance(log, learnt, task, choice.chosen.policy, prior, options, fresh, rng)
+    rests = reliance(log, learnt, task, choice.chosen.policy, options, rng)
     information = None
     if measure and not (stop is not None and stop()):
         say("valuing measurements")
-        information = measure_next(task, lower, rng, time_limit)
+        everything = max(0.0, best.high - lower.value)
+        information = measure_next(task, everything, 3.0 * error / 16.0, closed, rng, time_limit)
     names = Names(log.states, log.actions)
     return LogPlan(
         log=log,

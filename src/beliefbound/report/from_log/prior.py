@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from beliefbound.beliefs.dirichlet import DirichletBelief
-from beliefbound.beliefs.from_log import PRIORS, Learnt, Prior, learn
-from beliefbound.bounds.posterior.fresh import Fresh, fresh_values
+from beliefbound.beliefs.from_log import PRIORS, Learnt, learn
+from beliefbound.beliefs.model_source import ModelSource
+from beliefbound.bounds.posterior.fresh import affordable, fresh_values
 from beliefbound.bounds.posterior.risk import mean_interval
 from beliefbound.bounds.posterior.value_range import value_range
 from beliefbound.logs.log import Log
@@ -23,7 +24,7 @@ from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray, frozen
 
-_MODELS, _FEW = 300, 8  # of each row: at most, at least
+_MODELS, _FEW, _WORK = 300, 8, 2e9  # of each row: at most, at least, and multiply-adds to solve them
 _ERROR = 0.05  # of each interval in the table
 _MOST = 0.5
 
@@ -62,23 +63,19 @@ def reliance(
     learnt: Learnt,
     task: Task,
     policy: TablePolicy,
-    prior: Prior | float,
     options: dict[str, Any],
-    fresh: Fresh,
     rng: np.random.Generator,
 ) -> Reliance:
     """How much of the value of a policy rests on the prior."""
     visits = occupancy(task, policy)
     share = float((visits * learnt.prior_share).sum())
-    n = min(_MODELS, max(_FEW, fresh.n // 4))
-    name = prior if isinstance(prior, str) else f"concentration {float(prior):g}"
-    rows = [_row(name, learnt.prior, learnt.belief, task, policy, n, rng)]
+    rows = [_row(learnt.name, learnt.prior, learnt.belief, task, policy, rng)]
     for other in PRIORS:
-        if other != prior:
+        if other != learnt.name:
             found = learn(log, prior=other, initial=task.start, **options)
-            rows.append(_row(other, found.prior, found.belief, task, policy, n, rng))
+            rows.append(_row(other, found.prior, found.belief, task, policy, rng))
     blank = _without_data(learnt)
-    rows.append(_row(f"{name}, without data", "the prior alone", blank, task, policy, n, rng))
+    rows.append(_row(f"{learnt.name}, without data", "the prior alone", blank, task, policy, rng))
     return Reliance(tuple(rows), visits, share, _warnings(rows, share))
 
 
@@ -109,10 +106,10 @@ def _row(
     belief: DirichletBelief,
     task: Task,
     policy: TablePolicy,
-    n: int,
     rng: np.random.Generator,
 ) -> UnderPrior:
     here = Task(belief, task.start, task.discount, task.horizon)
+    n = affordable(here, ModelSource(belief), _MODELS, work=_WORK, least=_FEW)
     found, range_ = fresh_values(here, [policy], n, rng), value_range(here)
     value, best = mean_interval(found.values[0], _ERROR, range_), mean_interval(found.best, _ERROR, range_)
     return UnderPrior(name, words, value.value, value.low, value.high, best.value, best.high)
