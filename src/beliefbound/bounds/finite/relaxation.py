@@ -105,7 +105,7 @@ class Certifier:
         begun: bool = True,
     ) -> None:
         """`problem`: in place of the one that would be made. `vectors`: where leaves from below are alpha vectors too:
-        those are called by their number, counted from behind the policies. Unless `begun`, run `beginning` first."""
+        those are called by their number, counted from behind the policies. Unless `begun`, `beginning` comes next."""
         self.task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
         self.belief, self.horizon, self.start = belief, self.task.horizon, self.task.start
         self.max_nodes = check_count(max_nodes, "max_nodes")
