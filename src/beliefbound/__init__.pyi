@@ -3,10 +3,6 @@
 from . import beliefs as beliefs
 from . import bounds as bounds
 from . import theory as theory
-from .agents.actor import load_actor as load_actor
-from .agents.play import play as play
-from .agents.registry import make_agent as make_agent
-from .agents.runs import Runs as Runs
 from .beliefs.dirichlet import DirichletBelief as DirichletBelief
 from .beliefs.dirichlet_file import load_belief as load_belief
 from .beliefs.finite import FiniteBelief as FiniteBelief
@@ -31,6 +27,10 @@ from .bounds.policy_files import load_policy as load_policy
 from .bounds.robust import RobustBracket as RobustBracket
 from .bounds.robust import robust_bracket as robust_bracket
 from .convert.gym_table import from_gymnasium as from_gymnasium
+from .engine.actor import load_actor as load_actor
+from .engine.play import play as play
+from .engine.registry import make_agent as make_agent
+from .engine.runs import Runs as Runs
 from .envs.environment import Environment as Environment
 from .envs.registry import make_env as make_env
 from .errors import BeliefboundError as BeliefboundError

@@ -134,7 +134,9 @@ class RegisteredName:
 
 @cache
 def _modules(package: str) -> tuple[str, ...]:
-    return tuple(module.name for module in pkgutil.iter_modules(importlib.import_module(package).__path__))
+    """The modules right below a package; what they share stands deeper."""
+    found = pkgutil.iter_modules(importlib.import_module(package).__path__)
+    return tuple(module.name for module in found if not module.ispkg)
 
 
 def _load_entry_points(group: str) -> None:

@@ -20,7 +20,7 @@ from beliefbound.agents.beetle import (
     scratch_for,
     sweep,
 )
-from beliefbound.agents.monomials import Points, choose_basis, log_expectations, projection_of, unknowns_of
+from beliefbound.agents.common.monomials import Points, choose_basis, log_expectations, projection_of, unknowns_of
 from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.envs import make_env
 from beliefbound.errors import ParameterError

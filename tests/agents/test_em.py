@@ -10,11 +10,11 @@ from beliefbound import DirichletBelief, KnownRewards
 from beliefbound.agents import make_agent
 from beliefbound.agents.amp_em import match, run_trajectories
 from beliefbound.agents.amp_em import plan as plan_amp
-from beliefbound.agents.em import trajectories_for
-from beliefbound.agents.protocol import setting_of
-from beliefbound.agents.registry import AGENTS, parse_agent
+from beliefbound.agents.common.em import trajectories_for
 from beliefbound.agents.sem import improve_on
 from beliefbound.agents.vb_em import digamma, plan, soften
+from beliefbound.engine.protocol import setting_of
+from beliefbound.engine.registry import AGENTS, parse_agent
 from beliefbound.envs import make_env
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.outcomes import begin, step

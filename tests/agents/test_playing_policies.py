@@ -7,9 +7,9 @@ import pytest
 
 from beliefbound import MDP, bracket, evaluate, mmbi
 from beliefbound.agents import play, run_episode
-from beliefbound.agents.policies import saved_policy
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.engine.policies import saved_policy
 from beliefbound.envs import gymnasium_env, make_env
 from beliefbound.envs.environment import environment_from_mdp
 from beliefbound.errors import ObservationError, PolicyError

@@ -7,8 +7,8 @@ import pytest
 from beliefbound import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.agents import CompiledAgent, make_agent, play, priors
 from beliefbound.agents.exploit import State, act, expected_prior, observe, reset
-from beliefbound.agents.protocol import Machine, setting_of
 from beliefbound.beliefs import NormalRewards
+from beliefbound.engine.protocol import Machine, setting_of
 from beliefbound.envs import DiscreteEnv, make_env
 from beliefbound.errors import BeliefboundError, ParameterError
 from beliefbound.kernels.planning.held_models import held_models
@@ -41,7 +41,7 @@ def test_the_agents_posterior_is_the_beliefs(name):
     """Counts and expected MDP after a walk are those of `DirichletBelief.update`."""
     environment = make_env("riverswim")
     agent = make_agent(f"exploit:prior={name}", environment)
-    from beliefbound.agents.priors import PRIORS
+    from beliefbound.engine.priors import PRIORS
 
     belief = PRIORS.find(name).build(environment).update(*walk(environment, agent))
     low, high = environment.reward_range
@@ -153,7 +153,7 @@ def test_exploit_renews_every_row_that_shares_parameters():
 @pytest.mark.parametrize(("name", "rows"), [("tied", 1), ("semi-tied", 2)])
 def test_tied_priors_count_moves_and_slips(name, rows):
     """Every move reveals whether it slipped: by hand, in the belief and in the agent."""
-    from beliefbound.agents.priors import PRIORS
+    from beliefbound.engine.priors import PRIORS
 
     belief = PRIORS.find(name).build(CHAIN)
     agent = make_agent(f"exploit:prior={name}", CHAIN)

@@ -20,9 +20,9 @@ from beliefbound import (
     load_belief,
     load_policy,
 )
-from beliefbound.agents.actor import Actor
 from beliefbound.bounds.finite.problem import stage_values
 from beliefbound.cli import app
+from beliefbound.engine.actor import Actor
 from beliefbound.errors import BeliefError, FileError, ParameterError
 from beliefbound.logs import log_of
 from beliefbound.report.from_log.command import plan_file

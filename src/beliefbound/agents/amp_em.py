@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.em import (
+from beliefbound.agents.common.em import (
     Trajectories,
     backward,
     begin,
@@ -35,10 +35,10 @@ from beliefbound.agents.em import (
     observe,
     trajectories_for,
 )
-from beliefbound.agents.priors import posterior_for
-from beliefbound.agents.protocol import Machine, Setting
-from beliefbound.agents.registry import agent
 from beliefbound.agents.vb_em import paid_when, run_on
+from beliefbound.engine.priors import posterior_for
+from beliefbound.engine.protocol import Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE

@@ -29,9 +29,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
-from beliefbound.agents.registry import agent
-from beliefbound.agents.sampling import no_stream
+from beliefbound.agents.common.sampling import no_stream
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.grammar import Choice, Number
 from beliefbound.kernels.actions import ActionLists, action_lists, best_offered
 from beliefbound.kernels.options import EXACT, EXACT_INLINE

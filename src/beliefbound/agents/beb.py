@@ -11,10 +11,10 @@ a policy that is not optimal.
 
 from typing import Any
 
-from beliefbound.agents.optimism import CAP, SWEEPS, TOLERANCE, optimist
-from beliefbound.agents.priors import PRIOR
-from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
-from beliefbound.agents.registry import agent
+from beliefbound.agents.common.optimism import CAP, SWEEPS, TOLERANCE, optimist
+from beliefbound.engine.priors import PRIOR
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.grammar import Choice, Number
 
 UNCAPPED = Choice("cap", "no", CAP.choices, CAP.about)

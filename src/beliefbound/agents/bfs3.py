@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.priors import PRIOR, posterior_for
-from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
-from beliefbound.agents.registry import agent
+from beliefbound.engine.priors import PRIOR, posterior_for
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.actions import ActionLists, action_lists

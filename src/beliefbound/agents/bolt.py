@@ -12,10 +12,10 @@ model, also where it is paid on arrival; the default η is the effective horizon
 
 from typing import Any
 
-from beliefbound.agents.optimism import CAP, SWEEPS, TOLERANCE, optimist
-from beliefbound.agents.priors import PRIOR
-from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
-from beliefbound.agents.registry import agent
+from beliefbound.agents.common.optimism import CAP, SWEEPS, TOLERANCE, optimist
+from beliefbound.engine.priors import PRIOR
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.grammar import Number
 
 

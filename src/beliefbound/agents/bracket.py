@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.agents.priors import PRIOR, offered_belief
-from beliefbound.agents.protocol import DISCOUNT, Setting
-from beliefbound.agents.registry import agent
 from beliefbound.bounds.dirichlet.arrays import column_of
 from beliefbound.bounds.dirichlet.replanning import Replanning
+from beliefbound.engine.priors import PRIOR, offered_belief
+from beliefbound.engine.protocol import DISCOUNT, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.errors import ObservationError
 from beliefbound.grammar import Number
 

@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.offline import MOST_PLANNING, planned_once
-from beliefbound.agents.priors import PRIOR, posterior_for
-from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
-from beliefbound.agents.registry import agent
+from beliefbound.engine.offline import MOST_PLANNING, planned_once
+from beliefbound.engine.priors import PRIOR, posterior_for
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE

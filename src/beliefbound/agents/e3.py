@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.optimism import MAX_BYTES, model_for
-from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
-from beliefbound.agents.registry import agent
+from beliefbound.agents.common.optimism import MAX_BYTES, model_for
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.actions import ActionLists, action_lists

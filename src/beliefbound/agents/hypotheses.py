@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.agents.priors import PRIOR, offered_belief
-from beliefbound.agents.protocol import DISCOUNT, Setting
-from beliefbound.agents.registry import agent
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.finite.problem import problem_of
+from beliefbound.engine.priors import PRIOR, offered_belief
+from beliefbound.engine.protocol import DISCOUNT, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.errors import ObservationError
 from beliefbound.grammar import Number
 from beliefbound.kernels.graph.alpha import Points, back_up_points, keep_used, look_below, new_vectors, walk

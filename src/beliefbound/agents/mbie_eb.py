@@ -10,10 +10,10 @@ Uses no prior. `cap=no` drops the minimum; pairs never visited then are worth `(
 
 from typing import Any
 
+from beliefbound.agents.common.optimism import CAP, SWEEPS, TOLERANCE
 from beliefbound.agents.mbie import interval_estimator
-from beliefbound.agents.optimism import CAP, SWEEPS, TOLERANCE
-from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
-from beliefbound.agents.registry import agent
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.grammar import Number
 
 

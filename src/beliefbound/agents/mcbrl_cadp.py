@@ -14,8 +14,8 @@ from numba import njit
 
 from beliefbound.agents import mcbrl
 from beliefbound.agents.mcbrl import DUE, PLANNING, STEP
-from beliefbound.agents.protocol import Machine, Setting
-from beliefbound.agents.registry import agent
+from beliefbound.engine.protocol import Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE

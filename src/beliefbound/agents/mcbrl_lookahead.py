@@ -22,8 +22,8 @@ from numba import njit
 
 from beliefbound.agents import mcbrl
 from beliefbound.agents.mcbrl import DUE, NEVER, PLANNING, PRESETS, SCHEDULES, STEP, SWEEPS
-from beliefbound.agents.protocol import Machine, Setting
-from beliefbound.agents.registry import agent
+from beliefbound.engine.protocol import Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Choice, Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE

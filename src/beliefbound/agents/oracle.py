@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
 from beliefbound.agents.random import choose_among
-from beliefbound.agents.registry import agent
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.planning.optimal import optimal_values
 

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.priors import PRIOR, posterior_for
-from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
-from beliefbound.agents.registry import agent
-from beliefbound.agents.sampling import check_room, no_stream
+from beliefbound.agents.common.sampling import check_room, no_stream
+from beliefbound.engine.priors import PRIOR, posterior_for
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Choice, Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.protocol import Machine, Setting
-from beliefbound.agents.registry import agent
+from beliefbound.engine.protocol import Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.kernels.actions import ActionLists, action_lists
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.random import below, load, save

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.optimism import SWEEPS, TOLERANCE, model_for
-from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
-from beliefbound.agents.registry import agent
+from beliefbound.agents.common.optimism import SWEEPS, TOLERANCE, model_for
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.empirical import Counts, count, estimate, forget_counts, no_counts, unknown

@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.priors import PRIOR, posterior_for
-from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
-from beliefbound.agents.registry import agent
-from beliefbound.agents.sampling import check_room, no_stream
+from beliefbound.agents.common.sampling import check_room, no_stream
+from beliefbound.engine.priors import PRIOR, posterior_for
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.grammar import Choice, Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.merged_models import MergedModels, merged_models, solve_merged

@@ -7,8 +7,8 @@ One model is drawn from the posterior and its optimal policy followed until the 
 from typing import Any
 
 from beliefbound.agents.mcbrl import PLANNING, PRESETS, mcbrl
-from beliefbound.agents.protocol import Machine, Setting
-from beliefbound.agents.registry import agent
+from beliefbound.engine.protocol import Machine, Setting
+from beliefbound.engine.registry import agent
 
 
 @agent(

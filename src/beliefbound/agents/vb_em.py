@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.em import (
+from beliefbound.agents.common.em import (
     Trajectories,
     backward,
     begin,
@@ -32,9 +32,9 @@ from beliefbound.agents.em import (
     observe,
     trajectories_for,
 )
-from beliefbound.agents.priors import posterior_for
-from beliefbound.agents.protocol import Machine, Setting
-from beliefbound.agents.registry import agent
+from beliefbound.engine.priors import posterior_for
+from beliefbound.engine.protocol import Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.posterior import Posterior, arrival_of, forget, mean_reward, on_arrival, paid_for, row_of

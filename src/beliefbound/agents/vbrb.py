@@ -13,10 +13,10 @@ results are tuned, and no default is published: ours, 1 and 1, is the untuned ch
 from typing import Any
 
 from beliefbound.agents.beb import UNCAPPED
-from beliefbound.agents.optimism import SWEEPS, TOLERANCE, optimist
-from beliefbound.agents.priors import PRIOR
-from beliefbound.agents.protocol import DISCOUNT, Machine, Setting
-from beliefbound.agents.registry import agent
+from beliefbound.agents.common.optimism import SWEEPS, TOLERANCE, optimist
+from beliefbound.engine.priors import PRIOR
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.engine.registry import agent
 from beliefbound.grammar import Number
 
 

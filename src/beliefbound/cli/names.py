@@ -17,8 +17,8 @@ def agents(
     Parameters follow the name: `mcbrl:n=8,schedule=constant,interval=20`.
     """
     with loading():
-        from beliefbound.agents import agent_parameters
-        from beliefbound.agents import agents as known
+        from beliefbound.engine.registry import agent_parameters
+        from beliefbound.engine.registry import agents as known
 
         load_plugins(plugin)
     _names(agent_parameters(name) if name else known())

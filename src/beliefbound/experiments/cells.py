@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from beliefbound.agents import make_agent
-from beliefbound.agents.play import play
-from beliefbound.agents.runs import Runs
+from beliefbound.engine.play import play
+from beliefbound.engine.registry import make_agent
+from beliefbound.engine.runs import Runs
 from beliefbound.envs import make_env
 from beliefbound.envs.environment import Environment
 from beliefbound.experiments.spec import Cell, Spec

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from beliefbound.agents.runs import Runs
+from beliefbound.engine.runs import Runs
 from beliefbound.errors import ParameterError
 from beliefbound.executors import Executor, ThreadExecutor
 from beliefbound.experiments.cells import play_cell

@@ -12,9 +12,8 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from beliefbound.agents import canonical_agent
-from beliefbound.agents.play import MAX_STEPS
-from beliefbound.agents.registry import AGENTS
+from beliefbound.engine.play import MAX_STEPS
+from beliefbound.engine.registry import AGENTS, canonical_agent
 from beliefbound.envs import make_env
 from beliefbound.envs.registry import ENVIRONMENTS
 from beliefbound.errors import BeliefboundError, FileError, ParameterError

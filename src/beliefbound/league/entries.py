@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from beliefbound.agents import canonical_agent, make_agent
-from beliefbound.agents.registry import AGENTS
+from beliefbound.engine.registry import AGENTS, canonical_agent, make_agent
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import BeliefboundError, ParameterError
 

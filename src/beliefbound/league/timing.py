@@ -11,8 +11,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from beliefbound.agents import make_agent
-from beliefbound.agents.play import play
+from beliefbound.engine.play import play
+from beliefbound.engine.registry import make_agent
 from beliefbound.envs import make_env
 from beliefbound.errors import FileError
 from beliefbound.io.atomic import write_text

@@ -5,7 +5,7 @@ them (a belief, counts, a random stream). `reset` begins the walk again, `act` r
 on. So asking `act` twice gives the same answer, unless the policy draws its actions, and a step costs the same however
 long the walk has been. The walk is no part of equality.
 
-This makes every policy an agent (`agents.protocol.Agent`): it plays in `play`, in `run_episode` and in experiments.
+This makes every policy an agent (`engine.protocol.Agent`): it plays in `play`, in `run_episode` and in experiments.
 """
 
 import operator

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.priors import PRIOR
-from beliefbound.agents.protocol import DISCOUNT, Setting
+from beliefbound.engine.priors import PRIOR
+from beliefbound.engine.protocol import DISCOUNT, Setting
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from beliefbound.agents.protocol import Setting
+from beliefbound.engine.protocol import Setting
 from beliefbound.errors import ParameterError
 from beliefbound.limits import AGENT_BYTES
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from beliefbound.agents.protocol import Agent, CompiledAgent, Machine, setting_of
 from beliefbound.beliefs.dirichlet import DirichletBelief
+from beliefbound.engine.protocol import Agent, CompiledAgent, Machine, setting_of
 from beliefbound.envs.adapter import DiscreteEnv
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import ParameterError

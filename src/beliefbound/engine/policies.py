@@ -1,15 +1,13 @@
-"""Policies in the place of agents: what `play` makes of one, and `policy:PATH`, one from a file."""
+"""Policies in the place of agents: what `play` makes of one, and one from a file."""
 
 from pathlib import Path
 
-from beliefbound.agents.protocol import CompiledAgent, Setting, setting_of
-from beliefbound.agents.registry import agent
-from beliefbound.agents.table_policy import table_machine
 from beliefbound.bounds.policy_files import load_policy
+from beliefbound.engine.protocol import CompiledAgent, setting_of
+from beliefbound.engine.table_policy import table_machine
 from beliefbound.envs.environment import Environment
-from beliefbound.errors import ParameterError, PolicyError
+from beliefbound.errors import PolicyError
 from beliefbound.evaluation import check_fits
-from beliefbound.grammar import Text
 from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
 
 
@@ -26,14 +24,6 @@ def saved_policy(path: Path | str, environment: Environment) -> Policy:
     policy = load_policy(path)
     check_plays(policy, environment)
     return policy
-
-
-@agent("policy", summary="a policy that was saved, by its file", parameters=(Text("file", about="a file", path=True),))
-def policy_of(setting: Setting, *, file: str) -> Policy:
-    """The policy of `policy:FILE`, which has nothing to learn but what it was certified to learn."""
-    if setting.environment is None:
-        raise ParameterError("a saved policy is checked against the environment's model, which is not known here")
-    return saved_policy(file, setting.environment)
 
 
 def check_plays(policy: Policy, environment: Environment, decisions: int = 0) -> None:

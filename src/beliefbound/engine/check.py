@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.agents.play import check_action
-from beliefbound.agents.protocol import Agent, Factory
+from beliefbound.engine.play import check_action
+from beliefbound.engine.protocol import Agent, Factory
 from beliefbound.envs.environment import Environment, environment_from_mdp
 from beliefbound.envs.registry import make_env
 from beliefbound.errors import ObservationError

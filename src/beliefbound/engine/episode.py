@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beliefbound.agents.protocol import Agent, CompiledAgent
+from beliefbound.engine.protocol import Agent, CompiledAgent
 from beliefbound.envs.adapter import DiscreteEnv
 from beliefbound.kernels.play import agent_stream, environment_stream
 from beliefbound.validation import FloatArray, IntArray, check_count, check_seed

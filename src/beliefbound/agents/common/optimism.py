@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 from numba import njit
 
-from beliefbound.agents.priors import posterior_for
-from beliefbound.agents.protocol import Machine, Setting
+from beliefbound.engine.priors import posterior_for
+from beliefbound.engine.protocol import Machine, Setting
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Choice, Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE

@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from beliefbound.agents.policies import player
-from beliefbound.agents.protocol import Agent, CompiledAgent
-from beliefbound.agents.runs import Runs
+from beliefbound.engine.policies import player
+from beliefbound.engine.protocol import Agent, CompiledAgent
+from beliefbound.engine.runs import Runs
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.kernels import play as kernel

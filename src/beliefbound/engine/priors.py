@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.agents.protocol import Setting, check_fits
 from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.rewards import BetaRewards, KnownRewards
+from beliefbound.engine.protocol import Setting, check_fits
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import BeliefError, ParameterError
 from beliefbound.grammar import Number

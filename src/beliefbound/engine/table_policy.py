@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from beliefbound.agents.protocol import Machine
+from beliefbound.engine.protocol import Machine
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.random import categorical, load, save
 from beliefbound.policy import TablePolicy

@@ -1,0 +1,1 @@
+"""What several agents share: EM, optimism, models drawn from a posterior, polynomials of parameters."""
