@@ -34,7 +34,7 @@ from beliefbound.planning.cadp import cadp_plan
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.plan import Plan
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import MemorylessPolicy, StationaryPolicy
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.report.decision import decision_sections, write_decision
 from beliefbound.report.decision_graph import graph_sections
 from beliefbound.report.figures import figure, save
@@ -79,11 +79,11 @@ class Certificate:
         words = [decision.describe(belief.actions) + "."]
         if decision.stability is not None:
             narrow = int(np.argmin(decision.stability[:, 1] - decision.stability[:, 0]))
-            (low, high), name = decision.stability[narrow], printable(names_of(belief).model(narrow))
+            (low, high), now = decision.stability[narrow], belief.weights[narrow]
+            name = printable(names_of(belief).model(narrow))
             words.append(
                 "It stays proven while any one model's weight moves within its interval and the others keep their "
-                f"proportions; the narrowest is that of {name}, {low:.4g} to {high:.4g} "
-                f"(now {belief.weights[narrow]:.4g})."
+                f"proportions; the narrowest is that of {name}, {low:.4g} to {high:.4g} (now {now:.4g})."
             )
         return words
 
@@ -118,11 +118,10 @@ def certify_folder(
     """Bracket the Bayes-optimal value of a model folder's training belief and write what was found into `out`.
 
     Writes `bounds.json` (`lower`, `upper`, `confidence`, every bound with its method, what each first action and each
-    policy is worth, and what `beliefbound verify` needs to make it again),
-    the certified policy as `policy.npz` (one that learns) or `policy.json` (a table), both for `load_policy`; the best
-    memoryless policy as `memoryless.json` and `memoryless.csv`, stage by stage; `bracket.{png,svg}` and `report.html`.
-    With `controller`, a decision graph of at most so many nodes as well: `controller.json` to read, `controller.npz`
-    for `load_policy`, `controller.{png,svg}` to look at.
+    policy is worth, and what `beliefbound verify` needs), the certified policy as `policy.npz` (one that learns) or
+    `policy.json` (a table), both for `load_policy`; the best memoryless policy as `memoryless.json` and
+    `memoryless.csv`, stage by stage; `bracket.{png,svg}` and `report.html`. With `controller`, a decision graph of at
+    most so many nodes as well: `controller.{json,png,svg}` to look at, `controller.npz` for `load_policy`.
 
     `watch` is told each time the bracket closes. Ctrl-C ends the search, not the command: `say` is called, and all that
     was found so far is written and marked as interrupted; a second one leaves at once and writes nothing. Nothing is
@@ -168,7 +167,6 @@ def certify_folder(
     if folder.true is not None:
         values = evaluate(plan.policy, folder.true, discount=folder.discount, horizon=stages)
         checks["true model"] = float(values @ folder.initial)
-    table = isinstance(found.policy, MemorylessPolicy | StationaryPolicy)
     result = Certificate(
         folder,
         found,
@@ -176,7 +174,7 @@ def certify_folder(
         gap,
         checks,
         interrupted,
-        place / ("policy.json" if table else "policy.npz"),
+        place / ("policy.json" if isinstance(found.policy, TablePolicy) else "policy.npz"),
         place / "report.html",
         Made(
             models=str(models),
