@@ -10,14 +10,16 @@ from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.envs import make_env
 from beliefbound.kernels.draws import dirichlet_models
 from beliefbound.kernels.planning.compressed_models import (
-    SMALL,
+    OFTEN,
+    WIDTH,
     CompressedModels,
     compressed_models,
     compresses,
-    draw_compressed,
+    draw_models,
     look_at_small,
     sweep_compressed,
 )
+from beliefbound.kernels.planning.compressed_rows import PARTS, SMALL, TINY
 from beliefbound.kernels.planning.expected_rows import ExpectedRows
 from beliefbound.kernels.planning.held_models import HeldModels, hold
 from beliefbound.kernels.random import seed_stream
@@ -35,22 +37,26 @@ def drawn(alpha, seed):
     posterior = posterior_of(belief)
     posterior.alpha[:] = alpha
     models = compressed_models(posterior, N, np.ones((S, 1), bool), 0.9)
-    draw_compressed(stream(seed), posterior.alpha, models)
+    draw_models(stream(seed), posterior.alpha, models)
     return models
 
 
 def written_out(models):
-    """Dense rows `[pair·n + m,t]`, and the mass of what is looked at in every sweep."""
-    rows, large = np.zeros((len(models.first) - 1, models.even.shape[1])), []
-    for i, row in enumerate(rows):
-        here = slice(int(models.first[i]), int(models.first[i + 1]))
-        small = slice(len(models.p) - int(models.small[i + 1]), len(models.p) - int(models.small[i]))
-        states = np.concatenate([models.next_state[here][models.p[here] > 0.0], models.next_state[small]])
-        assert len(set(states.tolist())) == len(states)  # no state has two entries
-        np.add.at(row, models.next_state[here], models.p[here])
-        large.append(row.sum())
-        np.add.at(row, models.next_state[small], models.p[small])
-    return rows, np.array(large)
+    """The parts of dense rows: `[pair·n + m,part,t]`."""
+    n_pairs, (n, n_states) = len(models.mixed), models.even.shape
+    parts, entries = np.zeros((n_pairs + 1, n, PARTS, n_states)), 0
+    for k, m in np.ndindex(PARTS, n):
+        at = models.begin[k, m]
+        for pairs, length in zip(models.pair[k, m].reshape(-1, WIDTH), models.length[k, m], strict=True):
+            for lane, pair in enumerate(pairs):
+                here = slice(at + lane, at + lane + length * WIDTH, WIDTH)
+                np.add.at(parts[pair, m, k], models.next_state[here], models.p[here])
+                entries += (models.p[here] > 0.0).sum()
+            at += length * WIDTH
+    assert (parts > 0.0).sum() == entries  # no state has two entries
+    assert ((parts > 0.0).sum(axis=2) <= 1).all()
+    assert not parts[n_pairs].any()
+    return parts[:n_pairs].reshape(n_pairs * n, PARTS, n_states)
 
 
 def test_rows_are_draws_of_the_dirichlet():
@@ -58,10 +64,12 @@ def test_rows_are_draws_of_the_dirichlet():
     alpha = np.full(S, 1.0 / S)
     alpha[[3, 8]] += 4.0, 1.0
     alpha[20:30] = 0.0  # cannot happen
-    rows, large = written_out(drawn(alpha, 1))
+    parts = written_out(drawn(alpha, 1))
+    rows, masses = parts.sum(axis=1), parts.sum(axis=2)
     np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-12)
     assert (rows[:, 20:30] == 0.0).all()
-    assert (large > 1.0 - SMALL - 1e-12).all()
+    assert (masses[:, 1] + masses[:, 2] < SMALL).all()
+    assert (masses[:, 2] < TINY).all()
     total, count = alpha.sum(), len(rows)
     for t in (3, 8):
         assert stats.kstest(rows[:, t], stats.beta(alpha[t], total - alpha[t]).cdf).pvalue > 1e-3
@@ -83,10 +91,10 @@ def test_few_exchangeable_states_share_everything():
     alpha = np.zeros(S)
     alpha[[5, 9]] = 1.0 / S
     models = compressed_models(posterior_of(DirichletBelief(S, 1)), N, np.ones((S, 1), bool), 0.9)
-    models.common[:] = 0.5
+    models.drawn.common[:] = 0.5
     alpha[[5, 9]] = 0.5
-    draw_compressed(stream(3), np.tile(alpha, (S, 1)), models)
-    rows, _ = written_out(models)
+    draw_models(stream(3), np.tile(alpha, (S, 1)), models)
+    rows = written_out(models).sum(axis=1)
     np.testing.assert_allclose(rows[:, 5] + rows[:, 9], 1.0, atol=1e-12)
     assert stats.kstest(rows[:, 5], stats.beta(0.5, 0.5).cdf).pvalue > 1e-3
 
@@ -97,21 +105,24 @@ def test_sweeps_are_those_of_the_models_written_out():
     available = rng.random((90, 3)) < 0.8
     available[:, 1] = True
     models = compressed_models(posterior, 5, available, 0.9)
-    draw_compressed(stream(5), posterior.alpha, models)
+    draw_models(stream(5), posterior.alpha, models)
     models.r[:] = rng.random(models.r.shape)
-    p = written_out(models)[0].reshape(90, 3, 5, 90)
+    p = written_out(models).reshape(90, 3, 5, PARTS, 90)
     values, v, out = np.zeros((5, 90)), models.even, models.odd
-    for k in range(12):
-        if k % 6 == 0:
+    small = tiny = values  # as they were at the last look
+    for k in range(24):
+        if k % 2 == 0:
             look_at_small(models, v)
+            small = values
+            tiny = values if k % (2 * OFTEN) == 0 else tiny
         sweep_compressed(models, v, out)
-        q = models.r + 0.9 * np.einsum("samt,mt->sam", p, values)
+        q = models.r + 0.9 * np.einsum("samkt,kmt->sam", p, np.array([values, small, tiny]))
         mixed = np.where(available, q.mean(axis=2), -np.inf)
         actions = mixed.argmax(axis=1)
         values = q[np.arange(90), actions].T
         np.testing.assert_array_equal(models.actions, actions)
-        np.testing.assert_allclose(out, values, atol=1e-5)  # what the small entries may be behind
-        np.testing.assert_allclose(models.vbar, mixed.max(axis=1), atol=1e-5)
+        np.testing.assert_allclose(out, values, atol=1e-12)
+        np.testing.assert_allclose(models.vbar, mixed.max(axis=1), atol=1e-12)
         v, out = out, v
 
 

@@ -99,6 +99,20 @@ def draw_uniform(words):
     return np.float64(z >> np.uint64(11)) * 2.0**-53, words
 
 
+@inlined
+def draw_below(n, words):
+    """A uniform integer in 0 … n − 1, for 1 ≤ n < 2³² (Lemire 2019: unbiased, almost never divides)."""
+    m = np.uint64(n)
+    z, words = draw_u64(words)
+    product = (z >> np.uint64(32)) * m
+    if product & np.uint64(0xFFFFFFFF) < m:
+        threshold = (np.uint64(0x100000000) - m) % m
+        while product & np.uint64(0xFFFFFFFF) < threshold:
+            z, words = draw_u64(words)
+            product = (z >> np.uint64(32)) * m
+    return np.int64(product >> np.uint64(32)), words
+
+
 # -------------------------------------------------------------------------------------------------- ziggurats
 
 
@@ -327,14 +341,10 @@ def uniform(stream):
 
 @inlined
 def below(stream, n):
-    """A uniform integer in 0 … n − 1, for 1 ≤ n < 2³² (Lemire 2019: unbiased, almost never divides)."""
-    m = np.uint64(n)
-    product = (next_u64(stream) >> np.uint64(32)) * m
-    if product & np.uint64(0xFFFFFFFF) < m:
-        threshold = (np.uint64(0x100000000) - m) % m
-        while product & np.uint64(0xFFFFFFFF) < threshold:
-            product = (next_u64(stream) >> np.uint64(32)) * m
-    return np.int64(product >> np.uint64(32))
+    """A uniform integer in 0 … n − 1, for 1 ≤ n < 2³²."""
+    i, words = draw_below(n, load(stream))
+    save(stream, words)
+    return i
 
 
 @inlined

@@ -19,7 +19,7 @@ from beliefbound.kernels.planning.compressed_models import (
     CompressedModels,
     compressed_models,
     compresses,
-    draw_compressed,
+    draw_models,
     look_at_small,
     sweep_compressed,
 )
@@ -105,7 +105,7 @@ def renew_form(p, posterior, stream, models):
     if p.ndim == 4:
         draw_transitions(stream, posterior.alpha, posterior.row, posterior.arrive, p)
     else:
-        draw_compressed(stream, posterior.alpha, models)
+        draw_models(stream, posterior.alpha, models)
     draw_rewards(stream, posterior.reward, posterior.paid, posterior.arrive, p, models.r)
 
 

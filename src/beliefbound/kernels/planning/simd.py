@@ -1,5 +1,5 @@
 """Explicit vectors for the loops that compilers miss: the backup of every row for a few models at once, and its mirror
-image, the occupancies of the next stage.
+image, the occupancies of the next stage; and the products of many compressed rows with a vector.
 
 `for t: for m: q[m] += p[t,m] v[t,m]` has a short inner loop; a compiler that vectorises it stores and reloads every
 `q[m]` at every `t`, and first tests at run time whether the arrays overlap. Written as vectors, the sums stay in
@@ -243,7 +243,46 @@ def _carry_rows(width, vectors):
     return carry
 
 
+def _gather(width):
+    """`gather(p, index, at, length, v, first, totals)`, for `width` compressed rows side by side:
+
+    `totals[l] = Σ_k p[at + width·k + l] v[first + index[at + width·k + l]]` over k < length for every lane l, in order
+    of k. Arrays are C-ordered; `index` is unsigned, the indices exist.
+    """
+    vector = ir.VectorType(ir.DoubleType(), width)
+
+    @intrinsic
+    def gather(typing_context, p, index, at, length, v, first, totals):
+        def generate(context, builder, signature, arguments):
+            at, length, first = (arguments[k] for k in (2, 3, 5))
+
+            def pointer(k, offset):
+                array = context.make_array(signature.args[k])(context, builder, arguments[k])
+                return builder.gep(array.data, [offset])
+
+            p_first, index_first, v_first = pointer(0, at), pointer(1, at), pointer(4, first)
+            total = cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * width))
+            with cgutils.for_range(builder, length) as loop:
+                row = builder.mul(loop.index, ir.Constant(at.type, width))
+                values = ir.Constant(vector, ir.Undefined)
+                for lane in range(width):
+                    entry = builder.add(row, ir.Constant(at.type, lane))
+                    state = builder.zext(builder.load(builder.gep(index_first, [entry])), at.type)
+                    value = builder.load(builder.gep(v_first, [state]))
+                    values = builder.insert_element(values, value, ir.Constant(_LANE, lane))
+                chances = builder.load(builder.bitcast(builder.gep(p_first, [row]), vector.as_pointer()), align=8)
+                builder.store(builder.fadd(builder.load(total), builder.fmul(chances, values)), total)
+            target = builder.bitcast(pointer(6, ir.Constant(at.type, 0)), vector.as_pointer())
+            builder.store(builder.load(total), target, align=8)
+            return context.get_dummy_value()
+
+        return types.void(p, index, at, length, v, first, totals), generate
+
+    return gather
+
+
 backup_16, backup_8, backup_4, backup_1 = (_backup(width) for width in (16, 8, 4, 1))
 copy_8 = _copy(8)
 carry_lanes_16, carry_lanes_8, carry_lanes_1 = (_carry_lanes(width) for width in (16, 8, 1))
 carry_rows_48, carry_rows_8, carry_rows_1 = (_carry_rows(*shape) for shape in ((8, 6), (8, 1), (1, 1)))
+gather_16 = _gather(16)
