@@ -132,7 +132,9 @@ def frontier(problem, fixed, last, q, new_q, scratch):
                     row = p[m, s, fixed[k, s]]
                     for t in range(n_states):
                         next_b[m, t] += b[m, s] * row[t]
-        b[:] = next_b
+        for m in range(n_models):
+            for s in range(n_states):
+                b[m, s] = next_b[m, s]
         scale *= discount
     return gained
 
@@ -237,7 +239,8 @@ def objective(problem, actions, scratch):
                 for t in range(n_states):
                     value += row[t] * current[t]
                 other[s] = r[m, s, actions[k, s]] + discount * value
-            current[:] = other
+            for s in range(n_states):
+                current[s] = other[s]
         for s in range(n_states):
             total += w[m] * p0[s] * current[s]
     return total

@@ -102,7 +102,9 @@ def induct_lanes(p, r, w, available, discount, v, actions):
         sweep_lanes(p, r, w, available, discount, current, q, mixed, vbar, actions[k], other)
         current, other = other, current
     if horizon % 2 == 1:
-        v[:] = current
+        for s in range(n_states):
+            for m in range(n_models):
+                v[s, m] = current[s, m]
 
 
 @njit(**FAST)
