@@ -15,7 +15,8 @@ from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.kernels.compressed_draws import by_model, draw_by_row
 from beliefbound.kernels.draws import dirichlet_models
-from beliefbound.kernels.planning.compressed_models import LEAST_STATES, LEFT, SHARE
+from beliefbound.kernels.planning.compressed_models import LEAST_STATES, SHARE
+from beliefbound.kernels.planning.compressed_rows import LEFT
 from beliefbound.kernels.random import stream_from
 from beliefbound.models import Csr, ModelSet
 from beliefbound.validation import FloatArray, IntArray, frozen

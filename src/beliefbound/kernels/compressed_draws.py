@@ -1,6 +1,6 @@
 """Models of a product-Dirichlet belief drawn straight into compressed rows, as sets of models store them.
 
-The law is that of `kernels.planning.compressed_models`, whose text has the proof: entries of a row that share the least
+The law is that of `kernels.planning.compressed_rows`, whose text has the proof: entries of a row that share the least
 concentration are exchangeable, so sticks are broken over them until less than `LEFT = 1e-12` of the row is left, which
 goes to one more state. A draw takes as long as it has entries, however many states there are.
 """
@@ -10,7 +10,7 @@ from numba import njit
 
 from beliefbound.kernels.draws import dirichlet_row
 from beliefbound.kernels.options import EXACT
-from beliefbound.kernels.planning.compressed_models import break_sticks
+from beliefbound.kernels.planning.compressed_rows import BLOCK, break_sticks
 
 kernel = njit(**EXACT)
 
@@ -26,7 +26,7 @@ def draw_by_row(stream, alpha, common, n):
     lengths = np.zeros((n_rows, n), np.int64)
     index, p = np.empty(16 * n_rows * n + n_states, np.int32), np.empty(16 * n_rows * n + n_states)
     seen, others, sticks = np.empty(n_states, np.int64), np.empty(n_states, np.int64), np.empty(n_states)
-    shape, drawn = np.empty(n_states + 1), np.empty(n_states + 1)
+    shape, drawn, block = np.empty(n_states + 1), np.empty(n_states + 1), np.empty((2, BLOCK))
     at = 0
     for row in range(n_rows):
         k, u = 0, 0
@@ -53,7 +53,7 @@ def draw_by_row(stream, alpha, common, n):
                 index[at], p[at] = seen[i], drawn[i]
                 at += 1
             if u > 0:
-                for i in range(break_sticks(stream, drawn[k], common[row], others[:u], sticks)):
+                for i in range(break_sticks(stream, drawn[k], common[row], others[:u], sticks, block)):
                     index[at], p[at] = others[u - 1 - i], sticks[i]
                     at += 1
             lengths[row, m] = at - first
