@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from beliefbound import DirichletBelief, KnownRewards, NormalRewards
-from beliefbound.beliefs import MixedRewards
+from beliefbound import DirichletBelief, KnownRewards
+from beliefbound.beliefs import MixedRewards, NormalRewards
 from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.beliefs.rewards import DirichletRewards
 from beliefbound.planning.optimal import optimal_values

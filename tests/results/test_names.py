@@ -14,13 +14,12 @@ from beliefbound import (
     RobustBracket,
     bracket,
     certify,
-    evppi,
-    evsi,
     load_actor,
     mmbi,
     robust_bracket,
     value_of_information,
 )
+from beliefbound.bounds import evppi, evsi
 from beliefbound.bounds.finite.decision_graph import Node
 from beliefbound.errors import FileError
 from beliefbound.naming import Names
