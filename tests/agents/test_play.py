@@ -9,6 +9,7 @@ from beliefbound import MDP
 from beliefbound.agents import agents, make_agent, play, run_episode
 from beliefbound.envs import environment_from_mdp, gymnasium_env, make_env
 from beliefbound.errors import ObservationError, ParameterError
+from beliefbound.kernels.play import play_loop
 
 ELSEWHERE = ("gittins", "policy")  # for one state only; for a file
 SMALL = {  # searches that take milliseconds a step, in small
@@ -278,3 +279,14 @@ def test_a_number_of_runs_is_a_range():
     agent = make_agent("random", environment)
     many, ranged = (play(agent, environment, seed=1, runs=runs, steps=20).total for runs in (7, range(7)))
     np.testing.assert_array_equal(many, ranged)
+
+
+def test_an_agent_that_is_stepped_and_played_is_compiled_once():
+    environment = make_env("chain")
+    agent = make_agent("random", environment)
+    agent.reset(1)
+    agent.observe(0, agent.act(0), 0.0, 1)
+    loop = play_loop(agent.machine.reset, agent.machine.act, agent.machine.observe)
+    stepped = len(loop.signatures)
+    play(agent, environment, seed=1, runs=1, steps=3)
+    assert len(loop.signatures) == stepped
