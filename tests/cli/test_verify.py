@@ -66,6 +66,25 @@ def test_what_was_changed_is_noticed_and_other_machines_are_named(
     assert ("different" in result.words[-2]) == (not same)
 
 
+@pytest.mark.parametrize("machine", [None, "another"])
+def test_no_number_of_a_certificate_can_be_changed(tmp_path, certificate, monkeypatch, machine):
+    """What is said of the policies, of the width and of the first decision, not only the ends."""
+    made, folder, file = certificate
+    if machine is not None:
+        monkeypatch.setattr(verify, "machine", lambda: machine)
+    monkeypatch.setattr(verify, "bracket", lambda *values, **named: made.bracket)  # the search itself is tested above
+    changes = [("width",), ("relative_gap",), ("confidence",), ("decision",)]
+    changes += [(policy, key) for policy in ("policy", "memoryless") for key in ("gap", "confidence")]
+    for *place, key in [*changes, ("policy", "value_at_least"), ("memoryless", "value")]:
+        written = json.loads(file.read_text())
+        held = written[place[0]] if place else written
+        held[key] = None if key == "decision" else held[key] + 0.25
+        (tmp_path / "bounds.json").write_text(json.dumps(written))
+        result = verify_bounds(tmp_path / "bounds.json", folder)
+        assert not result.same, key
+        assert any(".".join([*place, key]) in words for words in result.words)
+
+
 def test_other_models_and_other_files_are_refused(tmp_path, certificate):
     _, _, file = certificate
     belief = chain_belief(30, 4).sample(6, np.random.default_rng(6))

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import beliefbound as bb
@@ -55,3 +56,17 @@ def test_what_is_written_through_a_link_is_in_the_file_it_leads_to(tmp_path):
     TABLE.save(link)
     assert link.is_symlink()
     assert load_policy(folder / "own.json") == load_policy(Path(link)) == TABLE
+
+
+def test_models_on_a_full_disk_or_below_a_file_are_refused_in_words(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(FileError, match="cannot write .*file/models: .*; make room, or choose a place"):
+        bb.write_models(tmp_path / "file" / "models", ONE, discount=0.9)
+
+    def full(*values, **named):
+        raise OSError("No space left on device (os error 28)")
+
+    monkeypatch.setattr(pl.DataFrame, "write_csv", full)
+    with pytest.raises(FileError, match="models: No space left on device"):
+        bb.write_models(tmp_path / "models", ONE, discount=0.9)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]

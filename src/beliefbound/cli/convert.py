@@ -48,5 +48,5 @@ def convert(
     belief = held.training
     print(
         f"{belief.n_models} models, {belief.n_states} states, {belief.n_actions} actions, rewards "
-        f"{belief.reward_signal}, discount {held.discount:g}: {target}"
+        f"{belief.reward_signal}, discount {held.discount!r}: {target}"
     )

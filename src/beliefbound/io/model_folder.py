@@ -111,6 +111,14 @@ def write_folder(path: str | Path, tables: Mapping[str, Mapping[str, object]], *
     unless `overwrite`; then files of the format are replaced one by one or removed, and others are left alone.
     """
     folder = as_path(path)
+    try:
+        return _written(folder, tables, overwrite=overwrite)
+    except OSError as cause:
+        reason = cause.strerror or str(cause).splitlines()[0]
+        raise FileError(f"cannot write {folder}: {reason}; make room, or choose a place you can write to") from None
+
+
+def _written(folder: Path, tables: Mapping[str, Mapping[str, object]], *, overwrite: bool) -> Path:
     if folder.exists() and not folder.is_dir():
         raise FileError(f"{folder} is a file; give the name of a folder")
     occupied = folder.exists() and any(folder.iterdir())

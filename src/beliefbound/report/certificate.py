@@ -7,7 +7,7 @@ its exact value.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ import polars as pl
 
 from beliefbound.beliefs.folder import ModelFolder, read_models
 from beliefbound.beliefs.signals import RewardSignal
-from beliefbound.bounds.basic import policy_regret
 from beliefbound.bounds.bound import Bound, Regret
 from beliefbound.bounds.bracket import Bracket, Target, bracket
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
@@ -30,18 +29,15 @@ from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.io.atomic import check_writable, write_aside, write_text
 from beliefbound.io.paths import as_path
 from beliefbound.naming import names_of, printable
-from beliefbound.planning.cadp import cadp_plan
-from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.plan import Plan
-from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.report.decision import decision_sections, write_decision
 from beliefbound.report.decision_graph import graph_sections
 from beliefbound.report.figures import figure, save
+from beliefbound.report.memoryless import memoryless_plan, memoryless_regret
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 from beliefbound.report.verify import Made, digest_of, machine
 
-_CADP_WORK = 5e8  # multiply-adds up to which the memoryless policy is CADP's
 _SHOWN = 40  # states whose actions the page lists
 
 
@@ -152,14 +148,10 @@ def certify_folder(
             watch=watch,
             stop=asked.is_set,
         )
-        plan = _memoryless(folder, horizon)
+        plan = memoryless_plan(folder, horizon)
         interrupted = asked.is_set()
     stages = None if isinstance(plan.policy, MemorylessPolicy) else horizon
-    gap = policy_regret(
-        plan.policy, folder.training, found.upper, discount=folder.discount, horizon=stages, initial=folder.initial
-    )
-    if not gap.exact:
-        gap = replace(gap, confidence=found.confidence)  # the best of several sampled bounds: they hold together
+    gap = memoryless_regret(plan, folder, horizon, found)
     checks: dict[str, float] = {}
     if folder.test is not None:
         values = evaluate(plan.policy, folder.test, discount=folder.discount, horizon=stages)
@@ -193,15 +185,6 @@ def certify_folder(
     )
     _write(result, Path(models).resolve().name, place)
     return result
-
-
-def _memoryless(folder: ModelFolder, horizon: int | None) -> Plan:
-    """CADP's plan; MMBI's, after a number of sweeps, where CADP would take long."""
-    task = FiniteTask.of(folder.training, discount=folder.discount, horizon=horizon, initial=folder.initial)
-    if task.models.n_entries * (horizon or 100) <= _CADP_WORK:
-        return cadp_plan(task)
-    plan = mmbi_plan(task, most_work=_CADP_WORK)
-    return replace(plan, note=plan.note or "policy of MMBI; CADP would take long")
 
 
 def _write(result: Certificate, name: str, target: Path) -> None:

@@ -18,11 +18,14 @@ import msgspec
 import numpy as np
 
 from beliefbound.beliefs.folder import ModelFolder, read_models
+from beliefbound.bounds.bound import Regret
 from beliefbound.bounds.bracket import Bracket, Target, bracket
 from beliefbound.bounds.log import TracePoint
 from beliefbound.errors import FileError
+from beliefbound.report.memoryless import memoryless_plan, memoryless_regret
 
 TOLERANCE = 1e-6  # of the larger end
+_COMPARED = ("side", "value", "method", "confidence", "estimate")
 
 
 class Made(msgspec.Struct, kw_only=True):
@@ -47,7 +50,12 @@ class _Written(msgspec.Struct, kw_only=True):
     lower: float
     upper: float
     confidence: float
+    width: float
+    relative_gap: float
     bounds: list[dict[str, Any]]
+    policy: dict[str, Any]
+    memoryless: dict[str, Any]
+    decision: dict[str, Any] | None
     made: Made
 
 
@@ -130,7 +138,9 @@ def verify_bounds(
         threads=threads,
         watch=watch,
     )
-    return _compared(written, found, path)
+    plan = memoryless_plan(folder, made.horizon)
+    own = plan.value(folder.initial), memoryless_regret(plan, folder, made.horizon, found)
+    return _compared(written, found, path, own)
 
 
 def _models(file: Path, made: Made, models: Path | str | None) -> Path:
@@ -142,8 +152,48 @@ def _models(file: Path, made: Made, models: Path | str | None) -> Path:
     raise FileError(f"{file} was made from {made.models}, which is not here; give the models as a second argument")
 
 
-def _compared(written: _Written, found: Bracket, path: Path) -> Verification:
+def _numbers(found: Bracket, memoryless: tuple[float, Regret]) -> dict[str, Any]:
+    """What a certificate says besides its ends and bounds, by the names of its entries."""
+    value, gap = memoryless
+    decision = None if found.decision is None else found.decision.to_dict()
+    return {
+        "confidence": found.confidence,
+        "width": found.width,
+        "relative_gap": found.relative_gap,
+        "policy.value_at_least": found.lower.value,
+        "policy.gap": found.regret.value,
+        "policy.confidence": found.regret.confidence,
+        "memoryless.value": value,
+        "memoryless.gap": gap.value,
+        "memoryless.confidence": gap.confidence,
+        "decision": msgspec.json.decode(msgspec.json.encode(decision)),
+    }
+
+
+def _near(theirs: Any, ours: Any, scale: float) -> bool:
+    """Whether numbers agree within the tolerance; of a decision, which action is proven optimal."""
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        return bool(theirs.get("best") == ours["best"])
+    if not isinstance(theirs, int | float) or ours is None:
+        return theirs is ours
+    return bool(abs(theirs - ours) <= TOLERANCE * max(scale, abs(ours)))
+
+
+def _entry(written: _Written, name: str) -> Any:
+    """An entry of the file; nothing where it is missing."""
+    held: Any = written
+    for key in name.split("."):
+        held = held.get(key) if isinstance(held, dict) else getattr(held, key)
+    return held
+
+
+def _compared(written: _Written, found: Bracket, path: Path, memoryless: tuple[float, Regret]) -> Verification:
     made, now = written.made, found.to_dict()["bounds"]
+    others = [
+        f"{name} is {_entry(written, name)!r} in the file and {value!r} now"
+        for name, value in _numbers(found, memoryless).items()
+        if _entry(written, name) != value
+    ]
     differs = tuple(
         f"{what} {theirs} instead of {ours}"
         for what, theirs, ours in (
@@ -153,16 +203,17 @@ def _compared(written: _Written, found: Bracket, path: Path) -> Verification:
         if theirs != ours
     )
     ends = ((written.lower, found.lower.value), (written.upper, found.upper.value))
-    compared = [(b["value"], b["method"], b["confidence"]) for b in written.bounds]
+    compared = [tuple(b.get(key) for key in _COMPARED) for b in written.bounds]
     exact = (
         all(theirs == ours for theirs, ours in ends)
-        and compared == [(b["value"], b["method"], b["confidence"]) for b in now]
+        and compared == [tuple(b[key] for key in _COMPARED) for b in now]
         and made.effort == found.effort
-        and written.confidence == found.confidence
+        and not others
     )
     scale = max(abs(value) for pair in ends for value in pair)
     off = max(abs(theirs - ours) for theirs, ours in ends)
-    same = exact or (bool(differs) and off <= TOLERANCE * scale)
+    near = all(_near(_entry(written, name), value, scale) for name, value in _numbers(found, memoryless).items())
+    same = exact or (bool(differs) and near and off <= TOLERANCE * scale)
     where = f"{path}, seed {made.seed}, effort {made.effort}"
     words = [f"found again ({where}): [{found.lower.value!r}, {found.upper.value!r}]"]
     words += [f"not the same {difference}" for difference in differs]
@@ -175,4 +226,5 @@ def _compared(written: _Written, found: Bracket, path: Path) -> Verification:
         words.append(f"different: the file says [{written.lower!r}, {written.upper!r}]; that is not the same {asked}")
         overlap = written.lower <= found.upper.value and found.lower.value <= written.upper
         words.append("the two brackets overlap" if overlap else "the two brackets contradict each other")
+        words += others
     return Verification(same, exact, differs, found, tuple(words))
