@@ -9,6 +9,9 @@ from beliefbound.agents.bamcp import child_of
 from beliefbound.envs import environment_from_mdp, make_env
 from beliefbound.errors import BeliefboundError
 from beliefbound.kernels.outcomes import step
+from beliefbound.kernels.planning.held_bounds import new_optimum, optimum_from_above
+from beliefbound.kernels.planning.held_models import held_models
+from beliefbound.kernels.planning.held_pairs import new_pairs, value_of_pairs
 from beliefbound.kernels.play import agent_stream, environment_stream
 from beliefbound.kernels.random import uniform
 from support.coin import coin
@@ -184,7 +187,7 @@ def test_sparse_sampling_values_and_chooses_as_it_should():
     assert state.tree.q[0, untried] == pytest.approx(SAFE)
 
 
-@pytest.mark.parametrize("leaves", ["original", "mmbi", "cadp"])
+@pytest.mark.parametrize("leaves", ["original", "mmbi", "cadp", "pairs"])
 def test_branch_and_bound_brackets_the_exact_value_at_every_expansion(leaves):
     """A leaf's estimates have a deviation of about 2.3/√n: the allowance is twice that."""
     widths = []
@@ -196,6 +199,35 @@ def test_branch_and_bound_brackets_the_exact_value_at_every_expansion(leaves):
         assert tree.upper[0] - tree.lower[0] < tree.first[1] - tree.first[0] + 0.15
         widths.append(tree.upper[0] - tree.lower[0])
     assert widths[-1] < widths[0]
+
+
+def test_pairs_are_worth_what_the_exact_tree_says():
+    """Two models, transitions and rewards unknown, weights ½: finer grids come down to it, all are below QMDP."""
+    rng = np.random.default_rng(5)
+    models = held_models(2, np.array([[True, True], [True, False]]), 0.3)
+    p, r = rng.dirichlet(np.ones(2), (2, 2, 2)), rng.random((2, 2, 2))
+    models.p[:], models.r[:] = np.moveaxis(p, 0, -1), np.moveaxis(r, 0, -1)
+    shown = np.concatenate([p * r[..., None], p * (1.0 - r[..., None])], axis=-1)  # success and arrival, failure and …
+
+    def value(weights, s, left):
+        if left == 0:
+            return 0.0
+        options = []
+        for a in range(2 if s == 0 else 1):
+            likely = weights[:, None] * shown[:, s, a]
+            following = sum(
+                chance * value(likely[:, k] / chance, k % 2, left - 1) for k, chance in enumerate(likely.sum(axis=0))
+            )
+            options.append(weights @ r[:, s, a] + 0.3 * following)
+        return max(options)
+
+    optimum = new_optimum(2, 2, 2)
+    optimum_from_above(models, optimum, 100, 1e-9)
+    paid = np.array([np.ones(4), np.zeros(4)])
+    values = [value_of_pairs(models, optimum, new_pairs(paid, 2, 2, grid), 100, 1e-9, 0) for grid in (3, 5, 401)]
+    exact = value(np.full(2, 0.5), 0, 6)
+    assert exact - 1e-9 <= values[2] <= exact + 0.3**6 / 0.7 + 1e-3
+    assert values[2] <= values[1] + 1e-9 <= values[0] + 2e-9 <= optimum.mean[0].max() + 3e-9
 
 
 def test_leaves_of_branch_and_bound_are_the_bounds_they_are_named_after():
@@ -216,7 +248,8 @@ def test_leaves_of_branch_and_bound_are_the_bounds_they_are_named_after():
         ("bfs3:width=0", "width is 0"),
         ("bfs3:rollouts=1000000,depth=1000", "a tree of .* nodes needs .* GB"),
         ("sparse-sampling:samples=none", "samples is 'none'"),
-        ("branch-and-bound:leaves=pairs", "leaves is 'pairs'; give one of original, mmbi, cadp"),
+        ("branch-and-bound:leaves=none", "leaves is 'none'; give one of original, mmbi, cadp, pairs"),
+        ("branch-and-bound:leaves=pairs,n=1", "leaves=pairs needs two models"),
         ("branch-and-bound:sweeps=3", "sweeps has no effect with leaves=original"),
         ("branch-and-bound:n=1000000,leaves=cadp,depth=1000", "need .* GB"),
         ("bamcp:prior=environment", "was not drawn from a prior"),

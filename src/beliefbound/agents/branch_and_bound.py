@@ -15,6 +15,7 @@ adds one at a time), and never the models that a policy was chosen on:
 | `original` | the expected MDP's optimal policy | `E max`: the mean of the models' own optimal values |
 | `mmbi` | MMBI's policy on n other models | QMDP: `max_a` of the mean of the models' own optimal action values |
 | `cadp` | CADP's policy, time-indexed, on n other models | QMDP |
+| `pairs` | as `mmbi` | the models two by two, which of the two to be learnt (`kernels.planning.held_pairs`) |
 
 All have the right side in the mean: `E L ≤ V* ≤ E U` at a leaf. Backups keep that for U; a maximum over few noisy L is
 biased upwards, so L is an estimate and no certificate. U is clipped to be at least L. `depth` decisions, by default
@@ -43,6 +44,7 @@ from beliefbound.kernels.planning.held_bounds import (
     value_below,
 )
 from beliefbound.kernels.planning.held_models import HeldModels, clear, held_models, settle
+from beliefbound.kernels.planning.held_pairs import Pairs, new_pairs, value_of_pairs
 from beliefbound.kernels.planning.urn import (
     Urn,
     column_chance,
@@ -58,8 +60,8 @@ from beliefbound.kernels.random import load, save, uniform
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import FloatArray, IntArray
 
-LEAVES = ("original", "mmbi", "cadp")
-ORIGINAL, MMBI, CADP = range(3)
+LEAVES = ("original", "mmbi", "cadp", "pairs")
+ORIGINAL, MMBI, CADP, PAIRS = range(4)
 
 
 class Tree(NamedTuple):
@@ -96,6 +98,7 @@ class State(NamedTuple):
     mean: HeldModels
     ascent: Ascent
     optimum: Optimum
+    pairs: Pairs
     tree: Tree
     lists: ActionLists
     stream: np.ndarray  # uint64 [4]
@@ -122,7 +125,7 @@ def choose_policy(posterior, models, mean, ascent, stream, rules, s):
         copy_into(ascent.actions[0], mean.actions)
     for half in range(1 if rules.leaves == ORIGINAL else 2):
         draw(posterior, stream, models.p, models.r)
-        if half == 0 and rules.leaves == MMBI:
+        if half == 0 and (rules.leaves == MMBI or rules.leaves == PAIRS):
             clear(models)
             settle(models, rules.depth, rules.tolerance)
             copy_into(ascent.actions[0], models.actions)
@@ -184,7 +187,7 @@ def choose(tree, lists, stream, node, columns):
 
 
 @njit(**EXACT)
-def search(posterior, urn, models, mean, ascent, optimum, tree, lists, stream, rules, root):
+def search(posterior, urn, models, mean, ascent, optimum, pairs, tree, lists, stream, rules, root):
     """Bounds of the root, then expansions; the action of largest lower bound."""
     prepare(posterior, urn)
     n_actions, columns = posterior.n_actions, posterior.reward.shape[0] * posterior.alpha.shape[1]
@@ -214,7 +217,10 @@ def search(posterior, urn, models, mean, ascent, optimum, tree, lists, stream, r
             tree.state[child] = t
             tree.expanded[child] = -1
             tree.lower[child] = lower
-            tree.upper[child] = max(lower, value_above(lists, optimum, models.w, rules.leaves, t))
+            upper = value_above(lists, optimum, models.w, rules.leaves, t)
+            if rules.leaves == PAIRS:
+                upper = value_of_pairs(models, optimum, pairs, rules.depth, rules.tolerance, t)
+            tree.upper[child] = max(lower, upper)
             rewind(posterior, urn, outcomes, values)
         if e < 0:
             tree.first[0] = tree.lower[0]
@@ -235,14 +241,28 @@ def search(posterior, urn, models, mean, ascent, optimum, tree, lists, stream, r
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Expand a tree, and take the action of largest lower bound."""
-    posterior, urn, models, mean, ascent, optimum, tree, lists, stream, rules = state
-    return search(posterior, urn, models, mean, ascent, optimum, tree, lists, stream, rules, s)
+    posterior, urn, models, mean, ascent, optimum, pairs, tree, lists, stream, rules = state
+    return search(posterior, urn, models, mean, ascent, optimum, pairs, tree, lists, stream, rules, s)
 
 
 @njit(**EXACT_INLINE)
 def observe(state, s, a, r, t):
     """Condition the belief on one transition."""
     learn(state.posterior, s, a, r, t)
+
+
+def pairs_for(posterior: Posterior, n: int) -> Pairs:
+    """Room for pairs of models of a posterior; refuses where what a step shows of rewards is not known."""
+    if n < 2:
+        raise ParameterError(f"n is {n}: leaves=pairs needs two models at least")
+    paid, n_pairs = posterior.paid, posterior.reward.shape[1]
+    if paid.ndim > 2 and paid.shape[0] > 1:
+        raise ParameterError(
+            "leaves=pairs needs rewards that are known, or Bernoulli whatever the arrival; take another"
+        )
+    if paid.ndim > 2:
+        paid = np.zeros((1, n_pairs))  # known: the arrival says it
+    return new_pairs(paid, n_pairs // posterior.n_actions, posterior.n_actions)
 
 
 @agent(
@@ -268,7 +288,8 @@ def branch_and_bound(
     nodes = 1 + expansions * A * posterior.reward.shape[0] * posterior.alpha.shape[1]
     depth = min(decisions_that_matter(setting.discount), 10**5) if depth is None else depth
     lines = depth if leaves == "cadp" else 1
-    needed = 8 * (5 * nodes + S * A * S * (n + 1) + lines * S * (n + 2))
+    pairs = pairs_for(posterior, n) if leaves == "pairs" else new_pairs(np.zeros((1, 0)), 1, 1)
+    needed = 8 * (5 * nodes + S * A * S * (n + 1) + lines * S * (n + 2) + 2 * pairs.chance.size)
     if needed > AGENT_BYTES:
         raise ParameterError(f"a tree of {nodes} nodes and {n} models need {1e-9 * needed:.0f} GB; take fewer")
     state = State(
@@ -278,6 +299,7 @@ def branch_and_bound(
         mean=held_models(1, setting.available, setting.discount),
         ascent=new_ascent(lines, S, n),
         optimum=new_optimum(S, A, n),
+        pairs=pairs,
         tree=Tree(
             state=np.zeros(nodes, np.int64),
             expanded=np.full(nodes, -1, np.int64),
