@@ -33,7 +33,7 @@ def plan(
         list[str] | None, typer.Option(help="A state where episodes end, besides those that the log marks; repeatable.")
     ] = None,
     prior: Annotated[
-        str, typer.Option(help="suggest, uniform, jeffreys, sparse, empirical, or a concentration.")
+        str, typer.Option(help="suggest, uniform, jeffreys, sparse, empirical, local, or a concentration.")
     ] = "suggest",
     rewards: Annotated[str, typer.Option(help="suggest, known, values, beta or normal.")] = "suggest",
     known_rewards: Annotated[

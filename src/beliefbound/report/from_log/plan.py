@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 import scipy.stats as stats
 
-from beliefbound.beliefs.from_log import Learnt, Prior, learn
+from beliefbound.beliefs.from_log import Learnt, learn
 from beliefbound.beliefs.log_checks import Check, check_learnt
+from beliefbound.beliefs.log_priors import Prior
 from beliefbound.beliefs.log_rewards import RewardChoice
 from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.beliefs.rewards import RewardBelief
