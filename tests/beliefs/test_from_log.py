@@ -9,8 +9,9 @@ from beliefbound import BetaRewards, DirichletBelief, DirichletRewards, KnownRew
 from beliefbound.agents import make_agent, run_episode
 from beliefbound.beliefs import NormalRewards
 from beliefbound.beliefs.dirichlet_file import load_belief, save_belief
-from beliefbound.beliefs.from_log import PRIORS, fitted_weight, learn
+from beliefbound.beliefs.from_log import learn
 from beliefbound.beliefs.log_checks import check_learnt
+from beliefbound.beliefs.log_priors import PRIORS
 from beliefbound.beliefs.rewards import MixedRewards
 from beliefbound.envs import DiscreteEnv, make_env
 from beliefbound.errors import BeliefError, FileError, ObservationError
@@ -52,22 +53,36 @@ def test_transitions_are_prior_plus_counts(prior):
 
 
 def test_the_fitted_weight_is_that_of_the_data():
-    """Where data are many it is the likeliest weight; and by a plain sum over a grid, as is the Bayes factor."""
+    """By a plain sum over a grid of what each pair's counts would be worth: for `local`, with the next states that the
+    other action led to."""
     rng = np.random.default_rng(1)
-    counts = np.stack([rng.multinomial(30, rng.dirichlet(np.full(4, 0.7))) for _ in range(300)])
+    s, a = rng.integers(0, 4, 60), rng.integers(0, 2, 60)
+    log = log_of(s, a, 1.0 * s, (s + rng.integers(0, 2, 60)) % 4, n_states=4)
+    counts, grid = log.transition_counts(), np.linspace(0.0, 12.0, 301)[1:]
+    seen = counts > 0
+    new = (sum(not seen[s, 1 - a, t] for s, a, t in np.argwhere(seen)) + 1) / (seen.sum() + 1)
+    other = seen[:, ::-1] / seen[:, ::-1].sum(axis=-1, keepdims=True)
+    for name, shares in (("empirical", np.full((4, 2, 4), 0.25)), ("local", (1 - new) * other + new / 4)):
+        rows = list(zip(shares.reshape(8, 4), counts.reshape(8, 4), strict=True))
+        total = np.array(
+            [sum(stats.dirichlet_multinomial(w * m, int(n.sum())).logpmf(n) for m, n in rows) for w in grid]
+        )
+        chance = np.exp(total - total.max() - grid)
+        weight = learn(log, prior=name).concentration[0, 0].sum()
+        assert weight == pytest.approx((chance @ grid) / chance.sum(), rel=0.01)
 
-    def evidence(w, counts):
-        return sum(stats.dirichlet_multinomial(np.full(4, w / 4), int(x.sum())).logpmf(x) for x in counts)
 
-    found, _ = fitted_weight(counts)
-    grid = np.linspace(2.0, 4.0, 41)
-    assert found == pytest.approx(grid[np.argmax([evidence(w, counts) for w in grid])], rel=0.04)
-    few = counts[:3]
-    grid = np.linspace(0.0, 30.0, 3001)[1:]
-    chance = np.exp([evidence(w, few) - evidence(1.0, few) - w for w in grid])
-    weight, factor = fitted_weight(few)
-    assert weight == pytest.approx((chance @ grid) / chance.sum(), rel=0.01)
-    assert np.exp(factor) == pytest.approx(chance.sum() * 0.01, rel=0.01)
+def test_untried_pairs_are_expected_to_act_like_others_of_their_state():
+    """Where two actions of a state lead to the same states, the third is expected to; where each leads elsewhere, it is
+    expected to lead elsewhere."""
+    rng = np.random.default_rng(2)
+    s, a = rng.integers(0, 20, 2000), rng.integers(0, 2, 2000)
+    for step, stays in ((rng.integers(0, 2, 2000), True), (1 + 3 * a, False)):
+        learnt = learn(log_of(s, a, 1.0 * s, (s + step) % 20, n_states=20, n_actions=3))
+        untried = learnt.belief.mean().transitions[5, 2]
+        assert (untried[5] > 0.4) == stays
+        if stays:
+            assert learnt.name == "local"
 
 
 def test_what_never_varies_is_believed_to_go_on_so_but_not_for_certain():
@@ -84,11 +99,11 @@ def test_what_never_varies_is_believed_to_go_on_so_but_not_for_certain():
         assert learnt.name == "empirical"
         harmonic = (1.0 / np.arange(1, times)).sum()
         assert learnt.concentration[0, 0].sum() == pytest.approx(1.0 / (8 * harmonic), rel=0.2)
-        assert any("'empirical' is taken" in note for note in learnt.notes)
+        assert any("prior 'empirical' is taken" in note for note in learnt.notes)
     rng = np.random.default_rng(1)
     s, t = rng.integers(0, 8, 300), rng.integers(0, 8, 300)  # and what is spread more than expected is believed so
     spread = learn(log_of(s, 0 * s, 1.0 * s, t))
-    assert spread.name == "empirical"
+    assert spread.name in ("empirical", "local")
     assert spread.concentration[0, 0].sum() > 3.0
 
 

@@ -1,52 +1,31 @@
 """`learn`: the posterior after a log of transitions.
 
-Rows of transitions are `Dirichlet(prior + counts)`. Priors, of one observation's weight unless they say otherwise:
-
-* `uniform`: `1/|S|` on every next state.
-* `jeffreys`: `1/2` on every next state, the weight of `|S|/2` observations.
-* `sparse`: equal parts on the next states that were seen after the same state, under any action; elsewhere it is
-  believed *impossible*, which data not yet seen may refute. After states never acted in, every state is possible.
-* `empirical`: the same concentration `c` everywhere, fitted to the log (empirical Bayes). With the marginal likelihood
-  `log L(c) = Σ_{s,a} log Γ(c|S|)/Γ(c|S| + n_{sa}) + Σ_{s,a,t} log Γ(c + n_{sat})/Γ(c)` and a weight `w = c|S|` that is
-  Exponential(1) beforehand, `w` is its posterior mean. So a log in which nothing ever varied gives a small weight, the
-  smaller the more was repeated, and never none.
-* a number: that concentration.
-* `suggest`: `uniform`, unless the log refutes it: where the marginal likelihood with the weight integrated out is more
-  than a thousand times that of weight 1, `empirical`.
+Rows of transitions are `Dirichlet(prior + counts)`; `beliefs.log_priors` has the priors.
 
 States where episodes end are absorbing, with reward 0. What is believed about rewards is decided in
 `beliefs.log_rewards`.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
-import scipy.special as special
 
 from beliefbound.beliefs.dirichlet import DirichletBelief
+from beliefbound.beliefs.log_priors import Prior, concentration_of, suggest_prior
 from beliefbound.beliefs.log_rewards import RewardChoice, reward_posterior
 from beliefbound.beliefs.masks import terminal_states
 from beliefbound.beliefs.rewards import RewardBelief
 from beliefbound.errors import BeliefError
 from beliefbound.logs.log import Log
 from beliefbound.validation import (
-    BoolArray,
     FloatArray,
     as_flag,
     check_kind,
-    check_positive,
     check_sequence,
     frozen,
-    shown,
 )
-
-Prior = Literal["suggest", "uniform", "jeffreys", "sparse", "empirical"]
-PRIORS: tuple[Prior, ...] = get_args(Prior)[1:]
-_LOG_WEIGHTS = np.linspace(math.log(1e-8), math.log(1e5), 2000)
-_CLEAR = 1000.0  # a Bayes factor that refutes a prior
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +71,7 @@ def learn(
 
     Args:
       log: from `read_log`, `roll_out` or `read_minari`.
-      prior: about transitions: `suggest`, `uniform`, `jeffreys`, `sparse`, `empirical`, or a concentration.
+      prior: about transitions: `suggest`, `uniform`, `jeffreys`, `sparse`, `empirical`, `local`, or a concentration.
       rewards: `suggest`, `known`, `values`, `beta` or `normal` (`beliefs.log_rewards` has what they mean), or a reward
         belief of your own, which is updated.
       known: rewards that are known beforehand, `[s,a]` or `[s,a,t]`, NaN where they are to be learnt.
@@ -148,78 +127,6 @@ def learn(
         believed.words,
         (*notes, *counted.notes()),
     )
-
-
-def concentration_of(log: Log, prior: Prior | float, ends: BoolArray) -> tuple[FloatArray, str, list[str]]:
-    """Concentrations `[s,a,t]` of a prior, what it is in words, and what should be known about it."""
-    S = log.n_states
-    shape, notes = (S, log.n_actions, S), []
-    if not isinstance(prior, str):
-        value = check_positive(prior, "prior")
-        return np.full(shape, value), f"concentration {value:g} on every next state", []
-    if prior not in PRIORS:
-        choices = f"suggest, {', '.join(PRIORS)}"
-        raise BeliefError(f"prior is {shown(prior)}; choose one of {choices}, or a concentration above 0")
-    if prior == "uniform":
-        return np.full(shape, 1.0 / S), f"uniform: concentration 1/{S} on every next state", []
-    if prior == "jeffreys":
-        return np.full(shape, 0.5), "Jeffreys: concentration 1/2 on every next state", []
-    counts = log.transition_counts()
-    if prior == "empirical":
-        weight = fitted_weight(counts[~ends])[0]
-        words = f"empirical Bayes: equal parts, of weight {weight:.3g} in all, on every next state"
-        return np.full(shape, weight / S), words, []
-    possible = (counts.sum(axis=1) > 0)[:, None, :]
-    possible = np.where(possible.any(axis=-1, keepdims=True), possible, True)
-    alpha = np.broadcast_to(possible / possible.sum(axis=-1, keepdims=True), shape)
-    notes.append(
-        "transitions to states that were never seen to follow a state are believed impossible (prior sparse): where "
-        "data are few this is overconfident; compare the other priors"
-    )
-    return np.array(alpha), "sparse: equal parts, of weight 1, on the next states seen after each state", notes
-
-
-def suggest_prior(log: Log, ends: BoolArray) -> tuple[Prior, str]:
-    """`uniform` or `empirical`, and why where the log refutes the first.
-
-    >>> from beliefbound.logs import log_of
-    >>> cycle = np.arange(400) % 8
-    >>> suggest_prior(log_of(cycle, 0 * cycle, 1.0 * cycle, (cycle + 1) % 8), np.zeros(8, bool))[0]
-    'empirical'
-    """
-    weight, factor = fitted_weight(log.transition_counts()[~ends])
-    if factor <= math.log(_CLEAR):
-        return "uniform", ""
-    less = "less" if weight < 1.0 else "more"
-    return "empirical", (
-        f"transitions vary {less} than the uniform prior, of one observation's weight, expects: the log is "
-        f"10^{factor / math.log(10.0):.0f} times likelier where the weight is learnt ({weight:.2g}), so prior "
-        f"'empirical' is taken; the other priors are in the table of priors"
-    )
-
-
-def fitted_weight(counts: Any) -> tuple[float, float]:
-    """`(weight, log Bayes factor)` of the symmetric Dirichlet with counts `[…,t]`: the posterior mean of its weight,
-    Exponential(1) beforehand, and how much likelier the counts are than with weight 1.
-
-    >>> weight, factor = fitted_weight(np.array([[9, 0], [0, 9], [9, 0], [8, 1]]))
-    >>> round(weight, 2), round(factor, 2)
-    (0.43, 0.61)
-    """
-    rows = np.asarray(counts, dtype=np.int64).reshape(-1, np.shape(counts)[-1])
-    totals, often = np.unique(rows.sum(axis=1), return_counts=True)
-    seen, times = np.unique(rows[rows > 0], return_counts=True)
-
-    def evidence(w: Any) -> Any:
-        c = w / rows.shape[1]
-        by_row = often @ (special.gammaln(w) - special.gammaln(w + totals[:, None]))
-        return by_row + times @ (special.gammaln(c + seen[:, None]) - special.gammaln(c))
-
-    w = np.exp(_LOG_WEIGHTS)
-    terms = evidence(w) - w + _LOG_WEIGHTS  # the last: as the grid is one of logarithms
-    total = special.logsumexp(terms) + math.log(_LOG_WEIGHTS[1] - _LOG_WEIGHTS[0])
-    mean = float(np.exp(terms - special.logsumexp(terms)) @ w)
-    return mean, float(total - evidence(np.ones(1))[0])
 
 
 def _ids(terminal: Any, log: Log) -> Any:

@@ -33,7 +33,7 @@ def plan(
         list[str] | None, typer.Option(help="A state where episodes end, besides those that the log marks; repeatable.")
     ] = None,
     prior: Annotated[
-        str, typer.Option(help="suggest, uniform, jeffreys, sparse, empirical, or a concentration.")
+        str, typer.Option(help="suggest, uniform, jeffreys, sparse, empirical, local, or a concentration.")
     ] = "suggest",
     rewards: Annotated[str, typer.Option(help="suggest, known, values, beta or normal.")] = "suggest",
     known_rewards: Annotated[
@@ -67,6 +67,7 @@ def plan(
     with loading():
         from beliefbound.logs.log import plain
         from beliefbound.report.from_log.command import plan_file
+        from beliefbound.report.from_log.page import robust_words
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
 
@@ -112,6 +113,11 @@ def plan(
         f"worth at least {found.lower.value:.6g}; no policy is worth more than {found.upper.value:.6g}; "
         f"{100 * found.confidence:.4g}% confidence"
     )
+    if found.objective.kind != "mean":
+        c = found.certified
+        print(f"{found.objective.words}: {c.value:.4g}, at least {c.low:.4g} ({c.method})")
+    if found.robust is not None:
+        print(robust_words(found))
     rows_of = found.reliance.table[1:-1]
     print(
         f"rests on the prior ({found.learnt.name}): {100 * found.reliance.share:.1f}% of its steps; the same policy is "

@@ -1,8 +1,9 @@
 """Transition probabilities of a set of models in compressed rows. Nothing here makes an array of all states squared
 but `dense` and `lanes`, which say so.
 
-A policy is solved by a Krylov method (BiCGSTAB, then GMRES, then sparse LU). A Krylov answer is accepted only when its
-residual proves it within `1e-10 · ‖r‖∞/(1−γ)` of the true value, as `‖V − V_π‖∞ ≤ ‖r_π − (I − γ P_π) V‖∞ / (1 − γ)`.
+A policy is solved by a Krylov method (`kernels.planning.krylov`, where that fails GMRES, then sparse LU). A Krylov
+answer is accepted only when its residual proves it within `1e-10 · ‖r‖∞/(1−γ)` of the true value, as
+`‖V − V_π‖∞ ≤ ‖r_π − (I − γ P_π) V‖∞ / (1 − γ)`.
 """
 
 import math
@@ -14,13 +15,14 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from beliefbound.errors import ModelError
-from beliefbound.kernels.planning import occupancy, sweep
+from beliefbound.kernels.planning import krylov, occupancy, sweep
 from beliefbound.kernels.planning.rows import Rows
 from beliefbound.kernels.planning.simd import copied
 from beliefbound.limits import DENSE_BYTES
 from beliefbound.validation import FloatArray, IntArray
 
 _TOLERANCE = 1e-10  # of the largest value there can be
+_MOST_STEPS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,12 @@ class Csr:
 
     def solve(self, chances: FloatArray, rewards: FloatArray, discount: float) -> FloatArray:
         """`[m,s]`: `(I − γ P_π) V = r_π` of a policy per model, `chances[m,s,a]` and `rewards[m,s]`."""
-        return np.stack([_krylov(self._compressed_chain(m, chances[m]), r, discount) for m, r in enumerate(rewards)])
+        chances = np.ascontiguousarray(chances, dtype=np.float64)
+        values, allowed = np.zeros(rewards.shape), _TOLERANCE * np.abs(rewards).max(axis=1)
+        done = krylov.solve_policies(*self._parts, chances, rewards, discount, allowed, _MOST_STEPS, values)
+        for m in np.flatnonzero(~done).tolist():
+            values[m] = _solved(self._compressed_chain(m, chances[m]), rewards[m], discount)
+        return values
 
     def chain(self, model: int, chances: FloatArray) -> FloatArray:
         """The Markov chain of one model under a policy `[s,a]`, written out: an array `[s,t]`."""
@@ -136,7 +143,7 @@ class Csr:
         return array
 
 
-def _krylov(chain: Any, rewards: FloatArray, discount: float) -> FloatArray:
+def _solved(chain: Any, rewards: FloatArray, discount: float) -> FloatArray:
     """Solved for rewards of size one, as the libraries' own rules for stopping are absolute."""
     largest = float(np.abs(rewards).max(initial=0.0))
     if largest == 0.0:
@@ -145,8 +152,7 @@ def _krylov(chain: Any, rewards: FloatArray, discount: float) -> FloatArray:
     rewards = rewards / unit
     system = sp.csr_array(sp.eye_array(len(rewards)) - discount * chain)
     allowed = _TOLERANCE * largest / unit
-    for method in (spla.bicgstab, spla.gmres):
-        guess, _ = method(system, rewards, rtol=0.0, atol=allowed / 2, maxiter=2000)
-        if np.isfinite(guess).all() and np.abs(rewards - system @ guess).max() <= allowed:
-            return np.asarray(guess, dtype=np.float64) * unit
+    guess, _ = spla.gmres(system, rewards, rtol=0.0, atol=allowed / 2, maxiter=_MOST_STEPS)
+    if np.isfinite(guess).all() and np.abs(rewards - system @ guess).max() <= allowed:
+        return np.asarray(guess, dtype=np.float64) * unit
     return np.asarray(spla.spsolve(sp.csc_array(system), rewards), dtype=np.float64) * unit

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.beliefs.from_log import PRIORS, action_id, state_id
+from beliefbound.beliefs.from_log import action_id, state_id
+from beliefbound.beliefs.log_priors import PRIORS
 from beliefbound.errors import BeliefError, FileError, ParameterError
 from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.io.atomic import check_writable

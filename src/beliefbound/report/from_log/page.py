@@ -94,6 +94,8 @@ def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
             f"The best policy that learns as it acts is worth between {found.bracket.lower.value:.4g} and "
             f"{found.bracket.upper.value:.4g}."
         )
+    if found.robust is not None:
+        text.append(f"{robust_words(found)} It is in robust.policy.npz.")
     against = Table(
         ["compared with", "its value", "gain over it", "from", "to", "chance to be worse", "at most"],
         [
@@ -118,6 +120,17 @@ def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     )
     figures = [drawn["values"], drawn["states"], *([drawn["bracket"]] if "bracket" in drawn else [])]
     return Section("How good, for sure", text, [against, risk], figures)
+
+
+def robust_words(found: LogPlan) -> str:
+    """What is known of the objective on the models drawn for it."""
+    assert found.robust is not None
+    drawn, ends = found.robust, found.robust.bracket
+    return (
+        f"On {drawn.n} models drawn from the posterior, and about no others, {found.objective.words} can be between "
+        f"{ends.lower.value:.4g}, which a mixture of policies secures, and {ends.upper.value:.4g}, which nobody "
+        f"exceeds; the chosen policy has {drawn.chosen:.4g} there."
+    )
 
 
 def _next(found: LogPlan, drawn: dict[str, Picture]) -> Section:

@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 import scipy.stats as stats
 
-from beliefbound.beliefs.from_log import Learnt, Prior, learn
+from beliefbound.beliefs.from_log import Learnt, learn
 from beliefbound.beliefs.log_checks import Check, check_learnt
+from beliefbound.beliefs.log_priors import Prior
 from beliefbound.beliefs.log_rewards import RewardChoice
 from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.beliefs.rewards import RewardBelief
@@ -51,6 +52,7 @@ from beliefbound.naming import Names
 from beliefbound.planning.task import Task
 from beliefbound.report.from_log.measuring import measure_next
 from beliefbound.report.from_log.prior import Reliance, reliance
+from beliefbound.report.from_log.robust import DrawnModels, drawn_models
 from beliefbound.validation import (
     FloatArray,
     as_flag,
@@ -87,6 +89,7 @@ class LogPlan:
       choice: the chosen policy and its rivals; `objective`: what was asked to be large, `certified` its estimate.
       lower, upper: bounds on the Bayes-optimal value, the first attained by the chosen policy.
       bracket: the bracket of policies that learn, where it was computed.
+      robust: the bracket of an objective that looks at bad models, on models drawn for it; `None` for others.
       fresh: values on fresh models; its policies are the chosen one and then those of `comparisons`.
       quantiles, cvar: of the chosen policy's value, `quantiles` at `LEVELS`.
       state_lower, state_upper: `[s]`, bounds from each state.
@@ -106,6 +109,7 @@ class LogPlan:
     lower: Bound
     upper: Bound
     bracket: Bracket | None
+    robust: DrawnModels | None
     fresh: Fresh
     comparisons: tuple[Comparison, ...]
     quantiles: tuple[Estimate, ...]
@@ -233,6 +237,12 @@ def plan_log(
         )
         if closed.upper.value < upper.value:
             upper = closed.upper
+    robust = None
+    if goal.kind != "mean" and time_limit > 0.0:
+        say("bracketing the objective on drawn models")
+        robust = drawn_models(
+            task, goal, choice.chosen, seconds=time_limit, rng=rng, threads=threads, stop=stop, watch=None
+        )
     comparisons = tuple(
         _compared(other, choice.chosen, fresh, k, error / 8.0, range_) for k, other in enumerate(others, start=1)
     )
@@ -257,6 +267,7 @@ def plan_log(
         lower=lower,
         upper=upper,
         bracket=None if closed is None else replace(closed, names=names),
+        robust=robust,
         fresh=fresh,
         comparisons=comparisons,
         quantiles=tuple(quantile_interval(fresh.values[0], level, each) for level in LEVELS),

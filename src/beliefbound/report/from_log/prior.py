@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from beliefbound.beliefs.dirichlet import DirichletBelief
-from beliefbound.beliefs.from_log import PRIORS, Learnt, learn
+from beliefbound.beliefs.from_log import Learnt, learn
+from beliefbound.beliefs.log_priors import PRIORS
 from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.bounds.posterior.fresh import affordable, fresh_values
 from beliefbound.bounds.posterior.risk import mean_interval
@@ -27,6 +28,7 @@ from beliefbound.validation import FloatArray, frozen
 _MODELS, _FEW, _WORK = 300, 8, 2e9  # of each row: at most, at least, and multiply-adds to solve them
 _ERROR = 0.05  # of each interval in the table
 _MOST = 0.5
+_RISKY = 0.001  # of a policy's steps, actions never tried: once, and an episode may go wrong
 
 
 class UnderPrior(NamedTuple):
@@ -76,7 +78,8 @@ def reliance(
             rows.append(_row(other, found.prior, found.belief, task, policy, rng))
     blank = _without_data(learnt)
     rows.append(_row(f"{learnt.name}, without data", "the prior alone", blank, task, policy, rng))
-    return Reliance(tuple(rows), visits, share, _warnings(rows, share))
+    untried = float(visits[(log.visits == 0) & learnt.belief.available].sum())
+    return Reliance(tuple(rows), visits, share, _warnings(rows, share, untried))
 
 
 def occupancy(task: Task, policy: TablePolicy) -> FloatArray:
@@ -121,14 +124,19 @@ def _without_data(learnt: Learnt) -> DirichletBelief:
     return belief._with(learnt.concentration, belief.rewards, np.zeros_like(belief.observed))
 
 
-def _warnings(rows: list[UnderPrior], share: float) -> tuple[str, ...]:
+def _warnings(rows: list[UnderPrior], share: float, untried: float) -> tuple[str, ...]:
     """Plain words where the prior speaks louder than the data."""
     words = []
     if share > _MOST:
-        fitted = " (which was fitted to the log as a whole)" if rows[0].prior == "empirical" else ""
+        fitted = " (which was fitted to the log as a whole)" if rows[0].prior in ("empirical", "local") else ""
         words.append(
             f"WARNING: most of this value rests on the prior: on {100 * share:.0f}% of the policy's (discounted) steps "
             f"what is expected comes from the prior{fitted} and not from what was seen there"
+        )
+    if untried > _RISKY:
+        words.append(
+            f"WARNING: on {100 * untried:.1f}% of its steps the policy does what was never tried there, on the prior's "
+            f"word alone; with --only-tried (only_tried=True) it never does"
         )
     values = np.array([row.value for row in rows[:-1]])
     if np.ptp(values) > _MOST * float(np.abs(values).max()):

@@ -12,6 +12,9 @@ objective     what was asked to be large, of the policy: name, value, low, high,
 initial       {state: probability} of the start
 bounds        every bound: side, value, estimate, confidence, samples, method
 bracket       of policies that learn: lower, upper; null where it was not computed
+robust        of `objective`, on models drawn from the posterior for it and about no others: priors, models, lower (what
+              the mixture in robust.policy.npz secures), upper (what nobody exceeds), confidence, policy (the chosen
+              one's objective on the same models); null for objectives that are no such game
 comparisons   name, value, gain and probability of being worse, each with low, high, method
 risk          quantiles and cvar of the policy's value over models
 states        name, action, lower, upper, visits, prior_share, terminal
@@ -55,6 +58,10 @@ def write_plan(found: LogPlan, out: Path) -> Path:
     found.policy.save(out / "policy.json", note=policy_words(found), **names)
     write_aside(out / "policy.csv", _policy_table(found).write_csv)
     save_belief(out / "posterior.npz", found.learnt.belief, states=log.states, actions=log.actions)
+    for name in ("robust.json", "robust.policy.npz"):
+        (out / name).unlink(missing_ok=True)
+    if found.robust is not None:
+        found.robust.bracket.save(out / "robust.json")
     drawn = pictures(found, out / "figures")
     write_page(page_of(found, drawn), out / REPORT)
     text = msgspec.json.format(msgspec.json.encode(certificate(found)), indent=2).decode()
@@ -103,6 +110,17 @@ def certificate(found: LogPlan) -> dict[str, Any]:
             "upper": found.bracket.upper.value,
             "confidence": found.bracket.confidence,
             "trace": [[p.seconds, p.lower.value, p.upper.value] for p in found.bracket.trace],
+        },
+        "robust": None
+        if found.robust is None
+        else {
+            "priors": found.robust.bracket.priors,
+            "models": found.robust.n,
+            "lower": found.robust.bracket.lower.value,
+            "upper": found.robust.bracket.upper.value,
+            "confidence": found.robust.bracket.confidence,
+            "policy": found.robust.chosen,
+            "file": "robust.json",
         },
         "comparisons": [
             {
