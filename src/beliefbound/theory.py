@@ -53,7 +53,8 @@ def uniform_models(
     >>> uniform_models(0.604, n_states=5, n_actions=2, horizon=20, discount=0.9, r_max=1.0)
     10006
     """
-    ratio = value_scale(discount, r_max) / check_positive(epsilon, "epsilon")
+    epsilon = check_positive(epsilon, "epsilon")
+    ratio = value_scale(discount, r_max) / epsilon
     models = min(ratio, 1e150) ** 2 * _complexity(n_states, n_actions, horizon, delta) / 2
     if not models < 1e100:
         raise ParameterError(f"epsilon is {epsilon:g}, which asks for {models:.1g} models; give a larger one")

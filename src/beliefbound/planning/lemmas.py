@@ -31,7 +31,8 @@ def lemma2_models(epsilon: float, *, discount: float, r_max: float) -> int:
     >>> lemma2_models(3.0, discount=0.9, r_max=1.0)
     1000
     """
-    ratio = 3.0 * value_scale(discount, r_max) / check_positive(epsilon, "epsilon")
+    epsilon = check_positive(epsilon, "epsilon")
+    ratio = 3.0 * value_scale(discount, r_max) / epsilon
     if ratio > 1e100:
         raise ParameterError(f"epsilon is {epsilon:g}, which asks for {ratio:.1g}³ models; give a larger one")
     return max(1, math.ceil(ratio**3 - 1e-9))
@@ -39,7 +40,8 @@ def lemma2_models(epsilon: float, *, discount: float, r_max: float) -> int:
 
 def value_scale(discount: float, r_max: float) -> float:
     """`r_max / (1 − γ)`, the largest value there can be."""
-    scale = check_positive(r_max, "r_max") / (1.0 - check_discount(discount, None))
+    r_max = check_positive(r_max, "r_max")
+    scale = r_max / (1.0 - check_discount(discount, None))
     if not math.isfinite(scale):
         raise ParameterError(f"r_max is {r_max:g}; values as large as that over 1 − discount overflow: rescale rewards")
     return scale
