@@ -24,12 +24,8 @@ TASK = {"discount": 0.9, "horizon": 3}
         (lambda: bb.BetaRewards(float("nan"), 1.0), "BetaRewards alpha is nan; every entry must be a finite number"),
         (lambda: bb.BetaRewards(1.0, [[1.0, 0.0]]), "BetaRewards beta is 0.0; it must be above 0"),
         (lambda: bb.KnownRewards([[0.0, float("nan")]]), r"KnownRewards\[state 0, action 1\] is nan"),
-<<<<<<< HEAD
         (lambda: NormalRewards(strength=-1.0), "NormalRewards strength is -1.0; it must be above 0"),
-=======
-        (lambda: bb.NormalRewards(strength=-1.0), "NormalRewards strength is -1.0; it must be above 0"),
         (lambda: bb.theory.lemma2_models(X["bound"], discount=0.9, r_max=1e300), "epsilon is .*; give a larger one"),
->>>>>>> y-T
         (lambda: bb.DirichletBelief(2, 2, available="all"), "available has <U3 entries; give booleans"),
         (lambda: X["finite"].predictive([0, 1], 0), r"state is \[0, 1\]; give one whole number"),
         (lambda: X["finite"].update([0], [0], [[1.0]], [1]), "give one number each, or arrays of equal length"),
