@@ -56,7 +56,7 @@ def shares(world, steps: int, seed: int) -> tuple[float, float]:
     mdp = world(rng)
     s, a, t = logged(mdp, steps, rng)
     log = log_of(s, a, mdp.rewards[s, a], t, n_states=mdp.n_states, n_actions=mdp.n_actions)
-    belief = DirichletBelief.from_log(log, rewards=KnownRewards(mdp.rewards), initial=0)
+    belief = DirichletBelief.from_log(log, prior="uniform", rewards=KnownRewards(mdp.rewards), initial=0)
     found = choose(Task.of(belief, discount=DISCOUNT), Objective.parse("mean"), rng)
     best = policy_iteration(mdp, discount=DISCOUNT).value(0)
     chosen, expected = (float(evaluate(x.policy, mdp, discount=DISCOUNT)[0]) for x in (found.chosen, found.expected))

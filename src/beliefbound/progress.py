@@ -79,7 +79,8 @@ class RunDisplay:
 def closing_display(
     *, show: bool = True, watch: Callable[[Any], object] | None = None
 ) -> Iterator[Callable[[Any], object] | None]:
-    """A line that shows a bracket as it closes: the caller tells the function given of every new point.
+    """A line that shows a bracket as it closes: the caller tells the function given of every new point,
+    or in words of what is being done.
 
     With `watch`, that is told too; without `show`, only that.
     """
@@ -94,6 +95,9 @@ def closing_display(
         task = display.add_task(f"{_COMPILING}; then first bounds …")
 
         def tell(point: Any) -> None:
+            if isinstance(point, str):
+                display.update(task, description=point)
+                return
             low, high = point.lower.value, point.upper.value
             display.update(task, description=f"[{low:.6g}, {high:.6g}]  width {max(0.0, high - low):.3g}")
             if watch is not None:

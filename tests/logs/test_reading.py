@@ -220,6 +220,10 @@ def test_files_that_are_none(tmp_path):
     (tmp_path / "log.parquet").write_bytes(b"PAR1" + b"x" * 100)
     with pytest.raises(FileError, match="damaged, or no Parquet"):
         read_log(tmp_path / "log.parquet")
+    for name, kind in (("text.parquet", "Parquet"), ("text.csv.gz", "gzip")):
+        (tmp_path / name).write_text(GOOD)
+        with pytest.raises(FileError, match=f"is no {kind} file, as its name says"):
+            read_log(tmp_path / name)
     (tmp_path / "log.csv").write_text(GOOD)
     with pytest.raises(FileError, match="row 3, column 'next_state': it is 2, but only 2 states are declared"):
         read_log(tmp_path / "log.csv", states=2)

@@ -71,11 +71,13 @@ def plan(
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
 
-    def doing(text: str) -> None:
-        print(f"{text} …", file=sys.stderr)
-
     choices: dict[str, Any] = {"prior": prior, "rewards": rewards, "only_tried": only_tried, "objective": objective}
     with closing() as (watch, say_stop):
+
+        def doing(text: str) -> None:
+            print(f"{text} …", file=sys.stderr)
+            watch(text)
+
         found, report = plan_file(
             log,
             target,

@@ -43,6 +43,9 @@ def blocks(file: Path) -> Iterator[tuple[int, pl.DataFrame]]:
         raise FileError(f"{file} is empty; expected a header and rows, one per transition")
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise FileError(f"{file}, row 0: the text is UTF-16; save it as UTF-8")
+    for ending, mark, kind in ((".parquet", b"PAR1", "Parquet"), (".gz", b"\x1f\x8b", "gzip")):
+        if file.name.lower().endswith(ending) and not start.startswith(mark):
+            raise FileError(f"{file} is no {kind} file, as its name says; name it .csv if it is text")
     yield from _parquet(file) if start == b"PAR1" else _csv(file, packed=start[:2] == b"\x1f\x8b")
 
 

@@ -122,6 +122,8 @@ def read_minari(name: str) -> Log:
         dataset = minari.load_dataset(name)
     except (FileNotFoundError, ValueError, KeyError) as fault:
         raise ParameterError(f"there is no Minari dataset {name!r} here: {fault}; minari download {name}") from None
+    except ImportError as fault:  # of what stores the dataset, such as h5py
+        raise ParameterError(f"{fault}; pip install 'beliefbound[data]' has all of it") from None
     return log_of_minari(dataset)
 
 

@@ -7,15 +7,26 @@ import pytest
 from scipy.optimize import linprog
 from typer.testing import CliRunner
 
-from beliefbound import FiniteBelief, StationaryPolicy, evaluate, robust_bracket, write_models
+from beliefbound import (
+    DirichletBelief,
+    FiniteBelief,
+    KnownRewards,
+    StationaryPolicy,
+    evaluate,
+    robust_bracket,
+    write_models,
+)
 from beliefbound.bounds.certified import exact_values
 from beliefbound.bounds.finite.mixed import MixedPolicy
 from beliefbound.bounds.policy_files import load_policy
+from beliefbound.bounds.posterior.candidates import Candidate
+from beliefbound.bounds.posterior.risk import Objective
 from beliefbound.bounds.prior_sets import prior_set
 from beliefbound.bounds.robust import RobustBracket
 from beliefbound.cli import app
 from beliefbound.errors import ParameterError
-from beliefbound.planning.task import FiniteTask
+from beliefbound.planning.task import FiniteTask, Task
+from beliefbound.report.from_log.robust import drawn_models
 from support import oracles
 
 SETS = ("all", "cvar:0.6", "l1:0.4")
@@ -163,3 +174,21 @@ def test_the_command_writes_prior_and_policy(tmp_path):
     found = RobustBracket.load(tmp_path / "out" / "robust.json")
     assert found.priors == "l1:0.2"
     assert np.abs(found.prior - belief.weights).sum() <= 0.2 + 1e-9
+
+
+@pytest.mark.parametrize("name", ["cvar:0.25", "worst"])
+def test_objectives_of_a_posterior_are_bracketed_on_drawn_models(name):
+    """On twenty models of one step, where the best mixture is a small linear program; and the chosen policy's own."""
+    paid = KnownRewards(np.array([[[0.4, 0.4], [0.0, 1.0]], [[0.0, 0.0]] * 2]))
+    paying = DirichletBelief(2, 2, rewards=paid, concentration=1.0, initial=0)
+    task, chosen = Task.of(paying, discount=1.0, horizon=1), Candidate("first", StationaryPolicy([1, 0]))
+    knobs = {"seconds": 1.0, "threads": 1, "stop": None, "watch": None}
+    found = drawn_models(task, Objective.parse(name), chosen, rng=np.random.default_rng(4), **knobs)
+    sample = paying.sample(20, np.random.default_rng(4))
+    values = np.stack([sample.rewards[:, 0, 0], sample.rewards[:, 0, 1]])
+    exact = minimax(values, "all" if name == "worst" else "cvar", 0.25, np.full(20, 0.05))
+    assert found.bracket.lower.value <= exact + 1e-9 <= found.bracket.upper.value + 2e-9
+    assert found.bracket.width < 1e-6
+    ranked = np.sort(values[1])
+    assert found.chosen == pytest.approx(ranked[0] if name == "worst" else ranked[:5].mean())
+    assert drawn_models(task, Objective.parse("percentile:0.1"), chosen, rng=np.random.default_rng(4), **knobs) is None
