@@ -121,6 +121,29 @@ def test_new_models_are_drawn_when_few_of_them_fit():
     assert state.core.clock[DUE] > state.core.clock[STEP]
 
 
+def test_new_models_are_drawn_when_the_bracket_of_the_state_has_moved():
+    """With `schedule=bracket` a plan follows a step whose bracket had moved by a quarter of its width, and no other."""
+    agent = make_agent("mcbrl-lookahead:n=8,schedule=bracket,shift=0.25,prior=known-rewards", CHAIN)
+    agent.reset(5)
+    state, plans = agent.machine.state, 0
+    luck, s, due = np.random.default_rng(1), 0, True
+    for _ in range(300):
+        a = agent.act(s)
+        assert (state.core.clock[PLANS] > plans) == due
+        plans += due
+        ends = [
+            (held[s] @ weights).max()
+            for weights in (np.full(8, 1 / 8), state.weights)
+            for held in (state.core.models.q, state.alone.q)
+        ]
+        due = max(abs(ends[2] - ends[0]), abs(ends[3] - ends[1])) >= 0.25 * max(ends[1] - ends[0], 1e-6)
+        t = int(luck.choice(5, p=CHAIN.mdp.transitions[s, a]))
+        due = due or not (state.weights * state.core.models.p[s, a, t]).sum() > 0
+        agent.observe(s, a, float(CHAIN.mdp.rewards[s, a]), t)
+        s = t
+    assert 5 < plans < 250
+
+
 def test_bracket_is_the_certified_policy_at_its_start():
     agent = make_agent("bracket:n=32", COIN, belief=BELIEF)
     for seed in range(3):
@@ -211,6 +234,7 @@ def test_structured_priors_are_learnt_from(name, prior):
         ("mcbrl-lookahead:mix=2", "mix is 2.0"),
         ("mcbrl-lookahead:n=1,schedule=moved", "one model always fits"),
         ("mcbrl-lookahead:schedule=moved,interval=3", "interval has no effect"),
+        ("mcbrl-lookahead:shift=1", "shift has no effect with schedule=linear"),
         ("hypotheses:n=0", "n is 0"),
         ("bracket:n=1", "n is 1; give a whole number from 8"),
     ],

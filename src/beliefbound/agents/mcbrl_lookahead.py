@@ -13,6 +13,12 @@ lowest action: the policy behind the brackets of this package, on MCBRL's models
 Between plans the weights follow the transitions seen. A plan is due by the schedule, and *also* when the posterior has
 moved away from the models held: when their effective number `1 / Σ w²` falls below `renew · n`. With `schedule=moved`
 there is no clock, and only that makes a plan due.
+
+With `schedule=bracket` it is the bracket of the present state's value that has to move, at whatever weights:
+`[max_b Σ_m w_m Q_m(s,b), max_b Σ_m w_m Q*_m(s,b)]`. A plan is due at the step after one at which an end of it differs
+from where equal weights put it, as they are at a plan, by `shift` times the bracket's width there or more: what was
+seen matters to what the agent is about to do. So it is when no model explains what was seen. Ours, as is `moved`; the
+bracket is that of the models held, no certificate.
 """
 
 from typing import Any, NamedTuple
@@ -32,6 +38,8 @@ from beliefbound.kernels.planning.held_models import held_models, settle
 from beliefbound.kernels.planning.urn import decisions_that_matter
 from beliefbound.validation import FloatArray
 
+NARROW = 1e-6  # width below which movements count by themselves
+
 
 class State(NamedTuple):
     """MCBRL, each model's optimum, weights and parameters."""
@@ -42,7 +50,8 @@ class State(NamedTuple):
     likely: FloatArray  # [m] scratch
     depth: int
     mix: float
-    renew: float
+    renew: float  # 0 under `schedule=bracket`
+    shift: float  # infinite under any other
     by_clock: bool
 
 
@@ -84,6 +93,25 @@ def look_ahead(models, alone, weights, likely, mix, s):
     return chosen
 
 
+@njit(**EXACT)
+def bracket_moved(models, alone, weights, s):
+    """How far an end of the bracket at `s` is from where equal weights put it, in widths of that."""
+    n_actions, n = models.r.shape[1:]
+    lower = upper = first_lower = first_upper = -np.inf
+    for b in range(n_actions):
+        if models.available[s, b]:
+            below = above = first_below = first_above = 0.0
+            for m in range(n):
+                below += weights[m] * models.q[s, b, m]
+                above += weights[m] * alone.q[s, b, m]
+                first_below += models.q[s, b, m] / n
+                first_above += alone.q[s, b, m] / n
+            lower, first_lower = max(lower, below), max(first_lower, first_below)
+            upper, first_upper = max(upper, above), max(first_upper, first_above)
+    moved = max(abs(lower - first_lower), abs(upper - first_upper))
+    return moved / max(first_upper - first_lower, NARROW)
+
+
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Plan if it is due, sweep, and look ahead."""
@@ -98,6 +126,8 @@ def act(state, s):
         if not state.by_clock:
             clock[DUE] = NEVER
     clock[SWEEPS] += settle(core.models, core.sweeps, core.tolerance)
+    if state.shift < np.inf and bracket_moved(core.models, state.alone, weights, s) >= state.shift:
+        clock[DUE] = clock[STEP] + 1
     return look_ahead(core.models, state.alone, weights, state.likely, state.mix, s)
 
 
@@ -130,17 +160,36 @@ def observe(state, s, a, r, t):
     parameters=(
         Number("n", 16, 1, 2**20, "models drawn at a plan", whole=True, always=True),
         Number("mix", 0.6, 0.0, 1.0, "of knowing the model after the next step"),
-        Number("renew", 0.5, 0.0, 1.0, "share of effective models below which a plan is due"),
-        Choice("schedule", "linear", (*SCHEDULES, "moved"), "when to draw new models"),
+        Number(
+            "renew",
+            0.5,
+            0.0,
+            1.0,
+            "share of effective models below which a plan is due",
+            needs=("schedule", (*SCHEDULES, "moved")),
+        ),
+        Number(
+            "shift",
+            0.25,
+            0.0,
+            1e6,
+            "movement of the bracket, in its widths, that makes a plan due",
+            above=True,
+            needs=("schedule", ("bracket",)),
+        ),
+        Choice("schedule", "linear", (*SCHEDULES, "moved", "bracket"), "when to draw new models"),
         *(parameter for parameter in PLANNING if parameter.name != "schedule"),
     ),
     presets=PRESETS,
 )
-def mcbrl_lookahead(setting: Setting, *, n: int, mix: float, renew: float, schedule: str, **values: Any) -> Machine:
+def mcbrl_lookahead(
+    setting: Setting, *, n: int, mix: float, renew: float, shift: float, schedule: str, **values: Any
+) -> Machine:
     """The machine; memory is that of n models."""
-    if schedule == "moved" and n == 1:
-        raise ParameterError("schedule=moved with n=1: one model always fits as well as itself; take n=2 or more")
-    core = mcbrl.mcbrl(setting, n=n, schedule="linear" if schedule == "moved" else schedule, **values).state
+    by_clock, watched = schedule in SCHEDULES, schedule == "bracket"
+    if not by_clock and n == 1:
+        raise ParameterError(f"schedule={schedule} with n=1: one model always fits as well as itself; take n=2 or more")
+    core = mcbrl.mcbrl(setting, n=n, schedule=schedule if by_clock else "linear", **values).state
     core = core._replace(models=held_models(n, setting.available, setting.discount))  # dense, whatever the size
     state = State(
         core=core,
@@ -149,7 +198,8 @@ def mcbrl_lookahead(setting: Setting, *, n: int, mix: float, renew: float, sched
         likely=np.zeros(n),
         depth=decisions_that_matter(setting.discount),
         mix=float(mix),
-        renew=float(renew),
-        by_clock=schedule != "moved",
+        renew=0.0 if watched else float(renew),
+        shift=float(shift) if watched else np.inf,
+        by_clock=by_clock,
     )
     return Machine(state, reset, act, observe)

@@ -12,7 +12,12 @@ _UNIFORM = "prior=known-rewards,concentration=1.0"  # as the systems were run th
 
 VARIANTS: dict[str, tuple[str, ...]] = {
     "mcbrl": ("mcbrl:n=1", "mcbrl:n=8", REFERENCE, "mcbrl:prior=tied"),
-    "mcbrl-lookahead": ("mcbrl-lookahead", "mcbrl-lookahead:schedule=moved"),
+    "mcbrl-lookahead": (
+        "mcbrl-lookahead",
+        "mcbrl-lookahead:schedule=moved",
+        "mcbrl-lookahead:schedule=bracket",
+    ),
+    "branch-and-bound": ("branch-and-bound", "branch-and-bound:leaves=mmbi", "branch-and-bound:leaves=pairs"),
     "beetle": (f"beetle:{_UNIFORM}", "beetle:prior=semi-tied", "beetle:prior=tied"),
     "sem": ("sem", f"sem:horizon=15,{_UNIFORM}"),
     "amp-em": ("amp-em", f"amp-em:horizon=15,{_UNIFORM}"),
