@@ -26,8 +26,9 @@ from beliefbound.kernels.graph.cells import (
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.validation import FloatArray, IntArray
 
-_SIZES = ((8, 6), (6, 9), (5, 12), (4, 16), (3, 24))  # models in a cell, resolution: up to some 2000 grid points
+_SIZES = ((8, 9), (6, 12), (5, 16), (4, 16), (3, 24))  # models in a cell, resolution: up to some 10 000 grid points
 _SWEEPS = 200  # of one cell; valid after any number
+_FEWER = 0.75  # of the cells there were: what larger ones must save
 _EPSILON = 1e-6  # of the largest value: when sweeps stop earlier
 
 
@@ -99,11 +100,19 @@ def read_cells(problem: Problem, cells: Cells, weights: FloatArray) -> FloatArra
 
 
 class Size(NamedTuple):
-    """Models in a cell, resolution of the grid, and the operations that it takes."""
+    """Models in a cell, resolution of the grid, the operations that it takes, and how many cells there are."""
 
     models: int
     resolution: int
     work: float
+    cells: int = 1
+
+
+def worthwhile(size: Size, last: Size | None) -> bool:
+    """Whether a size is worth its work after another one: it has fewer cells by far, or two of more models."""
+    if last is None or size.cells <= _FEWER * last.cells:
+        return True
+    return size.cells <= 2 and size.models > last.models
 
 
 def sizes(problem: Problem, n_models: int) -> list[Size]:
@@ -112,7 +121,8 @@ def sizes(problem: Problem, n_models: int) -> list[Size]:
     for k, resolution in _SIZES:
         n_cells, n_points = -(-n_models // k), int(binomials(resolution + k)[resolution + k - 1, k - 1])
         if k <= n_models:
-            found.append(Size(k, resolution, float(n_cells * n_points * k * len(problem.arrive) * _SWEEPS)))
+            work = float(n_cells * n_points * k * len(problem.arrive) * _SWEEPS)
+            found.append(Size(k, resolution, work, n_cells))
     return sorted(found, key=lambda size: size.work)
 
 
