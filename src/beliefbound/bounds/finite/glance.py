@@ -38,9 +38,10 @@ def glance(task: FiniteTask) -> list[Bound]:
     told = np.where(models.available, np.tensordot(task.weights, q, axes=1), -np.inf)
     policy = StationaryPolicy(told.argmax(axis=-1))
     below = task.value(_swept(task, p, np.array(policy.actions)))
+    how = (", swept from below", ", swept from above") if task.horizon is None else ("", "")
     return [
-        Bound(below, "lower", "QMDP's policy at a glance", policy=policy),
-        Bound(float(task.start @ told.max(axis=-1)), "upper", "QMDP at a glance"),
+        Bound(below, "lower", f"QMDP's policy{how[0]}", policy=policy),
+        Bound(float(task.start @ told.max(axis=-1)), "upper", f"QMDP{how[1]}"),
     ]
 
 
