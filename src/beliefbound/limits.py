@@ -36,6 +36,7 @@ MOST_WORK = 1e13  # multiply-adds of one backwards induction: an hour or so
 # Effort of searches.
 TABLE_BYTES = 1 << 28  # leaf values of a belief graph, one table a stage: fewer stages, looser leaves
 PAIR_BYTES = 1 << 27  # leaf values by pairs of models: fewer pairings and coarser grids
+CELL_BYTES = 1 << 28  # leaf values by cells of models, and scratch to solve one: coarser grids, or smaller cells
 GRAPH_BYTES = 1 << 30  # nodes of one belief graph; each thread that samples has a copy
 PARTICLE_BYTES = 256 << 20  # histories, particle sets and rows of one thread: smaller sets, looser bounds
 ROWS_BYTES = 64 << 20  # rows that a policy which replans keeps between steps: drawn again where they do not fit

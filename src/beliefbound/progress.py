@@ -99,7 +99,8 @@ def closing_display(
                 display.update(task, description=point)
                 return
             low, high = point.lower.value, point.upper.value
-            display.update(task, description=f"[{low:.6g}, {high:.6g}]  width {max(0.0, high - low):.3g}")
+            later = f"; {_COMPILING} …" if point.seconds == 0.0 else ""
+            display.update(task, description=f"[{low:.6g}, {high:.6g}]  width {max(0.0, high - low):.3g}{later}")
             if watch is not None:
                 watch(point)
 

@@ -3,7 +3,7 @@
 A file of a result is one JSON object, never anything that is executed:
 
     format    "beliefbound result"
-    version   1
+    version   of the entries of its kind: 1, unless they have changed since
     kind      which class it is: "bound", "regret", "bracket", "plan", "best memoryless", "runs" or "information"
     policy    the name of a file beside it with the policy (`policy.files`); null where there is none
     …         what `to_dict()` of that class gives
@@ -28,7 +28,7 @@ from beliefbound.naming import Names, printable
 from beliefbound.policy import Policy, TablePolicy
 from beliefbound.policy.tables import read_table
 
-FORMAT, VERSION = "beliefbound result", 1
+FORMAT = "beliefbound result"
 
 
 def html_table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
@@ -50,6 +50,7 @@ class Result:
 
     _kind: ClassVar[str]
     _entries: ClassVar[type[Entries]]
+    _version: ClassVar[int] = 1  # of the entries in a file: one more whenever they change
 
     def to_dict(self) -> dict[str, Any]:
         """The result as numbers, words and lists, ready for JSON; its policy, an object of its own, is left out."""
@@ -77,7 +78,7 @@ class Result:
         file = as_path(path)
         policy: Policy | None = getattr(self, "policy", None)
         name = None if policy is None else _policy_name(file, policy)
-        content = {"format": FORMAT, "version": VERSION, "kind": self._kind, "policy": name, **self.to_dict()}
+        content = {"format": FORMAT, "version": self._version, "kind": self._kind, "policy": name, **self.to_dict()}
         try:
             text = json.dumps(content, allow_nan=False, ensure_ascii=False)
         except ValueError:
@@ -110,10 +111,13 @@ class Result:
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
             raise FileError(f"{file} is not a saved result: its format is not {FORMAT!r}")
         version, kind, name = (content.pop(key, None) for key in ("version", "kind", "policy"))
-        if type(version) is not int or version != VERSION:
-            raise FileError(f"{file} has version {version!r}; this program reads version {VERSION}")
         if kind != cls._kind:
             raise FileError(f"{file} holds a {kind!r}, not a {cls._kind!r}; load it with the class that saved it")
+        if type(version) is not int or version != cls._version:
+            raise FileError(
+                f"{file} has version {version!r} of a {kind}; this program reads version {cls._version}: make it "
+                f"again, or read it with the release of beliefbound that wrote it"
+            )
         try:
             entries = msgspec.convert(content, cls._entries)
         except (msgspec.ValidationError, RecursionError) as cause:

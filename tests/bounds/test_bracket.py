@@ -15,10 +15,11 @@ from beliefbound.bounds.dirichlet.effort import Effort
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.bounds.finite import outcomes
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.bounds.finite.glance import glance
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.planning.mmbi import mmbi
-from beliefbound.planning.task import Task
+from beliefbound.planning.task import FiniteTask, Task
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, chain_belief, chain_rewards, random_belief, two_armed
 
@@ -40,7 +41,7 @@ def test_models_too_large_for_a_graph_still_get_the_papers_bounds(monkeypatch):
     monkeypatch.setattr(outcomes, "OUTCOME_BYTES", 0)
     with pytest.warns(UserWarning, match="no search and no sampling.*use fewer models"):
         found = bracket(belief, discount=0.9, horizon=4, target_gap=0.0, time_limit=5, rng=np.random.default_rng(1))
-    assert found.lower.value <= exact <= found.upper.value
+    assert found.lower.value - ROUNDING <= exact <= found.upper.value + ROUNDING
     assert found.confidence == 1.0
     assert found.upper.method == "QMDP"
 
@@ -91,7 +92,8 @@ def test_the_clock_starts_when_everything_is_compiled(monkeypatch):
 
 @pytest.mark.parametrize("belief", ["finite", "dirichlet"])
 def test_somebody_may_ask_to_stop(belief):
-    """At the first bounds, with ten minutes left; what was found is returned."""
+    """At the first bounds, with ten minutes left; what was found is returned, after the first rung."""
+    glances = 1 if belief == "finite" else 0
     if belief == "finite":
         belief = chain_belief(30, 4).sample(8, np.random.default_rng(5))
     else:
@@ -100,7 +102,8 @@ def test_somebody_may_ask_to_stop(belief):
     found = bracket(
         belief, discount=0.9, target_gap=0.0, time_limit=600, rng=0, watch=seen.append, stop=lambda: bool(seen)
     )
-    assert len(found.trace) == len(seen) == 1
+    assert len(found.trace) == len(seen) == 1 + glances
+    assert found.effort == 1
     assert found.lower.value <= found.upper.value
 
 
@@ -109,7 +112,7 @@ import sys
 import numpy as np
 from beliefbound import DirichletBelief, KnownRewards, bracket
 from beliefbound.bounds.warmup import warm_up
-from beliefbound.planning.task import Task
+from beliefbound.planning.task import FiniteTask, Task
 
 def loaded():
     return {
@@ -272,3 +275,27 @@ def test_simulations_and_particle_sets_do_not_depend_on_the_number_of_threads(re
         found.append((sampler.values, sampler.drops))
     assert found[0] == found[1] == found[2]
     assert len(set(found[0][0])) > 1
+
+
+@pytest.mark.parametrize("horizon", [None, 4])
+def test_a_glance_encloses_the_exact_value_and_is_shown_before_anything_is_compiled(horizon):
+    rng = np.random.default_rng(12)
+    for signal in ("known", "bernoulli"):
+        belief, (P, r, w, p0) = random_belief(rng, signal)
+        task = FiniteTask.of(belief, discount=0.5, horizon=horizon, initial=p0)
+        lower, upper = glance(task)
+        assert lower.value == pytest.approx(task.policy_value(lower.policy), abs=1e-5)
+        assert lower.value <= task.policy_value(lower.policy) + 1e-12
+        told = qmdp(belief, discount=0.5, horizon=horizon, initial=p0).value
+        assert told - 1e-12 <= upper.value <= told + 1e-5
+    points = []
+    found = bracket(belief, discount=0.5, horizon=horizon, initial=p0, effort=2, rng=1, watch=points.append)
+    assert points[0].seconds == 0.0
+    assert points[0].lower.value == lower.value
+    assert found.bounds[:2] == (lower, upper)
+
+
+def test_no_glance_at_what_takes_longer_than_a_moment():
+    P = np.full((2, 150, 1, 150), 1 / 150)
+    belief = FiniteBelief(P, np.ones((2, 150, 1)), reward_signal="known")
+    assert glance(FiniteTask.of(belief, discount=0.9)) == []

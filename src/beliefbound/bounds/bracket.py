@@ -18,6 +18,7 @@ from beliefbound.beliefs import Belief, DirichletBelief
 from beliefbound.bounds.bound import Bound, BoundEntries, Regret, RegretEntries
 from beliefbound.bounds.decision import Contest, Decision, DecisionEntries
 from beliefbound.bounds.dirichlet.rungs import dirichlet_rungs
+from beliefbound.bounds.finite.glance import glance
 from beliefbound.bounds.finite.search import finite_rungs
 from beliefbound.bounds.ladder import climb
 from beliefbound.bounds.log import Log, TracePoint, relative
@@ -114,7 +115,7 @@ class Bracket(Result):
     decision: Decision | None = field(default=None, repr=False, compare=False)
     names: Names = field(default=Names(), repr=False, compare=False)
 
-    _kind, _entries = "bracket", BracketEntries
+    _kind, _entries, _version = "bracket", BracketEntries, 2
 
     @property
     def width(self) -> float:
@@ -291,7 +292,8 @@ def bracket(
         is a seed that gives the same again.
       threads: default: the cores this process may use. Changes no bound of a given effort.
       progress: show the bracket as it closes, on standard error.
-      watch: called with every new point of the trace, as it happens.
+      watch: called with every new point of the trace, as it happens; small finite beliefs have one at 0 s, before
+        anything is compiled.
       stop: asked between rungs: once it says true, what was found so far is returned, as if time were up.
 
     >>> from beliefbound import FiniteBelief
@@ -301,7 +303,7 @@ def bracket(
     """
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
-    seed, threads = _seed(rng), check_threads(threads)
+    seed, threads = seed_of(rng), check_threads(threads)
     limit = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
     if effort is not None:
         effort = check_count(effort, "effort")
@@ -316,10 +318,9 @@ def bracket(
     target_gap = check_gap(target_gap, "target_gap")
     finite = finite_task(task)
     contest = _contest(task, finite, target)
-    compiling = warm_up(task)
     with closing_display(show=progress, watch=watch) as seen:
         log = Log(
-            time.perf_counter(),
+            np.inf,
             limit,
             target_gap,
             confidence,
@@ -329,6 +330,9 @@ def bracket(
             decide=target == "decision",
         )
         source = np.random.default_rng(seed)
+        log.add(*(() if finite is None else glance(finite)))
+        compiling = warm_up(task)
+        log.clock = time.perf_counter()
         if finite is not None:
             climb(finite_rungs(finite, source, threads, log), log, effort=effort)
         else:
@@ -351,7 +355,7 @@ def _contest(task: Task, finite: FiniteTask | None, target: Target) -> Contest |
     return Contest(int(states[0]), finite.models.available[states[0]]) if told and finite is not None else None
 
 
-def _seed(rng: Rng) -> int:
+def seed_of(rng: Rng) -> int:
     """The seed itself where it is one; else one that the generator draws."""
     source = as_rng(rng)
     if rng is None or isinstance(rng, np.random.Generator):

@@ -32,7 +32,8 @@ class Log:
         contest: Contest | None = None,
         decide: bool = False,
     ) -> None:
-        """`contest`: the first actions, where they are followed; `decide`: whether a decision is the target."""
+        """`clock`: when the time began; ∞ as long as it has not. `contest`: the first actions, where they are followed;
+        `decide`: whether a decision is the target."""
         self.watch, self.stop, self.contest, self.decide = watch, stop, contest, decide
         self.clock, self.limit, self.target, self.confidence = clock, limit, target, confidence
         self.lower: Bound | None = None
@@ -46,7 +47,7 @@ class Log:
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self.clock
+        return max(0.0, time.perf_counter() - self.clock)
 
     @property
     def left(self) -> float:

@@ -7,39 +7,42 @@ prior. From above, the upper bound of `bracket` at that prior, or at any other o
 and the policies that `bracket` finds there join the mixture. The best of each side is kept.
 
 The lower bound is always exact. Upper bounds may be sampled: round `j` gets the share `δ/(j(j+1))` of the error.
+
+What a round does follows from its number, the seed and what was found before, never from the clock, which only decides
+after which round to stop: one that would take longer than what is left is not begun. So seed and number of rounds make
+the same bracket again.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.bound import Bound, BoundEntries
-from beliefbound.bounds.bracket import DEFAULT_GAP, DEFAULT_SECONDS, Bracket, bracket
+from beliefbound.bounds.bracket import DEFAULT_GAP, DEFAULT_SECONDS, Bracket, bracket, seed_of
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
-from beliefbound.bounds.finite.controller import Controller
-from beliefbound.bounds.finite.controller_value import completed, controller_values, start_value
-from beliefbound.bounds.finite.mixed import MixedPolicy, join_controllers, table_controller
 from beliefbound.bounds.finite.problem import named_pool
 from beliefbound.bounds.finite.vector_oracle import VectorOracle
 from beliefbound.bounds.log import TracePoint, relative
 from beliefbound.bounds.policy_files import load_policy
-from beliefbound.bounds.prior_sets import PriorSet, prior_set
+from beliefbound.bounds.prior_game import ROBUST, Game
+from beliefbound.bounds.prior_sets import prior_set
 from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ParameterError
 from beliefbound.naming import Names, NamesEntries, names_of
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.policy import Policy
 from beliefbound.progress import closing_display
 from beliefbound.results import Entries, Result, array_of
 from beliefbound.validation import (
     FloatArray,
     Rng,
-    as_rng,
+    check_count,
     check_gap,
     check_kind,
     check_positive,
@@ -48,11 +51,10 @@ from beliefbound.validation import (
     frozen,
 )
 
-ROBUST = "value under the least favourable prior"
-_FIRST, _GROWTH = 0.02, 1.5  # share of the time of the first round, and how much longer each one is than the last
+_EFFORT, _MORE_EFFORT = 8, 5  # rungs of the bracket in the first round, and how many more in each one after
+_GAMES, _MORE_GAMES = 8, 4  # games against the worst prior, likewise
+_LONGER = 1.3  # times the time of a round: what the next one may take
 _POINTS = 256  # beliefs between two games
-_LEANS = (0.05, 0.3)  # how far priors are moved towards one model, for policies beside the best one
-_CHANCE = 1e-9  # parts of a mixture with less are left out
 
 
 class RobustEntries(Entries):
@@ -65,6 +67,8 @@ class RobustEntries(Entries):
     model_values: list[float]
     confidence: float
     rounds: int
+    seed: int
+    library: str
     width: float
     relative_gap: float
     names: NamesEntries = NamesEntries()
@@ -81,7 +85,9 @@ class RobustBracket(Result):
       model_values: `[m]`, the exact value of `policy` on each model.
       priors: the set, as it was asked for.
       confidence: probability with which everything here holds; 1 when all of it is exact.
-      rounds: how many priors were tried.
+      rounds: how many priors were tried: the effort. `robust_bracket(…, rng=seed, effort=rounds)` of the same version
+        of the library gives the same again, bit for bit on the same kind of machine.
+      seed, version: of what was drawn, and of the library.
       trace: `(seconds, lower, upper)` as the bracket closed.
       names: of states, actions and models, where the belief has any.
     """
@@ -96,8 +102,10 @@ class RobustBracket(Result):
     rounds: int
     trace: tuple[TracePoint, ...] = field(default=(), repr=False, compare=False)
     names: Names = field(default=Names(), repr=False, compare=False)
+    seed: int = field(default=0, repr=False)
+    version: str = field(default="", repr=False)
 
-    _kind, _entries = "robust bracket", RobustEntries
+    _kind, _entries, _version = "robust bracket", RobustEntries, 2
 
     @property
     def width(self) -> float:
@@ -137,6 +145,8 @@ class RobustBracket(Result):
             "model_values": self.model_values.tolist(),
             "confidence": float(self.confidence),
             "rounds": int(self.rounds),
+            "seed": self.seed,
+            "library": self.version,
             "width": self.width,
             "relative_gap": self.relative_gap,
             "names": self.names.to_dict(),
@@ -154,100 +164,9 @@ class RobustBracket(Result):
         if (lower.side, upper.side) != ("lower", "upper"):
             raise ParameterError("its lower and upper bounds are on the wrong sides")
         prior, values = (array_of(getattr(entries, x), (None,), x) for x in ("prior", "model_values"))
-        names = Names.from_entries(entries.names, models=len(values))
-        found = entries.priors, entries.confidence, entries.rounds
-        return cls(lower, upper, policy, prior, values, *found, names=names)
-
-
-class _Part(NamedTuple):
-    """A policy found so far: its value on every model, and how to have it as a controller."""
-
-    values: FloatArray
-    controller: Callable[[], Controller]
-
-
-class _Game:
-    """Policies found so far, and the best of each side."""
-
-    def __init__(self, task: FiniteTask, priors: PriorSet, watch: Any, clock: float) -> None:
-        self.task, self.priors, self.watch, self.clock = task, priors, watch, clock
-        # Value vectors must hold for models that a prior leaves out as well.
-        self.every = FiniteTask.of(
-            task.belief.reweight(np.full(task.models.n_models, 1.0 / task.models.n_models)),
-            discount=task.discount,
-            horizon=task.horizon,
-            initial=task.start,
-        )
-        self.parts: list[_Part] = []
-        self._known: set[bytes] = set()
-        self.chances: FloatArray = np.empty(0)
-        self.lower = -np.inf
-        self.upper: Bound | None = None
-        self.prior: FloatArray = task.weights
-        self.trace: list[TracePoint] = []
-
-    def add(self, policy: Any) -> None:
-        """A deterministic table, or a policy that has settled; others are left out."""
-        if isinstance(policy, StationaryPolicy | MemorylessPolicy):
-            controller = table_controller(policy, self.every)
-        elif isinstance(policy, AdaptivePolicy) and policy.data[1] is None:
-            controller = completed(policy.data[0])
-        else:
-            return
-        values = start_value(controller_values(controller, self.every), controller, self.every)
-        self._keep(values, lambda: controller)
-
-    def _keep(self, values: FloatArray, controller: Callable[[], Controller]) -> None:
-        if values.tobytes() not in self._known:
-            self._known.add(values.tobytes())
-            self.parts.append(_Part(values, controller))
-
-    def respond(self, oracle: VectorOracle, prior: FloatArray) -> None:
-        """The best policies that an oracle knows at a prior, and at priors that lean from it towards each model."""
-        corners = np.eye(len(prior))
-        for lean in (0.0, *_LEANS):
-            for corner in corners if lean else corners[:1]:
-                numbers, values = oracle.best((1.0 - lean) * prior + lean * corner)
-                self._keep(values, lambda own=numbers: oracle.controller(own))  # type: ignore[misc]
-
-    def mix(self) -> FloatArray:
-        """Mix the policies anew; returns the prior that is worst for them."""
-        values = np.array([part.values for part in self.parts])
-        chances, prior = self.priors.play(values)
-        kept = np.where(chances > _CHANCE, chances, 0.0)
-        kept /= kept.sum()
-        lower = self.priors.worst(kept @ values)[0]
-        if lower > self.lower:
-            self.lower, self.chances = lower, kept
-        return prior
-
-    def above(self, found: Bound, prior: FloatArray) -> None:
-        """An upper bound at a prior of the set."""
-        if self.upper is None or found.value < self.upper.value:
-            self.upper, self.prior = found, prior
-
-    def note(self, seconds: float) -> None:
-        """Tell whoever watches."""
-        assert self.upper is not None
-        lower = Bound(self.lower, "lower", f"mixture of {int((self.chances > 0.0).sum())} policies", of=ROBUST)
-        if not self.trace or (lower.value, self.upper.value) != (
-            self.trace[-1].lower.value,
-            self.trace[-1].upper.value,
-        ):
-            self.trace.append(TracePoint(seconds, lower, self.upper))
-            if self.watch is not None:
-                self.watch(self.trace[-1])
-
-    def policy(self) -> MixedPolicy:
-        """The mixture of the lower bound."""
-        used = np.flatnonzero(self.chances)
-        return MixedPolicy(join_controllers([self.parts[i].controller() for i in used]), self.chances[used])
-
-    def model_values(self) -> FloatArray:
-        """Of the mixture."""
-        used = np.flatnonzero(self.chances)
-        values: FloatArray = self.chances[used] @ np.array([self.parts[i].values for i in used])
-        return values
+        made: dict[str, Any] = {"seed": entries.seed, "version": entries.library}
+        made["names"] = Names.from_entries(entries.names, models=len(values))
+        return cls(lower, upper, policy, prior, values, entries.priors, entries.confidence, entries.rounds, **made)
 
 
 def robust_bracket(
@@ -260,6 +179,7 @@ def robust_bracket(
     confidence: float = 0.95,
     target_gap: float | None = None,
     time_limit: float | None = None,
+    effort: int | None = None,
     rng: Rng = None,
     threads: int | None = None,
     progress: bool = False,
@@ -275,8 +195,10 @@ def robust_bracket(
       initial, discount, horizon: of the problem, as for `bracket`.
       confidence: with which both bounds hold. Exact ones hold with certainty.
       target_gap: stop when `upper − lower` is at most this share of the larger end. Default: 0.01, unless there is a
-        time limit; then 0.
-      time_limit: seconds, roughly; default 60. Compiling comes before.
+        time limit or an effort; then 0.
+      time_limit: seconds, not exceeded by much: a round is not begun where there is no time left for it; default 60.
+        Compiling comes before.
+      effort: in place of a time limit, at most so many rounds: the same bracket every time, bit for bit.
       rng, threads, progress, watch, stop: as for `bracket`.
 
     >>> from beliefbound import FiniteBelief
@@ -292,27 +214,38 @@ def robust_bracket(
     set_ = prior_set(priors, models.weights)
     task = FiniteTask.of(models, discount=discount, horizon=horizon, initial=initial)
     error = 1.0 - check_probability(confidence, "confidence")
-    source, threads = as_rng(rng), check_threads(threads)
+    seed, threads = seed_of(rng), check_threads(threads)
+    source = np.random.default_rng(seed)
     limit = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
+    if effort is not None:
+        effort = check_count(effort, "effort")
+        if time_limit is not None:
+            raise ParameterError("give an effort, which is the same every time, or a time_limit, not both")
     if target_gap is None:
-        target_gap = DEFAULT_GAP if time_limit is None else 0.0
+        target_gap = DEFAULT_GAP if time_limit is None and effort is None else 0.0
     target_gap = check_gap(target_gap, "target_gap")
     warm_up(task)
-    began, rounds = time.perf_counter(), 0
+    began, rounds, took = time.perf_counter(), 0, 0.0
     rounding = 1e3 * task.rounding
 
-    def left() -> float:
-        return 0.0 if stop is not None and stop() else limit - (time.perf_counter() - began)
+    def over() -> bool:
+        if stop is not None and stop():
+            return True
+        if effort is not None:
+            return rounds >= effort
+        return time.perf_counter() - began + _LONGER * took > limit
 
     with closing_display(show=progress, watch=watch) as seen:
-        game = _Game(task, set_, seen, began)
+        game = Game(task, set_, seen, began)
         for _, policy in named_pool(task):
             game.add(policy)
-        prior, share = game.mix(), _FIRST * limit
+        prior = game.mix()
         oracle = VectorOracle(game.every, source) if horizon is None and models.signal.finite else None
         while True:
+            round_began = time.perf_counter()
             if oracle is not None:
-                prior = _respond(game, oracle, prior, min(share, left()))
+                prior = _respond(game, oracle, prior, _GAMES + _MORE_GAMES * rounds)
+            rungs = _EFFORT + _MORE_EFFORT * rounds
             rounds += 1
             at = FiniteBelief.reweight(models, prior)
             found = bracket(
@@ -322,37 +255,35 @@ def robust_bracket(
                 horizon=horizon,
                 confidence=1.0 - error / (rounds * (rounds + 1)),
                 target_gap=0.1 * target_gap,
-                time_limit=max(1e-3, min(share, left())),
+                effort=rungs,
                 rng=source,
                 threads=threads,
                 stop=stop,
             )
             game.above(found.upper, prior)
             _learn(game, found)
-            before, prior = prior, game.mix()
+            prior, took = game.mix(), time.perf_counter() - round_began
             game.note(time.perf_counter() - began)
             assert game.upper is not None
             width = game.upper.value - game.lower
-            if left() <= 0.0 or width <= rounding or relative(game.lower, game.upper.value) <= target_gap:
+            if over() or width <= rounding or relative(game.lower, game.upper.value) <= target_gap:
                 break
-            share *= _GROWTH if np.abs(prior - before).max() > 1e-6 else 2.0 * _GROWTH
-    return _result(game, str(set_), rounds, confidence)
+    return _result(game, str(set_), rounds, confidence, seed)
 
 
-def _respond(game: _Game, oracle: VectorOracle, prior: FloatArray, seconds: float) -> FloatArray:
-    """Vectors against the prior that is worst for those found, until neither moves or the time is over."""
-    end = time.perf_counter() + seconds
-    while True:
+def _respond(game: Game, oracle: VectorOracle, prior: FloatArray, games: int) -> FloatArray:
+    """Vectors against the prior that is worst for those found, until neither moves, for so many games at most."""
+    for _ in range(games):
         before = game.lower
         gained = 0.0 if oracle.full else oracle.improve(prior, _POINTS)
         game.respond(oracle, prior)
         prior = game.mix()
-        settled = gained == 0.0 and game.lower <= before
-        if settled or oracle.full or time.perf_counter() >= end:
-            return prior
+        if oracle.full or (gained == 0.0 and game.lower <= before):
+            break
+    return prior
 
 
-def _learn(game: _Game, found: Bracket) -> None:
+def _learn(game: Game, found: Bracket) -> None:
     """The policies of a bracket join the game: all tables, and the best decision graphs."""
     exact = [bound for bound in found.bounds if bound.exact and bound.side == "lower" and bound.policy is not None]
     graphs = [bound for bound in exact if isinstance(bound.policy, AdaptivePolicy)]
@@ -365,7 +296,7 @@ def _learn(game: _Game, found: Bracket) -> None:
             game.add(max(own, key=lambda bound: bound.value).policy)
 
 
-def _result(game: _Game, priors: str, rounds: int, confidence: float) -> RobustBracket:
+def _result(game: Game, priors: str, rounds: int, confidence: float, seed: int) -> RobustBracket:
     assert game.upper is not None
     policy, best = game.policy(), game.upper
     words = f"mixture of {len(policy.parts)} policies, by linear programming over {len(game.parts)}"
@@ -391,4 +322,6 @@ def _result(game: _Game, priors: str, rounds: int, confidence: float) -> RobustB
         rounds,
         tuple(game.trace),
         names_of(game.task.belief),
+        seed,
+        version("beliefbound"),
     )

@@ -22,6 +22,9 @@ def robust(
         float | None, typer.Option(min=0.0, help="Stop at this share of the value; default 0.01, or 0 with a time.")
     ] = None,
     time: Annotated[float | None, typer.Option(min=0.1, help="Stop after so many seconds; default 60.")] = None,
+    effort: Annotated[
+        int | None, typer.Option(min=1, help="In place of a time: so many rounds, the same result every time.")
+    ] = None,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of both bounds together.")] = 0.95,
     reward_signal: Annotated[
         str | None,
@@ -33,7 +36,8 @@ def robust(
     """Bracket the value when nature picks the worst prior from a set, and find the policy that secures it.
 
     Writes `robust.json`, with the least favourable prior, and `robust.policy.npz`, a mixture: it draws one of its
-    parts at the start and follows it. Whatever prior of the set is true, it earns the lower bound or more.
+    parts at the start and follows it. Whatever prior of the set is true, it earns the lower bound or more. And a
+    `report.html` with the least favourable prior and what the policy earns on each model, drawn (`prior.png`).
 
     Example: `beliefbound robust gouldian.pomdpx --priors cvar:0.2 --time 30`
     """
@@ -42,6 +46,7 @@ def robust(
         from beliefbound.bounds.robust import robust_bracket
         from beliefbound.experiments.interrupt import first_interrupt
         from beliefbound.io.atomic import check_writable
+        from beliefbound.report.robust import model_rows, write_robust
 
     held = read_models(models, reward_signal=reward_signal)  # type: ignore[arg-type]
     target = out or Path(f"{models.resolve().stem}-robust")
@@ -56,6 +61,7 @@ def robust(
             confidence=confidence,
             target_gap=gap,
             time_limit=time,
+            effort=effort,
             rng=seed,
             threads=threads,
             watch=watch,
@@ -63,12 +69,9 @@ def robust(
         )
     for note in held.notes:
         print(f"note: {note}", file=sys.stderr)
-    names = map(found.names.model, range(held.training.n_models))
-    weights = zip(names, held.training.weights, found.prior, found.model_values, strict=True)
-    rows = [[name, f"{w:.4g}", f"{p:.4g}", f"{v:.6g}"] for name, w, p, v in weights]
-    header = ["model", "weight", "least favourable", "the policy earns"]
+    header, rows = model_rows(found, held.training)
     show_table("Weights, the least favourable prior, and what the policy earns", header, rows)
     print(found.summary())
-    found.save(target / "robust.json")
-    print(f"certificate: {target / 'robust.json'}, policy: {target / 'robust.policy.npz'}")
+    report = write_robust(found, held, models.resolve().name, target)
+    print(f"certificate: {target / 'robust.json'}, policy: {target / 'robust.policy.npz'}, report: {report}")
     end_interrupted(asked)

@@ -36,7 +36,7 @@ from beliefbound.report.decision_graph import graph_sections
 from beliefbound.report.figures import figure, save
 from beliefbound.report.memoryless import memoryless_plan, memoryless_regret
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
-from beliefbound.report.verify import Made, digest_of, machine
+from beliefbound.report.verify import FORMAT, VERSION, Made, digest_of, machine
 
 _SHOWN = 40  # states whose actions the page lists
 
@@ -238,6 +238,8 @@ def bound_entry(bound: Bound) -> dict[str, Any]:
 def _bounds_json(result: Certificate) -> str:
     found, belief = result.bracket, result.folder.training
     content: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
         "lower": found.lower.value,
         "upper": found.upper.value,
         "width": found.width,
@@ -365,10 +367,8 @@ def _page(name: str, result: Certificate, picture: Path, decision: Path | None) 
 
 
 def _made_words(made: Made) -> list[str]:
-    return [
-        f"`beliefbound verify bounds.json {made.models}` makes the same certificate again: seed {made.seed}, "
-        f"effort {made.effort}, version {made.version}, on {made.machine}."
-    ]
+    made_by = f"seed {made.seed}, effort {made.effort}, version {made.version}, on {made.machine}"
+    return [f"`beliefbound verify bounds.json {made.models}` makes the same certificate again: {made_by}."]
 
 
 def _policy_tables(result: Certificate) -> list[Table]:

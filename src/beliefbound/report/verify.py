@@ -26,6 +26,7 @@ from beliefbound.report.memoryless import memoryless_plan, memoryless_regret
 
 TOLERANCE = 1e-6  # of the larger end
 _COMPARED = ("side", "value", "method", "confidence", "estimate")
+FORMAT, VERSION = "beliefbound bounds", 2  # of bounds.json; the first one did not say
 
 
 class Made(msgspec.Struct, kw_only=True):
@@ -114,12 +115,7 @@ def verify_bounds(
       FileError: the file is damaged or of a certificate that cannot be made again; or the models are others.
     """
     file = Path(bounds)
-    try:
-        written = msgspec.json.decode(file.read_bytes(), type=_Written)
-    except OSError as cause:
-        raise FileError(f"cannot read {file}: {cause.strerror or cause}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
-        raise FileError(f"{file} is no certificate that can be made again: {cause}") from None
+    written = _read(file)
     made = written.made
     path = _models(file, made, models)
     folder = read_models(path, reward_signal=made.reward_signal)  # type: ignore[arg-type]
@@ -141,6 +137,28 @@ def verify_bounds(
     plan = memoryless_plan(folder, made.horizon)
     own = plan.value(folder.initial), memoryless_regret(plan, folder, made.horizon, found)
     return _compared(written, found, path, own)
+
+
+def _read(file: Path) -> _Written:
+    try:
+        content = msgspec.json.decode(file.read_bytes())
+        if not isinstance(content, dict) or "made" not in content:
+            kind = content.get("kind") if isinstance(content, dict) else None
+            raise FileError(
+                f"{file} is no certificate that can be made again by this command; it takes a bounds.json"
+                + (f", and this is a {kind}: call the function that made it with its seed and effort" if kind else "")
+            )
+        found = content.get("format"), content.get("version")
+        if found != (FORMAT, VERSION):
+            raise FileError(
+                f"{file} has format {found[0]!r} and version {found[1]!r}; this program makes {FORMAT!r} of version "
+                f"{VERSION} again: use the release of beliefbound that wrote it"
+            )
+        return msgspec.convert(content, _Written)
+    except OSError as cause:
+        raise FileError(f"cannot read {file}: {cause.strerror or cause}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
+        raise FileError(f"{file} is no certificate that can be made again: {cause}") from None
 
 
 def _models(file: Path, made: Made, models: Path | str | None) -> Path:

@@ -2,13 +2,14 @@
 
 import itertools
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.bracket import bracket
-from beliefbound.bounds.finite.cells import cell_rungs, divide, sizes
+from beliefbound.bounds.finite.cells import Size, cell_rungs, divide, sizes, worthwhile
 from beliefbound.bounds.finite.merged import MergedSearch
 from beliefbound.bounds.finite.pairs import pair_gains, with_pairs
 from beliefbound.bounds.finite.problem import named_pool, problem_of
@@ -107,3 +108,20 @@ def test_cells_fill_with_the_models_that_lose_most_and_bound_from_above():
     for size in sizes(problem, 4):
         _, bound = finish(cell_rungs(problem, gain, task.weights, task.start, size, Meter()))
         assert bound.value >= exact - ROUNDING
+
+
+def test_grids_that_do_not_fit_are_coarser_or_left_out_and_larger_cells_must_save_some():
+    def resolutions(n_models, rows):
+        problem = SimpleNamespace(arrive=np.zeros(rows), q=np.zeros(1), available=np.ones((2, 3)))
+        return {size.models: size.resolution for size in sizes(problem, n_models)}
+
+    assert resolutions(36, 24) == {3: 24, 4: 16, 5: 16, 6: 12, 8: 9}
+    assert resolutions(36, 1000) == {3: 24, 4: 16, 5: 12, 6: 9, 8: 6}
+    assert resolutions(36, 200_000) == {}
+    assert resolutions(4, 24) == {3: 24, 4: 16}
+    six, eight = Size(6, 12, 1.0, 6), Size(8, 9, 1.0, 5)
+    assert worthwhile(six, None)
+    assert not worthwhile(eight, six)
+    assert worthwhile(Size(8, 9, 1.0, 2), Size(6, 12, 1.0, 3))
+    assert worthwhile(Size(8, 9, 1.0, 2), Size(6, 12, 1.0, 2))
+    assert not worthwhile(six, six)

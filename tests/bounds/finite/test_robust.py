@@ -167,13 +167,30 @@ def test_the_command_writes_prior_and_policy(tmp_path):
     p, r, w, _ = oracles.random_models(np.random.default_rng(4), 2, 2, 2, equal_rewards=True)
     belief = FiniteBelief(p, r, w, initial=0, model_names=("dry", "wet"))
     write_models(tmp_path / "finch.pomdpx", belief, discount=0.5)
-    arguments = ["robust", str(tmp_path / "finch.pomdpx"), "--priors", "l1:0.2", "--time", "1", "--gap", "0.01"]
+    arguments = ["robust", str(tmp_path / "finch.pomdpx"), "--priors", "l1:0.2", "--effort", "2"]
     done = CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     assert "wet" in done.output
     found = RobustBracket.load(tmp_path / "out" / "robust.json")
     assert found.priors == "l1:0.2"
     assert np.abs(found.prior - belief.weights).sum() <= 0.2 + 1e-9
+    again = robust_bracket(belief, priors="l1:0.2", discount=0.5, rng=1, effort=found.rounds)
+    assert again == found
+    assert (again.prior == found.prior).all()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "least favourable" in page
+    assert f"effort {found.rounds}" in page
+    refused = CliRunner().invoke(app, ["verify", str(tmp_path / "out" / "robust.json")])
+    assert refused.exit_code != 0
+    assert "robust bracket" in str(refused.exception)
+
+
+def test_effort_is_a_number_of_rounds_and_not_given_with_a_time():
+    belief = FiniteBelief(np.ones((1, 1, 1, 1)), [[1.0]], initial=0)
+    with pytest.raises(ParameterError, match="not both"):
+        robust_bracket(belief, discount=0.5, effort=2, time_limit=1.0)
+    with pytest.raises(ParameterError, match="effort"):
+        robust_bracket(belief, discount=0.5, effort=0)
 
 
 @pytest.mark.parametrize("name", ["cvar:0.25", "worst"])

@@ -24,10 +24,12 @@ from beliefbound.kernels.graph.cells import (
     told_apart,
 )
 from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.limits import CELL_BYTES
 from beliefbound.validation import FloatArray, IntArray
 
-_SIZES = ((8, 6), (6, 9), (5, 12), (4, 16), (3, 24))  # models in a cell, resolution: up to some 2000 grid points
+_SIZES = {8: (9, 6), 6: (12, 9), 5: (16, 12), 4: (16,), 3: (24,)}  # models in a cell: resolutions, finest first
 _SWEEPS = 200  # of one cell; valid after any number
+_FEWER = 0.75  # of the cells there were: what larger ones must save
 _EPSILON = 1e-6  # of the largest value: when sweeps stop earlier
 
 
@@ -99,20 +101,32 @@ def read_cells(problem: Problem, cells: Cells, weights: FloatArray) -> FloatArra
 
 
 class Size(NamedTuple):
-    """Models in a cell, resolution of the grid, and the operations that it takes."""
+    """Models in a cell, resolution of the grid, the operations that it takes, and how many cells there are."""
 
     models: int
     resolution: int
     work: float
+    cells: int = 1
+
+
+def worthwhile(size: Size, last: Size | None) -> bool:
+    """Whether a size is worth its work after another one: it has fewer cells by far, or two of more models."""
+    if last is None or size.cells <= _FEWER * last.cells:
+        return True
+    return size.cells <= 2 and size.models > last.models
 
 
 def sizes(problem: Problem, n_models: int) -> list[Size]:
-    """All that there are for so many models, those of least work first."""
-    found = []
-    for k, resolution in _SIZES:
-        n_cells, n_points = -(-n_models // k), int(binomials(resolution + k)[resolution + k - 1, k - 1])
-        if k <= n_models:
-            found.append(Size(k, resolution, float(n_cells * n_points * k * len(problem.arrive) * _SWEEPS)))
+    """All that there are for so many models and fit in memory, those of least work first."""
+    found, rows = [], len(problem.arrive)
+    for k, resolutions in _SIZES.items():
+        n_cells = -(-n_models // k)
+        for resolution in resolutions if k <= n_models else ():
+            n_points = int(binomials(resolution + k)[resolution + k - 1, k - 1])
+            tables = 8 * n_cells * n_points * len(problem.q) * problem.available.size
+            if max(rows * n_points * (8 + 12 * k), tables) <= CELL_BYTES:  # `outcomes_of_cell`, and what is kept
+                found.append(Size(k, resolution, float(n_cells * n_points * k * rows * _SWEEPS), n_cells))
+                break
     return sorted(found, key=lambda size: size.work)
 
 

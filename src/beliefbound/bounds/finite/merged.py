@@ -18,7 +18,7 @@ import numpy as np
 
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
-from beliefbound.bounds.finite.cells import Size, cell_rungs, sizes
+from beliefbound.bounds.finite.cells import Size, cell_rungs, sizes, worthwhile
 from beliefbound.bounds.finite.controller import Controller, controller_of, vector_nodes
 from beliefbound.bounds.finite.first_actions import action_bounds, grow
 from beliefbound.bounds.finite.pairs import gain_rungs
@@ -90,21 +90,21 @@ class MergedSearch:
         yield from certifier.beginning(self.meter)
         self.certifier = certifier
         affordable = list[Size]()
+        last: Size | None = None
         if self.task.models.n_models > 1:
             if self._losses is None:
                 self._losses = yield from gain_rungs(
                     self.problem, np.array(self.task.weights), np.array(self.task.start), self.meter
                 )
             affordable = sizes(self.problem, self.task.models.n_models)
-        growing, settled, largest = True, 0.0, 0
+        growing, settled = True, 0.0
         while growing or self._more_vectors:
-            larger = [size for size in affordable if size.models > largest and size.work <= _CELLS * self.meter.done]
+            larger = [size for size in affordable if size.work <= _CELLS * self.meter.done and worthwhile(size, last)]
             if self._more_vectors and (not growing or self._vector_work <= _VECTORS * self.meter.done):
                 yield from self._round()
             elif larger:
-                size = max(larger, key=lambda size: size.models)
-                largest = size.models
-                yield from self._tell_cells(size)
+                last = max(larger, key=lambda size: size.models)
+                yield from self._tell_cells(last)
             else:
                 before, width = certifier.work, self.width
                 growing = grow(certifier, self.log, self.rounding, self.meter.left)

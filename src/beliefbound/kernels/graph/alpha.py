@@ -135,7 +135,9 @@ def add_vector(problem, vectors, s, a, chosen):
             value[m] += problem.discount * problem.like[base * n_models + m * n_rows + row] * later[m]
     vectors.state[v], vectors.action[v] = s, a
     i = vectors.known_count[s]
-    vectors.known[s, i], vectors.number[s, i] = value, v
+    vectors.number[s, i] = v
+    for m in range(n_models):
+        vectors.known[s, i, m] = value[m]
     vectors.known_count[s], vectors.size[SIZE] = i + 1, v + 1
     return True
 
@@ -151,8 +153,8 @@ def back_up_points(problem, vectors, points, order, tolerance):
     chosen = np.zeros((2, vectors.then.shape[1]), dtype=np.int64)
     gained = 0.0
     for x in order:
-        s, weight = points.state[x], points.weight[x]
-        best, action, here = -np.inf, -1, 0
+        s, weight = np.int64(points.state[x]), points.weight[x]
+        best, action, here = -np.inf, np.int64(-1), 0
         for a in range(n_actions):
             if problem.available[s, a]:
                 value = look_below(problem, vectors, s, a, weight, out, chosen[1 - here])
@@ -171,16 +173,20 @@ def keep_used(vectors, points, always):
     """Ask from now on only the vectors that are best at some point, and the first `always` of each state."""
     n_states = vectors.known_count.size
     used = np.zeros(vectors.number.shape, dtype=np.bool_)
-    used[:, :always] = True
+    for s in range(n_states):
+        for i in range(always):
+            used[s, i] = True
     for x in range(points.state.size):
-        _, i = best_vector(vectors, points.state[x], points.weight[x])
+        _, i = best_vector(vectors, np.int64(points.state[x]), points.weight[x])
         used[points.state[x], i] = True
     for s in range(n_states):
         kept = 0
         for i in range(vectors.known_count[s]):
             if used[s, i]:
                 if kept < i:
-                    vectors.known[s, kept], vectors.number[s, kept] = vectors.known[s, i], vectors.number[s, i]
+                    vectors.number[s, kept] = vectors.number[s, i]
+                    for m in range(vectors.known.shape[2]):
+                        vectors.known[s, kept, m] = vectors.known[s, i, m]
                 kept += 1
         vectors.known_count[s] = kept
 
@@ -196,12 +202,14 @@ def walk(problem, vectors, state, weight, stream, points, first, depth, random, 
     for d in range(depth):
         if x == points.state.size:
             break
-        points.state[x], points.depth[x], points.weight[x] = s, d, b
+        points.state[x], points.depth[x] = s, d
+        for m in range(n_models):
+            points.weight[x, m] = b[m]
         x += 1
-        action, best = -1, -np.inf
+        action, best = np.int64(-1), -np.inf
         if uniform(stream) < random:
             while action < 0 or not problem.available[s, action]:
-                action = below(stream, n_actions)
+                action = np.int64(below(stream, n_actions))
         else:
             for a in range(n_actions):
                 if problem.available[s, a]:

@@ -66,11 +66,11 @@ def grow(problem, graph, start, roots, rules):
     idle, work = rules.idle, 0.0
     while graph.size[NODES] < rules.nodes and idle < IDLE and work < rules.work:
         before = graph.size[NODES]
-        x, widest, gap = -1, 0.0, 0.0
+        x, widest, gap = np.int64(-1), 0.0, 0.0
         for i in range(roots.size):
             root = roots[i]
             gap += start[i] * (graph.upper[root] - graph.lower[root])
-            a = rules.forced if rules.forced >= 0 else graph.greedy[root]
+            a = rules.forced if rules.forced >= 0 else np.int64(graph.greedy[root])
             share = start[i] * contribution(problem, graph, root, a)[1]
             if share > widest:
                 x, widest = root, share
@@ -95,7 +95,7 @@ def grow(problem, graph, start, roots, rules):
         for i in range(n - 1, -1, -1):
             backup(problem, graph, path[i])
             open_ended = i < rules.max_stage
-            a = graph.greedy[path[i]]
+            a = np.int64(graph.greedy[path[i]])
             graph.share[path[i]] = contribution(problem, graph, path[i], a)[1] if open_ended else 0.0
             s = graph.state[path[i]]
             work += _STEP * (problem.first[s, -1] - problem.first[s, 0])

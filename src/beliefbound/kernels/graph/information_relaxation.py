@@ -159,7 +159,8 @@ def follow(problem, graph, root, u, powers, rules):
 def scenario_uniforms(address, scenario, u):
     """The uniforms of a scenario: `u[0]` chooses the start state, the rest the outcomes. A function of the address."""
     words = np.empty(address.size + 1, dtype=np.uint64)
-    words[: address.size] = address
+    for i in range(address.size):
+        words[i] = address[i]
     words[address.size] = np.uint64(scenario)
     stream = seed_stream(words)
     for k in range(u.size):

@@ -216,7 +216,7 @@ def expand(problem, graph, node):
     graph.stamp[node] = -1
     if graph.size[FROZEN_NODES] == 0:
         backup(problem, graph, node)
-        graph.share[node] = contribution(problem, graph, node, graph.greedy[node])[1]
+        graph.share[node] = contribution(problem, graph, node, np.int64(graph.greedy[node]))[1]
     else:
         if graph.stage[node] < graph.size[DEEPEST]:
             link(problem, graph, node)
@@ -348,7 +348,7 @@ def settle(problem, graph, order, tolerance):
             if not problem.merged:
                 link(problem, graph, x)
             backup(problem, graph, x)
-            graph.share[x] = contribution(problem, graph, x, graph.greedy[x])[1]
+            graph.share[x] = contribution(problem, graph, x, np.int64(graph.greedy[x]))[1]
             moved = max(moved, gap - (graph.upper[x] - graph.lower[x]))
         if moved <= tolerance:
             break

@@ -1,0 +1,113 @@
+"""The game between policies and priors behind `robust_bracket`: policies found so far, and the best of each side."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.bounds.finite.controller import Controller
+from beliefbound.bounds.finite.controller_value import completed, controller_values, start_value
+from beliefbound.bounds.finite.mixed import MixedPolicy, join_controllers, table_controller
+from beliefbound.bounds.finite.vector_oracle import VectorOracle
+from beliefbound.bounds.log import TracePoint
+from beliefbound.bounds.prior_sets import PriorSet
+from beliefbound.planning.task import FiniteTask
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy
+from beliefbound.validation import FloatArray
+
+ROBUST = "value under the least favourable prior"
+_LEANS = (0.05, 0.3)  # how far priors are moved towards one model, for policies beside the best one
+_CHANCE = 1e-9  # parts of a mixture with less are left out
+
+
+class Part(NamedTuple):
+    """A policy found so far: its value on every model, and how to have it as a controller."""
+
+    values: FloatArray
+    controller: Callable[[], Controller]
+
+
+class Game:
+    """Policies found so far, and the best of each side."""
+
+    def __init__(self, task: FiniteTask, priors: PriorSet, watch: Any, clock: float) -> None:
+        self.task, self.priors, self.watch, self.clock = task, priors, watch, clock
+        # Value vectors must hold for models that a prior leaves out as well.
+        self.every = FiniteTask.of(
+            task.belief.reweight(np.full(task.models.n_models, 1.0 / task.models.n_models)),
+            discount=task.discount,
+            horizon=task.horizon,
+            initial=task.start,
+        )
+        self.parts: list[Part] = []
+        self._known: set[bytes] = set()
+        self.chances: FloatArray = np.empty(0)
+        self.lower = -np.inf
+        self.upper: Bound | None = None
+        self.prior: FloatArray = task.weights
+        self.trace: list[TracePoint] = []
+
+    def add(self, policy: Any) -> None:
+        """A deterministic table, or a policy that has settled; others are left out."""
+        if isinstance(policy, StationaryPolicy | MemorylessPolicy):
+            controller = table_controller(policy, self.every)
+        elif isinstance(policy, AdaptivePolicy) and policy.data[1] is None:
+            controller = completed(policy.data[0])
+        else:
+            return
+        values = start_value(controller_values(controller, self.every), controller, self.every)
+        self._keep(values, lambda: controller)
+
+    def _keep(self, values: FloatArray, controller: Callable[[], Controller]) -> None:
+        if values.tobytes() not in self._known:
+            self._known.add(values.tobytes())
+            self.parts.append(Part(values, controller))
+
+    def respond(self, oracle: VectorOracle, prior: FloatArray) -> None:
+        """The best policies that an oracle knows at a prior, and at priors that lean from it towards each model."""
+        corners = np.eye(len(prior))
+        for lean in (0.0, *_LEANS):
+            for corner in corners if lean else corners[:1]:
+                numbers, values = oracle.best((1.0 - lean) * prior + lean * corner)
+                self._keep(values, lambda own=numbers: oracle.controller(own))  # type: ignore[misc]
+
+    def mix(self) -> FloatArray:
+        """Mix the policies anew; returns the prior that is worst for them."""
+        values = np.array([part.values for part in self.parts])
+        chances, prior = self.priors.play(values)
+        kept = np.where(chances > _CHANCE, chances, 0.0)
+        kept /= kept.sum()
+        lower = self.priors.worst(kept @ values)[0]
+        if lower > self.lower:
+            self.lower, self.chances = lower, kept
+        return prior
+
+    def above(self, found: Bound, prior: FloatArray) -> None:
+        """An upper bound at a prior of the set."""
+        if self.upper is None or found.value < self.upper.value:
+            self.upper, self.prior = found, prior
+
+    def note(self, seconds: float) -> None:
+        """Tell whoever watches."""
+        assert self.upper is not None
+        lower = Bound(self.lower, "lower", f"mixture of {int((self.chances > 0.0).sum())} policies", of=ROBUST)
+        if not self.trace or (lower.value, self.upper.value) != (
+            self.trace[-1].lower.value,
+            self.trace[-1].upper.value,
+        ):
+            self.trace.append(TracePoint(seconds, lower, self.upper))
+            if self.watch is not None:
+                self.watch(self.trace[-1])
+
+    def policy(self) -> MixedPolicy:
+        """The mixture of the lower bound."""
+        used = np.flatnonzero(self.chances)
+        return MixedPolicy(join_controllers([self.parts[i].controller() for i in used]), self.chances[used])
+
+    def model_values(self) -> FloatArray:
+        """Of the mixture."""
+        used = np.flatnonzero(self.chances)
+        values: FloatArray = self.chances[used] @ np.array([self.parts[i].values for i in used])
+        return values
