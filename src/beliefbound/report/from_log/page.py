@@ -30,6 +30,7 @@ def page_of(found: LogPlan, drawn: dict[str, Picture]) -> Page:
             ("states", str(log.n_states)),
             ("actions", str(log.n_actions)),
             ("pairs never tried", str(int(log.unseen.sum()))),
+            ("rests on the prior", f"{100 * found.reliance.share:.1f}% of its steps"),
             ("discount", f"{task.discount:g}"),
             ("decisions", "for ever" if task.horizon is None else str(task.horizon)),
         ],
@@ -44,7 +45,7 @@ def page_of(found: LogPlan, drawn: dict[str, Picture]) -> Page:
 
 
 def _warned(found: LogPlan) -> Section:
-    notes = [note[:1000] for note in found.notes()]
+    notes = [f"{note[:1].upper()}{note[1:1000]}" for note in found.notes()]
     return Section("What to know first", notes or ["Nothing stood out: every check passed and every pair was tried."])
 
 

@@ -19,7 +19,8 @@ _LETTERS = 0x530  # Latin, Greek and Cyrillic, which the font has, come before
 def pictures(found: LogPlan, folder: Path) -> dict[str, Picture]:
     """Every figure there is something to draw for, by name; written into `folder` too."""
     states = shown_states(found)
-    some = "" if len(states) == found.log.n_states else f" The {len(states)} states that the policy meets most."
+    open_ = int((~found.learnt.belief.terminal).sum())
+    some = "" if len(states) == open_ else f" The {len(states)} states that the policy meets most."
     drawn = {
         "policy": (_policy_map, f"Every action against the best of its state; circles: what the policy does.{some}"),
         "states": (_bars, f"What is certain from each state: between the bars' ends.{some}"),
@@ -40,9 +41,10 @@ def pictures(found: LogPlan, folder: Path) -> dict[str, Picture]:
 
 
 def shown_states(found: LogPlan) -> IntArray:
-    """States to draw: all, or those that the policy meets most."""
-    order = np.argsort(-found.reliance.visits.sum(axis=1), kind="stable")[:SHOWN]
-    return np.sort(order)
+    """States to draw: all in which something is done, or those of them that the policy meets most."""
+    order = np.argsort(-found.reliance.visits.sum(axis=1), kind="stable")
+    order = order[~found.learnt.belief.terminal[order]]
+    return np.sort(order[:SHOWN])
 
 
 def label(text: str, i: int) -> str:
@@ -78,7 +80,7 @@ def _policy_map(found: LogPlan, states: IntArray, axes: Any) -> None:
     chances = chances if chances.ndim == 2 else chances[0]
     y, x = np.nonzero(chances[states] > 0.0)
     size = 60.0 * chances[states][y, x]
-    axes.scatter(x, y, s=size, facecolors="none", edgecolors="#b2182b", linewidths=1.4)
+    axes.scatter(x, y, s=size, facecolors="none", edgecolors="#ff8c1a", linewidths=1.8)
 
 
 def _bars(found: LogPlan, states: IntArray, axes: Any) -> None:
