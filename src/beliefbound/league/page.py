@@ -11,6 +11,7 @@ from beliefbound.league.season import League
 from beliefbound.league.standings import APART
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
+from beliefbound.results import literal
 
 _CURVES = 10  # drawn: the best
 
@@ -56,9 +57,10 @@ _RANKING = (
 
 def shown(table: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Header and formatted cells of the standings."""
-    header = ["agent", "runs", "total", "95%", "utility", "95%", "− MCBRL", "95%", "a step", "published"]
+    header = ["", "agent", "runs", "total", "95%", "utility", "95%", "− MCBRL", "95%", "a step", "published"]
     rows = [
         [
+            str(number),
             row["agent"],
             str(row["runs"]),
             _number(row["total"]),
@@ -70,14 +72,14 @@ def shown(table: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
             _time(row["step_seconds"]),
             "" if row["published"] is None else f"{row['published']:g}",
         ]
-        for row in table.iter_rows(named=True)
+        for number, row in enumerate(table.iter_rows(named=True), start=1)
     ]
     return header, rows
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:
     """A table for a text file."""
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    lines = [header, ["---:", "---", *["---:"] * (len(header) - 2)], *rows]
     return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |\n" for line in lines)
 
 
@@ -113,28 +115,32 @@ def _ranking(ranks: pl.DataFrame) -> Table:
 
 
 def _front(found: League, stem: Path) -> Picture:
+    """Points are numbered as in the table: forty names would cover one another."""
     score = "utility" if found.spec.environments[0].startswith("drawn-") else "total"
-    table = found.table.filter(~pl.col("agent").is_in(APART))
+    table = found.table.with_row_index("number", offset=1).filter(~pl.col("agent").is_in(APART))
     front = table.filter("front").sort("step_seconds")
-    with figure() as (drawn, axes):
-        axes.scatter(table["step_seconds"], table[score], s=18, color="tab:gray", zorder=2)
-        axes.step(front["step_seconds"], front[score], where="post", color="tab:blue", linewidth=1.4, zorder=1)
-        axes.scatter(front["step_seconds"], front[score], s=26, color="tab:blue", zorder=3, label="Pareto front")
-        for row in table.iter_rows(named=True):
-            axes.annotate(
-                row["agent"],
-                (row["step_seconds"], row[score]),
-                xytext=(4, 3),
-                textcoords="offset points",
-                fontsize=7 if row["front"] else 5.5,
-                color="tab:blue" if row["front"] else "tab:gray",
-            )
+    told = pl.col("agent").str.contains("tied")
+    lines = max(1, (len(table) + 1) // 2)
+    with figure(figsize=(9.6, max(4.0, 0.15 * lines + 1.0)), layout="none") as (drawn, axes):
+        drawn.subplots_adjust(left=0.08, right=0.55, bottom=0.12, top=0.97)
+        for those, marker, label in ((~told, "o", None), (told, "^", "told which pairs behave alike")):
+            some = table.filter(those)
+            colours = ["tab:blue" if on else "tab:gray" for on in some["front"]]
+            axes.scatter(some["step_seconds"], some[score], s=20, c=colours, marker=marker, zorder=2, label=label)
+        axes.step(front["step_seconds"], front[score], where="post", linewidth=1.4, zorder=1, label="Pareto front")
+        for i, row in enumerate(table.iter_rows(named=True)):
+            colour = "tab:blue" if row["front"] else "dimgray"
+            at = (row["step_seconds"], row[score])
+            axes.annotate(str(row["number"]), at, (3, 3), textcoords="offset points", fontsize=6, color=colour)
+            place = (1.02 + 0.48 * (i // lines), 1.0 - (i % lines + 0.5) / lines)
+            name = f"{row['number']}  {literal(row['agent'], 38)}"
+            axes.text(*place, name, transform=axes.transAxes, fontsize=6, va="center", color=colour)
         axes.set_xscale("log")
         axes.set_xlabel("seconds a step, one core")
         axes.set_ylabel(f"mean {score}" + (" reward" if score == "total" else ""))
-        axes.legend(loc="lower right")
+        axes.legend(loc="lower right", fontsize=7)
         path = save(drawn, stem)[1]
-    return Picture(path, "Score against time per step; the line is the Pareto front.")
+    return Picture(path, "Score against time per step, numbered as in the table; the line is the Pareto front.")
 
 
 def _curves(found: League, stem: Path) -> Picture:
