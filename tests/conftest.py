@@ -11,3 +11,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # the same moment can spoil numba's index of it. Before anything imports numba.
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".kernels" / worker)
+
+# Compiled code counts the arrays that it makes; tests/agents/test_play.py looks.
+os.environ["NUMBA_NRT_STATS"] = "1"
