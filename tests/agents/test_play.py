@@ -4,9 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from numba.core.runtime import rtsys
 
 from beliefbound import MDP
-from beliefbound.agents import agents, make_agent, play, run_episode
+from beliefbound.agents import CompiledAgent, agents, make_agent, play, run_episode
 from beliefbound.envs import environment_from_mdp, gymnasium_env, make_env
 from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.kernels.play import play_loop
@@ -97,6 +98,26 @@ def test_playing_leaves_the_agent_as_it_was():
     play(agent, environment, seed=1, runs=range(2), steps=50)
     for x, y in zip(before, leaves(agent.machine.state), strict=True):
         np.testing.assert_array_equal(x, y)
+
+
+# Several models drawn at once take scratch, three arrays a draw: plans allocate, the steps between them do not.
+FEW_PLANS = {"mcbrl": "mcbrl:interval=1000", "mcbrl-cadp": "mcbrl-cadp:interval=1000"}
+PLAN_AT_ANY_STEP = ("branch-and-bound", "mcbrl-lookahead", "mcbrl:n=5,schedule=posterior")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(PLAN_AT_ANY_STEP)])
+def test_steps_allocate_nothing(name):
+    environment = make_env("chain")
+    agent = make_agent(FEW_PLANS.get(name, name), environment)
+    if not isinstance(agent, CompiledAgent):
+        pytest.skip("plain Python")
+    made = []
+    play(agent, environment, seed=1, runs=1, steps=2)  # what is made when the loop is loaded does not count
+    for steps in (40, 80):
+        before = rtsys.get_allocation_stats().alloc
+        play(agent, environment, seed=1, runs=1, steps=steps)
+        made.append(rtsys.get_allocation_stats().alloc - before)
+    assert made[0] == made[1] > 0
 
 
 def test_all_agents_face_the_same_noise():
