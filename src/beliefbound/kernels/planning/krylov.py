@@ -74,12 +74,10 @@ def solve_policies(starts, indices, p, chances, rewards, discount, allowed, most
                 product(starts, indices, p, first, chances[m], discount, e, t)
                 square = dot(t, t)
                 omega = dot(t, e) / square if square > 0.0 else 0.0
-                largest = 0.0
                 for s in range(n_states):
                     x[s] += alpha * d[s] + omega * e[s]
                     r[s] = e[s] - omega * t[s]
-                    largest = max(largest, abs(r[s]))
-                if not largest > 0.5 * allowed[m]:
+                if not dot(r, r) > (0.5 * allowed[m]) ** 2:
                     break
             if not np.isfinite(x).all():
                 x[:] = 0.0
