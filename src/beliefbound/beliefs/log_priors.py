@@ -78,8 +78,9 @@ def suggest_prior(log: Log, ends: BoolArray) -> tuple[Prior, str]:
     """A prior, and why where it is not `uniform`.
 
     >>> from beliefbound.logs import log_of
-    >>> walk = np.cumsum(np.random.default_rng(1).choice([1, 7], 400)) % 8
-    >>> suggest_prior(log_of(walk[:-1], 0 * walk[1:], 1.0 * walk[1:], walk[1:]), np.zeros(8, bool))[0]
+    >>> rng = np.random.default_rng(1)
+    >>> walk, a = np.cumsum(rng.choice([1, 19], 600)) % 20, rng.integers(0, 2, 599)
+    >>> suggest_prior(log_of(walk[:-1], a, 1.0 * walk[1:], walk[1:]), np.zeros(20, bool))[0]
     'local'
     """
     flat = _shares(log, "empirical")
