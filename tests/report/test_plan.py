@@ -78,6 +78,22 @@ def test_the_posterior_is_calibrated():
     assert ((counts - 12) ** 2 / 12).sum() < 18.5  # chi-squared with 4 degrees of freedom: once in a thousand
 
 
+def test_a_wide_proven_interval_is_not_replaced_but_by_request():
+    """A loss that a thousand rows show once: what it might cost is paid for, unless somebody asks otherwise."""
+    states, paid = [0, 1] * 500, [1.0] * 999 + [-50.0]
+    log = log_of(states, [0] * 1000, paid, [1, 0] * 500)
+    proven = plan_log(log, discount=0.99, rewards="values", **QUICK)
+    near = plan_log(log, discount=0.99, rewards="values", interval="t", **QUICK)
+    assert "betting" in proven.lower.method
+    assert near.lower.asymptotic
+    assert proven.lower.value < near.lower.value
+    (hint,) = proven.hints
+    assert f"Student's is {near.lower.value:.6g} to" in hint
+    assert near.hints == ()
+    with pytest.raises(ParameterError, match="interval is 'normal'; give 'betting' or 't'"):
+        plan_log(log, discount=0.99, interval="normal", **QUICK)
+
+
 def test_a_policy_is_never_valued_on_models_that_chose_it():
     """With no data the in-sample optimum of many policies looks far better than it is; the bound must not."""
     log = log_of([0, 1], [0, 1], [0.0, 1.0], [1, 0], n_states=4, n_actions=3)

@@ -49,6 +49,9 @@ def plan(
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all statements together.")] = 0.95,
     models: Annotated[int, typer.Option(min=50, max=1_000_000, help="Fresh models that value policies.")] = 2000,
     time: Annotated[float, typer.Option(min=0.0, help="Seconds for the bracket; 0: without one.")] = 20.0,
+    interval: Annotated[
+        str, typer.Option(help="betting: proven. t: Student's, narrower, true only in the limit of many models.")
+    ] = "betting",
     measure: Annotated[bool, typer.Option(help="Find out what to measure next.")] = True,
     keep_suspicious: Annotated[
         bool, typer.Option("--keep-suspicious", help="Count rows that do not follow each other as they stand.")
@@ -94,6 +97,7 @@ def plan(
             confidence=confidence,
             n_models=models,
             time_limit=time,
+            interval=interval,
             measure=measure,
             seed=seed,
             threads=threads,

@@ -1,8 +1,8 @@
 """What can be said of the distribution of a policy's value under the posterior, from values on independent models.
 
 * *Mean*: betting intervals on the range of values, proven for every number of models; Student's, which is asymptotic,
-  where there is no range, of fewer than a hundred models, and where the range is so wide beside the spread of a pilot
-  that a proven interval from so many models would say nothing.
+  where there is no range, of fewer than a hundred models, and where somebody asks for it. A ruin that no sample has
+  shows in the one and not in the other, so a wide proven interval is never replaced silently: `is_wide` tells.
 * *Quantile* `q_p`: between order statistics. Of `n` values the number below `q_p` is Binomial(n, p), so the `k`-th
   smallest is at most `q_p` with probability `1 − P(Bin(n, p) < k)`: proven, whatever the distribution.
 * *CVaR* of level `p`, the mean of the worst share `p`: `q_p − E(q_p − X)₊/p`, with the normal interval of that mean at
@@ -102,7 +102,7 @@ def cvar(values: FloatArray, level: float) -> FloatArray:
 
 def mean_interval(x: FloatArray, alpha: float, range_: tuple[float, float] | None) -> Estimate:
     """Both ends for the mean, each with error `alpha / 2`."""
-    if range_ is None or len(x) < _ENOUGH or _too_wide(x, range_):
+    if range_ is None or len(x) < _ENOUGH:
         reach = margin(x, confidence=1.0 - alpha / 2.0, interval="t") if len(x) > 1 else math.inf
         return Estimate(float(x.mean()), float(x.mean()) - reach, float(x.mean()) + reach, "Student t (asymptotic)")
     rounding = 1e-9 * max(map(abs, range_)) or 1e-9
@@ -112,10 +112,9 @@ def mean_interval(x: FloatArray, alpha: float, range_: tuple[float, float] | Non
     return Estimate(float(x.mean()), mean_at_least(x[few:], **ends), mean_at_most(x[few:], **ends), "betting interval")
 
 
-def _too_wide(x: FloatArray, range_: tuple[float, float]) -> bool:
-    """Whether the range, which a proven interval pays for by `range/n`, is beyond what the spread pays by `1/√n`."""
-    spread = float(x[: len(x) // _PILOT].std())
-    return 0.0 < spread < _PILOT * (range_[1] - range_[0]) / len(x)
+def is_wide(x: FloatArray, range_: tuple[float, float]) -> bool:
+    """Whether what a proven interval pays for the range, `range/n`, is beyond what it pays for the spread, `1/√n`."""
+    return len(x) >= _ENOUGH and 0.0 < float(x.std()) < _PILOT * (range_[1] - range_[0]) / len(x)
 
 
 def quantile_interval(x: FloatArray, level: float, alpha: float) -> Estimate:

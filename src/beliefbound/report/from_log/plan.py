@@ -18,7 +18,7 @@ All of it is about the posterior: if the prior or the family of rewards is wrong
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.stats as stats
@@ -40,6 +40,7 @@ from beliefbound.bounds.posterior.risk import (
     Estimate,
     Objective,
     cvar_interval,
+    is_wide,
     mean_interval,
     objective_interval,
     quantile_interval,
@@ -62,6 +63,7 @@ from beliefbound.validation import (
     check_not_below,
     check_probability,
     check_threads,
+    shown,
 )
 
 BRACKET_ENTRIES = 60_000  # states² × actions up to which the bracket's own samples fit and are quick
@@ -97,6 +99,7 @@ class LogPlan:
       information: what measuring each pair is worth; `None` where it was not computed.
       confidence: of everything together.
       interrupted: whether somebody ended the work before its time.
+      hints: what would tell more.
     """
 
     log: Log
@@ -120,6 +123,7 @@ class LogPlan:
     information: Information | None
     confidence: float
     interrupted: bool
+    hints: tuple[str, ...] = ()
 
     @property
     def policy(self) -> Any:
@@ -150,7 +154,7 @@ class LogPlan:
     def notes(self) -> tuple[str, ...]:
         """What a reader should know, in order of weight."""
         doubts = [f"doubtful: {c.name}: {c.found} (p = {c.p:.2g})" for c in self.checks if c.suspicious]
-        return (*self.reliance.warnings, *doubts, *self.log.notes, *self.learnt.notes)
+        return (*self.reliance.warnings, *doubts, *self.hints, *self.log.notes, *self.learnt.notes)
 
 
 def plan_log(
@@ -168,6 +172,7 @@ def plan_log(
     confidence: float = 0.95,
     n_models: int = 2000,
     time_limit: float = 20.0,
+    interval: Literal["betting", "t"] = "betting",
     measure: bool = True,
     seed: int = 1,
     threads: int | None = None,
@@ -185,6 +190,8 @@ def plan_log(
       confidence: of all statements together.
       n_models: fresh models that value policies; fewer are drawn where they would take too long.
       time_limit: seconds for the bracket, roughly; 0: no bracket, `E max` alone from above.
+      interval: of means over fresh models: `betting` is proven wherever rewards are bounded, `t`, Student's, only in
+        the limit of many models, and narrower where values could be far from all that were drawn.
       measure: whether to find out what to measure next.
       seed: of all randomness; results depend on it, and the bracket on the time it takes.
       watch, stop, say: told of the closing bracket; asked whether to end early; told what is being done.
@@ -201,6 +208,8 @@ def plan_log(
         raise ParameterError(f"n_models is {n_models}; give at most {_MOST_MODELS}")
     time_limit = check_not_below(time_limit, "time_limit")
     measure, threads = as_flag(measure, "measure"), check_threads(threads)
+    if not isinstance(interval, str) or interval not in ("betting", "t"):
+        raise ParameterError(f"interval is {shown(interval)}; give 'betting' or 't'")
     for name, function in (("watch", watch), ("stop", stop), ("say", say)):
         check_function(function, name)
     say = say or (lambda text: None)
@@ -216,11 +225,12 @@ def plan_log(
     say(f"valuing it on {n} fresh models")
     others = [behaviour, choice.expected]
     fresh = fresh_values(task, [choice.chosen.policy, *(other.policy for other in others)], n, rng, stop=stop)
-    range_ = value_range(task)
+    range_ = None if interval == "t" else value_range(task)
     value = mean_interval(fresh.values[0], error / 8.0, range_)
     lower = _bound("lower", value.low, value, "the policy", error / 16.0, fresh.n, choice.chosen.policy)
     best = mean_interval(fresh.best, error / 4.0, range_)  # of which one side is used
     upper = _bound("upper", best.high, best, "E max", error / 8.0, fresh.n, None)
+    hints = _wide(fresh.values[0], error / 8.0, range_)
     closed = None
     if time_limit > 0.0 and log.n_states**2 * log.n_actions <= BRACKET_ENTRIES:
         say("closing the bracket")
@@ -232,6 +242,7 @@ def plan_log(
             time_limit=time_limit,
             rng=rng,
             threads=threads,
+            interval=interval,
             watch=watch,
             stop=stop,
         )
@@ -278,6 +289,7 @@ def plan_log(
         information=None if information is None else replace(information, names=names),
         confidence=confidence,
         interrupted=stop is not None and stop(),
+        hints=hints,
     )
 
 
@@ -316,6 +328,18 @@ def _bound(side: Any, value: float, estimate: Estimate, of: str, alpha: float, n
         estimate=estimate.value,
         n_samples=n,
         policy=policy,
+    )
+
+
+def _wide(values: FloatArray, alpha: float, range_: tuple[float, float] | None) -> tuple[str, ...]:
+    """What Student's interval would say, where the proven one is wide because of what no model drawn shows."""
+    if range_ is None or not is_wide(values, range_):
+        return ()
+    near = mean_interval(values, alpha, None)
+    return (
+        f"the interval is proven, and pays for values between {range_[0]:.4g} and {range_[1]:.4g}, all that the "
+        f"posterior allows; more models narrow it (--models). Student's is {near.low:.6g} to {near.high:.6g}, true in "
+        "the limit of many models (--interval t)",
     )
 
 
