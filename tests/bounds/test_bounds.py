@@ -224,9 +224,11 @@ def test_every_policy_of_the_pool_is_called_what_it_is(horizon):
         p, r, w, p0 = random_models(np.random.default_rng(seed), 3, 4, 2, concentration=0.2)
         belief = FiniteBelief(p, r, w, reward_signal="unobserved", initial=p0)
         task = {"discount": 0.9, "horizon": horizon}
-        alone = optimal_values(belief, **task).actions
-        step = "" if horizon is None else ", first step"
+        solved = optimal_values(belief, **task)
+        alone, told = solved.actions, np.tensordot(belief.weights, solved.q, axes=1).argmax(axis=-1)
+        step, swept = ("", ", swept from below") if horizon is None else (", first step", "")
         made = {
+            f"QMDP's policy{swept}": StationaryPolicy(told),
             "MMBI": mmbi(belief, **task).policy,
             "CADP": cadp(belief, **task).policy,
             "optimal policy of the expected MDP": expected_mdp_policy(belief, **task).policy,

@@ -5,10 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.experiments.run import run
 from beliefbound.experiments.spec import load_spec
 from beliefbound.experiments.store import Store
@@ -88,6 +90,24 @@ def test_a_second_ctrl_c_leaves_at_once_and_loses_only_the_blocks_in_flight(tmp_
     assert third.wait(timeout=120) == 1
     assert f"process {second.pid} on" in refused.read_text()
     assert "is writing to" in refused.read_text()
+
+
+def deaf():
+    """Work that drops a second Ctrl-C, as a callback would, and then goes on for long."""
+    with first_interrupt(lambda: None) as asked:
+        signal.raise_signal(signal.SIGINT)
+        assert asked.is_set()
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        time.sleep(300)
+    pytest.fail("nobody repeated it")
+
+
+def test_a_second_ctrl_c_that_nobody_heard_is_repeated(monkeypatch):
+    monkeypatch.setattr("beliefbound.experiments.interrupt._PATIENCE", 0.05)
+    with pytest.raises(KeyboardInterrupt):
+        deaf()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_kills_at_random_moments_change_no_byte(tmp_path):

@@ -75,7 +75,7 @@ def test_own_agents_enter_with_one_file(tmp_path):
     assert "mine" in done.stdout
     table = pl.read_csv(tmp_path / "out" / "league.csv")
     assert set(table["agent"]) == {"mine", "mcbrl:n=16"}
-    assert (tmp_path / "out" / "league.md").read_text().startswith("| agent |")
+    assert (tmp_path / "out" / "league.md").read_text().startswith("|  | agent |")
     assert "<svg" in (tmp_path / "out" / "league.svg").read_text()
     bad = beliefbound("league", "chian", cwd=tmp_path)
     assert bad.returncode == 1
