@@ -67,21 +67,20 @@ def play_runs(reset, act, observe, state, asked, outcomes, terminal, address, di
       results: `total[run]`, `utility[run]`, `curve[run, k]`, `visits[run, s]`; the last two may have no columns.
     """
     state, outcomes = borrowed(state), borrowed(outcomes)
-    kind, stream, s, a, r, t = asked
+    kind = asked.kind
+    if kind == OBSERVE:
+        observe(state, asked.s, asked.a, asked.r, asked.t)
+        return 0
     seed, cell, first, steps = address
     total, utility, curve, visits = borrowed(results)
     (terminal,) = borrowed((terminal,))
     for i in range(len(total)):
-        if kind == PLAY:
-            stream = agent_stream(seed, cell, first + i)
-        if kind <= RESET:
-            reset(state, stream)
+        if kind != ACT:
+            reset(state, asked.stream if kind == RESET else agent_stream(seed, cell, first + i))
             if kind == RESET:
                 return 0
-        luck = stream
-        if kind == PLAY:
-            luck = environment_stream(seed, first + i)
-            s = begin(outcomes, uniform(luck))
+        luck = environment_stream(seed, first + i)
+        s = begin(outcomes, uniform(luck)) if kind == PLAY else asked.s
         gained, discounted, weight = 0.0, 0.0, 1.0
         for _ in range(skipped):
             weight *= discount
@@ -92,16 +91,13 @@ def play_runs(reset, act, observe, state, asked, outcomes, terminal, address, di
                 point += 1
             if visits.shape[1] > 0:
                 visits[i, s] += 1
-            if kind != OBSERVE:
-                a = act(state, s)
-                if kind == ACT:
-                    return a
-                if not 0 <= a < outcomes.cumulative.shape[1]:
-                    raise IndexError("an action outside the range")
-                r, t = step(outcomes, s, a, uniform(luck))
+            a = act(state, s)
+            if kind == ACT:
+                return a
+            if not 0 <= a < outcomes.cumulative.shape[1]:
+                raise IndexError("an action outside the range")
+            r, t = step(outcomes, s, a, uniform(luck))
             observe(state, s, a, r, t)
-            if kind == OBSERVE:
-                return 0
             gained += r
             discounted += weight * r
             weight *= discount
