@@ -14,6 +14,7 @@ from beliefbound.report.page import Page, Picture, Section, Table, write_page
 from beliefbound.results import literal
 
 _CURVES = 10  # drawn: the best
+_FEWEST = 10  # runs of which an interval is shown
 
 
 def write_league(found: League, out: Path | str) -> Path:
@@ -46,8 +47,8 @@ def write_league(found: League, out: Path | str) -> Path:
 
 
 _CAPTION = (
-    "Mean total reward and discounted utility with 95% bootstrap intervals; the difference is paired, run by run, with "
-    "MCBRL; times are of one core. Highlighted: nobody is both better and faster."
+    "Mean total reward and discounted utility with 95% bootstrap intervals where there are ten runs; the difference is "
+    "paired, run by run, with MCBRL; times are of one core. Highlighted: nobody is both better and faster."
 )
 _RANKING = (
     "For each bound, each family of agents sends its best setting; those listed are the leader and all who follow it "
@@ -64,11 +65,13 @@ def shown(table: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
             row["agent"],
             str(row["runs"]),
             _number(row["total"]),
-            f"{_number(row['total_low'])} – {_number(row['total_high'])}",
+            f"{_number(row['total_low'])} – {_number(row['total_high'])}" if row["runs"] >= _FEWEST else "",
             f"{row['utility']:.2f}",
-            f"{row['utility_low']:.2f} – {row['utility_high']:.2f}",
+            f"{row['utility_low']:.2f} – {row['utility_high']:.2f}" if row["runs"] >= _FEWEST else "",
             "" if row["difference"] is None else f"{row['difference']:+.4g}",
-            "" if row["difference"] is None else f"{row['difference_low']:+.4g} – {row['difference_high']:+.4g}",
+            ""
+            if row["difference"] is None or row["runs"] < _FEWEST
+            else f"{row['difference_low']:+.4g} – {row['difference_high']:+.4g}",
             _time(row["step_seconds"]),
             "" if row["published"] is None else f"{row['published']:g}",
         ]
@@ -97,6 +100,7 @@ def _time(seconds: float) -> str:
 def _words(found: League) -> list[str]:
     table = found.table.filter(~pl.col("agent").is_in(APART))
     best = table.row(0, named=True)
+    table = table.filter(pl.col("runs") >= _FEWEST)
     unclear = table.filter((pl.col("difference_low") <= 0.0) & (pl.col("difference_high") >= 0.0))
     better = table.filter(pl.col("difference_low") > 0.0)
     reference = found.spec.agents[0]
@@ -125,6 +129,8 @@ def _front(found: League, stem: Path) -> Picture:
         drawn.subplots_adjust(left=0.08, right=0.55, bottom=0.12, top=0.97)
         for those, marker, label in ((~told, "o", None), (told, "^", "told which pairs behave alike")):
             some = table.filter(those)
+            if some.is_empty():
+                continue
             colours = ["tab:blue" if on else "tab:gray" for on in some["front"]]
             axes.scatter(some["step_seconds"], some[score], s=20, c=colours, marker=marker, zorder=2, label=label)
         axes.step(front["step_seconds"], front[score], where="post", linewidth=1.4, zorder=1, label="Pareto front")
