@@ -38,6 +38,7 @@ def test_the_chain_beliefs_are_bracketed_within_one_percent(steps, n_models):
 def test_models_too_large_for_a_graph_still_get_the_papers_bounds(monkeypatch):
     belief, (P, r, w, p0) = random_belief(np.random.default_rng(3), "bernoulli")
     exact = oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 4, "bernoulli")
+    bracket(belief, discount=0.9, horizon=4, effort=1, rng=1)  # compiles on a problem that would not fit either
     monkeypatch.setattr(outcomes, "OUTCOME_BYTES", 0)
     with pytest.warns(UserWarning, match="no search and no sampling.*use fewer models"):
         found = bracket(belief, discount=0.9, horizon=4, target_gap=0.0, time_limit=5, rng=np.random.default_rng(1))
@@ -219,6 +220,7 @@ def test_continuous_rewards_get_the_bounds_that_hold_for_them():
 
 def test_a_belief_too_large_for_search_keeps_the_bounds_it_has(monkeypatch):
     belief = chain_belief(30, 1).sample(8, np.random.default_rng(2))
+    bracket(belief, discount=0.95, horizon=20, effort=1, rng=3)  # compiles on a problem that would not fit either
     monkeypatch.setattr("beliefbound.bounds.finite.outcomes.OUTCOME_BYTES", 1000)
     with pytest.warns(UserWarning, match="outcome rows"):
         found = bracket(belief, discount=0.95, horizon=20, target_gap=0.0, rng=np.random.default_rng(3))

@@ -18,36 +18,33 @@ _DRAWN = 40  # models that fit into a picture: those of largest weight, or of la
 
 def model_rows(found: RobustBracket, belief: FiniteBelief) -> tuple[list[str], list[list[str]]]:
     """Header and formatted cells: each model's weight, its weight in the prior, and what the policy earns on it."""
-    weights = zip(_names(belief), belief.weights, found.prior, found.model_values, strict=True)
+    names = map(found.names.model, range(belief.n_models))
+    weights = zip(names, belief.weights, found.prior, found.model_values, strict=True)
     rows = [[name, f"{w:.4g}", f"{p:.4g}", f"{v:.6g}"] for name, w, p, v in weights]
     return ["model", "weight", "least favourable", "the policy earns"], rows
 
 
-def write_robust(found: RobustBracket, folder: ModelFolder, name: str, target: Path) -> Path:
+def write_robust(found: RobustBracket, folder: ModelFolder, name: str, target: Path, *, horizon: int | None) -> Path:
     """Write `robust.json` with its policy, `prior.{png,svg}` and `report.html`, whose path is returned."""
     found.save(target / "robust.json")
     with figure() as (drawn, axes):
         draw_prior(found, folder.training, axes)
         picture = save(drawn, target / "prior")[1]
-    return write_page(_page(found, folder, name, picture), target / "report.html")
+    return write_page(_page(found, folder, name, picture, horizon), target / "report.html")
 
 
 def draw_prior(found: RobustBracket, belief: FiniteBelief, ax: Any) -> None:
     """Two bars for each model: its weight, and its weight in the least favourable prior."""
     shown = np.sort(np.argsort(-np.maximum(found.prior, belief.weights), kind="stable")[:_DRAWN])
-    place, names = np.arange(len(shown)), _names(belief)
+    place = np.arange(len(shown))
     ax.bar(place - 0.2, belief.weights[shown], 0.4, color="tab:gray", label="weight")
     ax.bar(place + 0.2, found.prior[shown], 0.4, color="tab:red", label="least favourable prior")
-    ax.set_xticks(place, [literal(names[m]) for m in shown], rotation=90 if len(shown) > 8 else 0)
+    ax.set_xticks(place, [literal(found.names.model(m)) for m in shown], rotation=90 if len(shown) > 6 else 0)
     ax.set_ylabel("probability")
     ax.legend(frameon=False)
 
 
-def _names(belief: FiniteBelief) -> tuple[str, ...]:
-    return belief.model_names or tuple(f"model {m}" for m in range(belief.n_models))
-
-
-def _page(found: RobustBracket, folder: ModelFolder, name: str, picture: Path) -> Page:
+def _page(found: RobustBracket, folder: ModelFolder, name: str, picture: Path, horizon: int | None) -> Page:
     belief = folder.training
     proven = found.confidence == 1.0
     holds = "proven" if proven else f"with {100 * found.confidence:.4g}% confidence"
@@ -65,6 +62,7 @@ def _page(found: RobustBracket, folder: ModelFolder, name: str, picture: Path) -
             ("states", str(belief.n_states)),
             ("actions", str(belief.n_actions)),
             ("discount", f"{folder.discount:g}"),
+            ("decisions", "without end" if horizon is None else str(horizon)),
             ("priors", found.priors),
         ],
         sections=[
