@@ -94,6 +94,14 @@ def test_a_wide_proven_interval_is_not_replaced_but_by_request():
         plan_log(log, discount=0.99, interval="normal", **QUICK)
 
 
+@pytest.mark.parametrize("confidence", [0.5, 0.99])
+def test_any_confidence_may_be_asked_for(confidence):
+    log = log_of([0, 1] * 30, [0, 0, 1, 0] * 15, [0.0, 1.0] * 30, [1, 0] * 30)
+    found = plan_log(log, discount=0.9, confidence=confidence, **QUICK | {"measure": True})
+    assert found.confidence == confidence
+    assert 0.8 < found.information.confidence < 1.0
+
+
 def test_a_policy_is_never_valued_on_models_that_chose_it():
     """With no data the in-sample optimum of many policies looks far better than it is; the bound must not."""
     log = log_of([0, 1], [0, 1], [0.0, 1.0], [1, 0], n_states=4, n_actions=3)

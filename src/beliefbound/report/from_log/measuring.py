@@ -45,7 +45,9 @@ def measure_next(
         draws=draws,
         bounds=bounds,
         n_models=_MODELS,
-        confidence=_CONFIDENCE + error,
+        confidence=min(
+            _CONFIDENCE + error, 0.5 * (1.0 + _CONFIDENCE)
+        ),  # so that with the error 95% remain, if they can
         rng=rng,
     )
     known, sure = found.evpi, found.confidence - error
