@@ -15,8 +15,8 @@ from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.kernels.compressed_draws import by_model, draw_by_row
 from beliefbound.kernels.draws import dirichlet_models
-from beliefbound.kernels.planning.compressed_models import LEAST_STATES, SHARE
-from beliefbound.kernels.planning.compressed_rows import LEFT
+from beliefbound.kernels.planning.compressed_models import LEAST_STATES, SHARE, smallest_positive
+from beliefbound.kernels.planning.compressed_rows import expected_entries
 from beliefbound.kernels.random import stream_from
 from beliefbound.models import Csr, ModelSet
 from beliefbound.validation import FloatArray, IntArray, frozen
@@ -41,11 +41,8 @@ class ModelSource:
 
     def _look(self, belief: DirichletBelief) -> None:
         alpha = belief.concentration.reshape(-1, belief.n_states)
-        common = np.where(alpha > 0.0, alpha, np.inf).min(axis=1)
-        alike = (alpha == common[:, None]).sum(axis=1)
-        # Of the mass m that exchangeable entries share, sticks are broken down to LEFT; m is at most 1.
-        sticks = np.minimum(alike, 1.0 - np.log(LEFT) * alike * common)
-        held = float((sticks + (alpha > common[:, None]).sum(axis=1)).sum())
+        common = smallest_positive(alpha)
+        held = float(expected_entries(alpha, common).sum())
         if held > SHARE * alpha.size:
             return
         self.entries, self.compressed = held, True

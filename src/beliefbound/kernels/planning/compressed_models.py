@@ -21,11 +21,11 @@ from numba import njit
 
 from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.planning.compressed_rows import (
-    LEFT,
     PARTS,
     CompressedRows,
     compressed_rows,
     draw_compressed,
+    expected_entries,
     tell_apart,
 )
 from beliefbound.kernels.planning.simd import gather_16
@@ -69,22 +69,19 @@ class CompressedModels(NamedTuple):
     discount: float
 
 
-def common_concentrations(posterior: Posterior) -> np.ndarray:
-    """The smallest positive prior concentration of each row: what entries have that are neither seen nor expected."""
-    alpha = posterior.prior_alpha
+def smallest_positive(alpha: np.ndarray) -> np.ndarray:
+    """The smallest positive concentration of each row: what entries have that are neither seen nor expected."""
     smallest: np.ndarray = np.where(alpha > 0.0, alpha, np.inf).min(axis=1)
     return smallest
 
 
 def compresses(posterior: Posterior) -> bool:
     """Whether models of this posterior are better held in compressed rows."""
-    alpha, common = posterior.prior_alpha, common_concentrations(posterior)[:, None]
+    alpha = posterior.prior_alpha
     if posterior.tied or posterior.paid.ndim > 2 or not LEAST_STATES <= alpha.shape[1] < MOST_STATES:
         return False
-    alike = (alpha == common).sum(axis=1)
-    sticks = np.minimum(alike, 1.0 - np.log(LEFT) * alike * common[:, 0])
-    entries = float((sticks + (alpha > common).sum(axis=1)).mean())
-    return bool(entries <= SHARE * alpha.shape[1])
+    entries = expected_entries(alpha, smallest_positive(alpha))
+    return bool(entries.mean() <= SHARE * alpha.shape[1])
 
 
 def compressed_models(posterior: Posterior, n: int, available: np.ndarray, discount: float) -> CompressedModels:
@@ -99,7 +96,7 @@ def compressed_models(posterior: Posterior, n: int, available: np.ndarray, disco
         length=np.zeros((PARTS, n, slices), np.int64),
         begin=np.zeros((PARTS, n), np.int64),
         looks=np.zeros(1, np.int64),
-        drawn=compressed_rows(common_concentrations(posterior), S),
+        drawn=compressed_rows(smallest_positive(posterior.prior_alpha), S),
         places=np.zeros(S + 2, np.int64),
         r=np.zeros((S, A, n)),
         base=np.zeros((n, S * A + 1)),

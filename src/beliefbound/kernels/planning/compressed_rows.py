@@ -64,6 +64,16 @@ def compressed_rows(common: np.ndarray, n_states: int) -> CompressedRows:
     )
 
 
+def expected_entries(alpha: np.ndarray, common: np.ndarray) -> np.ndarray:
+    """About how many entries a draw of each row of `alpha[row,t]` holds, from above: what exchangeable ones share is
+    split down to `LEFT`, and is 1 at most."""
+    alike = (alpha == common[:, None]).sum(axis=1)
+    shared = alike * np.where(np.isfinite(common), common, 0.0)  # a row may be empty
+    sticks = np.minimum(alike, 1.0 - np.log(LEFT) * shared)
+    entries: np.ndarray = sticks + (alpha > common[:, None]).sum(axis=1)
+    return entries
+
+
 @njit(**EXACT)
 def tell_apart(alpha, rows):
     """`states`, `unseen` and `seen` of the rows of `alpha[row,t]`."""
