@@ -37,14 +37,17 @@ def add_children(problem, graph, node, a, row, least, most):
     more; false when full."""
     s = graph.state[node]
     base = problem.first[s, 0]
-    if make_child(problem, graph, node, row) < 0:
-        return False
-    end = graph.size[NODES] + most
-    for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
+    begin, end = problem.first[s, a] - base, problem.first[s, a + 1] - base
+    last = 0
+    for k in range(begin - 1, end):  # `row` first
+        i = row if k < begin else k
         gap = (graph.above[node, i] - graph.below[node, i]) * graph.prob[node, i] * problem.discount
-        wanted = graph.child[node, i] < 0 and gap >= least and graph.size[NODES] < end
-        if wanted and make_child(problem, graph, node, i) < 0:
-            return False
+        wanted = graph.child[node, i] < 0 and gap >= least and graph.size[NODES] < last
+        if k < begin or wanted:
+            if make_child(problem, graph, node, i) < 0:
+                return False
+            if k < begin:
+                last = graph.size[NODES] + most
     return True
 
 

@@ -75,9 +75,9 @@ def find_belief(graph, key, state, first, last):
         slot = (slot + np.uint64(1)) & mask
 
 
-@njit(**FAST)
+@njit(inline="always", **FAST)
 def posterior_entries(problem, graph, parent, row):
-    """Write the weights after outcome `row` of `parent` behind the last entry; `(one past their end, their key)`."""
+    """Write the weights after outcome `row` of `parent` behind the last entry; one past their end."""
     s = graph.state[parent]
     n_rows = problem.first[s, -1] - problem.first[s, 0]
     offset = problem.first[s, 0] * problem.reward.shape[0] + row
@@ -92,15 +92,22 @@ def posterior_entries(problem, graph, parent, row):
             graph.weight[n] = w
             total += w
             n += 1
-    key = np.uint64(problem.arrive[problem.first[s, 0] + row] + 1) * GOLDEN
     for j in range(graph.size[ENTRIES], n):
         graph.weight[j] /= total
+    return n
+
+
+@njit(inline="always", **FAST)
+def belief_key(graph, state, first, last):
+    """A key of the weights `first … last − 1` in a state."""
+    key = np.uint64(state + 1) * GOLDEN
+    for j in range(first, last):
         word = np.uint64(np.int64(graph.weight[j] / QUANTUM + 0.5)) + np.uint64(graph.model[j] + 1) * GOLDEN
         key += mix(word)
-    return n, key
+    return key
 
 
-@njit(**FAST)
+@njit(**FAST_INLINE)
 def make_child(problem, graph, parent, row):
     """The node after outcome `row` of `parent`, found or built; −1 when the graph is full."""
     known = graph.child[parent, row]
@@ -109,24 +116,22 @@ def make_child(problem, graph, parent, row):
     s = graph.state[parent]
     k = problem.first[s, 0] + row
     t = problem.arrive[k]
-    node = graph.size[NODES]
-    space = graph.size[ENTRIES] + graph.begin[parent + 1] - graph.begin[parent] <= graph.weight.size
-    if problem.merged:
-        if not space:
-            return np.int64(-1)
-        n, key = posterior_entries(problem, graph, parent, row)
-        stage = np.int64(0)
-        found, slot = find_belief(graph, key, t, graph.size[ENTRIES], n)
-    else:
-        stage = graph.stage[parent] + 1
-        key = graph.key[parent] + problem.keys[k]
+    key, stage = graph.key[parent] + problem.keys[k], graph.stage[parent] + 1
+    found, slot = np.int64(-1), np.int64(-1)
+    if not problem.merged:
         found, slot = find(graph, key, t, stage)
-        if found < 0 and space:
-            n, _ = posterior_entries(problem, graph, parent, row)
+    node, first = graph.size[NODES], graph.size[ENTRIES]
+    if found < 0:
+        if first + graph.begin[parent + 1] - graph.begin[parent] > graph.weight.size:
+            return np.int64(-1)
+        n = posterior_entries(problem, graph, parent, row)
+        if problem.merged:
+            key, stage = belief_key(graph, t, first, n), np.int64(0)
+            found, slot = find_belief(graph, key, t, first, n)
     if found >= 0:
         note_link(graph, parent, row, found)
         return found
-    if node >= graph.state.size or not space:
+    if node >= graph.state.size:
         return np.int64(-1)
     graph.size[NODES] = node + 1
     graph.size[ENTRIES] = n
@@ -256,7 +261,7 @@ def backup(problem, graph, node):
     graph.greedy[node] = chosen
 
 
-@njit(**FAST)
+@njit(**FAST_INLINE)
 def contribution(problem, graph, node, a):
     """`(row, share)`: the outcome of an action through which most of the node's gap under it comes, and how much."""
     s = graph.state[node]
