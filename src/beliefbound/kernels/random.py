@@ -214,7 +214,7 @@ def draw_normal(words):
     return finish_normal(layer, x, words)
 
 
-@kernel
+@inlined
 def finish_normal(layer, x, words):
     """The 1.2%: the wedge of a layer by rejection, the tail by Marsaglia's (1964) two exponentials."""
     while True:
