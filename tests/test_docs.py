@@ -62,7 +62,7 @@ def test_a_notebook_runs_from_top_to_bottom(notebook):
 
     book = nbformat.read(notebook, as_version=4)
     assert not any(cell.get("outputs") for cell in book.cells)  # outputs would go out of date
-    NotebookClient(book, timeout=300, resources={"metadata": {"path": str(notebook.parent)}}).execute()
+    NotebookClient(book, timeout=600, resources={"metadata": {"path": str(notebook.parent)}}).execute()
     shown = [output for cell in book.cells for output in cell.get("outputs", [])]
     assert shown
     assert not any(output.get("name") == "stderr" for output in shown)

@@ -27,5 +27,5 @@ def test_a_pool_of_processes_takes_them(method):
     tables = [StationaryPolicy([0, 1, 0]), MemorylessPolicy(probabilities=np.full((2, 3, 2), 0.5))]
     sent = [finite, dirichlet, finite.mean(), found.policy, learning, *tables]
     with multiprocessing.get_context(method).Pool(1) as pool:
-        there = pool.map_async(described, sent).get(timeout=120)
+        there = pool.map_async(described, sent).get(timeout=600)
     assert there == [described(thing) for thing in sent]

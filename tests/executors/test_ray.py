@@ -34,7 +34,7 @@ def python(*arguments: object, **options: object) -> subprocess.CompletedProcess
         [sys.executable, *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "NO_COLOR": "1"},
         **options,
     )

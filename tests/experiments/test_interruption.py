@@ -59,7 +59,7 @@ def test_ctrl_c_finishes_the_blocks_in_flight_and_the_same_command_continues(tmp
     child, said = command("--block", "20", "--threads", "2")
     until(lambda: parts(tmp_path / "try") >= 3, child)
     child.send_signal(signal.SIGINT)
-    assert child.wait(timeout=120) == 130
+    assert child.wait(timeout=600) == 130
     assert "finishing the blocks in flight; a second Ctrl-C leaves at once" in said.read_text()
     assert "keeps every finished run. Run the same command to continue." in said.read_text()
     assert "Traceback" not in said.read_text()
@@ -79,7 +79,7 @@ def test_a_second_ctrl_c_leaves_at_once_and_loses_only_the_blocks_in_flight(tmp_
     child.send_signal(signal.SIGINT)
     until(lambda: "finishing the blocks in flight" in said.read_text(), child)
     child.send_signal(signal.SIGINT)
-    assert child.wait(timeout=120) == 130
+    assert child.wait(timeout=600) == 130
     assert "keeps every finished run" in said.read_text()
     assert "Traceback" not in said.read_text()
     assert len(Store.existing(tmp_path / "try").read()) == 2
@@ -87,7 +87,7 @@ def test_a_second_ctrl_c_leaves_at_once_and_loses_only_the_blocks_in_flight(tmp_
     time.sleep(0.2)
     until(lambda: (tmp_path / "try" / ".lock").read_bytes(), second)
     third, refused = command()
-    assert third.wait(timeout=120) == 1
+    assert third.wait(timeout=600) == 1
     assert f"process {second.pid} on" in refused.read_text()
     assert "is writing to" in refused.read_text()
 

@@ -227,7 +227,7 @@ def test_the_page_works_in_a_browser(written, tmp_path, width):
             f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},900", "--virtual-time-budget=3000",
             "--dump-dom", probed.as_uri(),
         ],
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     title = re.search(r"<title>(.*?)</title>", done.stdout, re.S)
     assert title is not None, done.stderr[-2000:]
