@@ -234,7 +234,7 @@ class ModelSet:
 
     def lanes(self) -> tuple[FloatArray, FloatArray]:
         """Models-last copies: probabilities `[s,a,t,m]` and rewards `[s,a,m]`."""
-        return self.transitions.lanes(), copied(np.moveaxis(self.rewards, 0, -1))
+        return self.transitions.lanes(), copied(self.rewards.transpose(1, 2, 0))
 
     def _zeros(self) -> FloatArray:
         return np.zeros(self.rewards.shape[:2])

@@ -128,7 +128,7 @@ class Csr:
 
     def lanes(self) -> FloatArray:
         """A models-last copy `[s,a,t,m]`, written out, at the start of a cache line."""
-        return copied(np.moveaxis(self.dense(), 0, -1))
+        return copied(self.dense().transpose(1, 2, 3, 0))
 
     def dense(self) -> FloatArray:
         """`[m,s,a,t]`, written out; refused where that would not fit in memory."""
