@@ -27,6 +27,7 @@ def sweeps(n_models: int, n_states: int, n_actions: int, horizon: int, repeats: 
     ascent, models = Ascent(task), belief.models
     actions, _ = models.induct_greedy(belief.weights, 0.95, horizon)
     values = np.zeros((n_states, n_models))
+    space = sweep.lane_space(n_states, n_actions, n_models)
     lanes = models.lanes() if isinstance(ascent.stages, LanesAscent) else None
 
     def mmbi_sweep() -> None:
@@ -34,7 +35,7 @@ def sweeps(n_models: int, n_states: int, n_actions: int, horizon: int, repeats: 
             models.induct_greedy(belief.weights, 0.95, horizon)
         else:
             values[:] = 0.0
-            sweep.induct_lanes(*lanes, belief.weights, models.available, 0.95, values, actions.copy())
+            sweep.induct_lanes(*lanes, belief.weights, models.available, 0.95, values, actions.copy(), space)
 
     count = ascent.climb(actions, "MMBI").sweeps
     times = race(

@@ -1,15 +1,29 @@
 """MCBRL's relatives: planning with CADP, looking ahead, following the bracket's policy, hypotheses drawn once."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
-from beliefbound import MDP, DirichletBelief, FiniteBelief, KnownRewards, cadp, mmbi, policy_iteration
+from beliefbound import (
+    MDP,
+    BetaRewards,
+    DirichletBelief,
+    DirichletRewards,
+    FiniteBelief,
+    KnownRewards,
+    cadp,
+    mmbi,
+    policy_iteration,
+)
 from beliefbound.agents import make_agent
+from beliefbound.agents.hypotheses import best_action, planned, reweigh
 from beliefbound.agents.mcbrl import DUE, PLANS, STEP
 from beliefbound.agents.mcbrl_lookahead import look_ahead
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.envs import make_env
-from beliefbound.errors import BeliefboundError
+from beliefbound.errors import BeliefboundError, ObservationError
+from beliefbound.kernels.graph.alpha import look_below
 from support.coin import coin
 
 CHAIN = make_env("chain")
@@ -182,19 +196,20 @@ def two_coins(discount=0.95, most=200):
 
 
 def test_hypotheses_plan_for_learning_and_weigh_what_they_see():
-    agent = make_agent("hypotheses:n=2,beliefs=200,rounds=4", COIN, belief=BELIEF)
-    models = [coin(theta)[0].mdp for theta in (0.25, 0.75)]
-    agent.plan(FiniteBelief.from_mdps(models), np.random.default_rng(0))
+    models = FiniteBelief.from_mdps([coin(theta)[0].mdp for theta in (0.25, 0.75)])
+    state = planned(models, np.array(COIN.start), 0.95, 200, 4, np.random.default_rng(0))
     _, exact = two_coins()
-    values = agent.values(0)
+    weights = state.weights
+    given = (state.models, state.vectors, 0)
+    values = np.array([look_below(*given, a, weights, state.likely, state.chosen) for a in (0, 1)])
     assert (values <= exact + 1e-9).all()  # vectors are values of policies
     np.testing.assert_allclose(values, exact, atol=2e-3)
-    assert agent.act(0) == 0
-    agent.observe(0, 0, 0.0, 1)
-    np.testing.assert_allclose(agent.weights, [0.25, 0.75])
-    agent.observe(1, 0, 1.0, 0)
-    agent.observe(0, 0, 0.0, 3)  # tossing never leads to H: nobody explains it
-    np.testing.assert_allclose(agent.weights, [0.25, 0.75])
+    assert best_action(state.models, state.vectors, weights, state.likely, state.chosen, 0) == 0
+    reweigh(state.models, weights, state.likely, 0, 0, 0.0, 1)
+    np.testing.assert_allclose(weights, [0.25, 0.75])
+    reweigh(state.models, weights, state.likely, 1, 0, 1.0, 0)
+    reweigh(state.models, weights, state.likely, 0, 0, 0.0, 3)  # tossing never leads to H: nobody explains it
+    np.testing.assert_allclose(weights, [0.25, 0.75])
     short = 0.95 / 2 + 0.95**3 * 0.5625  # four decisions, by hand: forever is worth more
     assert exact[0] > short
 
@@ -202,12 +217,37 @@ def test_hypotheses_plan_for_learning_and_weigh_what_they_see():
 def test_hypotheses_are_drawn_from_the_prior_once_a_run():
     agent = make_agent("hypotheses:n=400,beliefs=1,rounds=1", COIN, belief=BELIEF)
     agent.reset(1)
-    theta = agent.belief.transitions[:, 0, 0, 1]
+    state = agent.machine.state
+    rows = state.models.first[0, 1] - state.models.first[0, 0]
+    won = int(np.flatnonzero(state.models.arrive[:rows] == 1)[0])
+    theta = state.models.like[: 400 * state.models.first[0, -1]].reshape(400, -1)[:, won]
     assert abs(theta.mean() - 0.5) < 4 * np.sqrt(1 / 12 / 400)  # false alarms: 6e-5
-    before = agent.belief.models
+    before = state.models.like.copy()
     agent.observe(0, 0, 0.0, 1)
-    assert agent.belief.models is before
-    np.testing.assert_allclose(agent.weights, theta / theta.sum())
+    np.testing.assert_array_equal(agent.machine.state.models.like, before)
+    np.testing.assert_allclose(state.weights, theta / theta.sum())
+
+
+@pytest.mark.parametrize(
+    "rewards",
+    [
+        BetaRewards(1.0, 1.0, low=-1.0, high=3.0),
+        DirichletRewards([-1.0, 0.5, 3.0]),
+        KnownRewards(np.array([[0.0, 3.0], [1.0, -1.0]])),
+    ],
+)
+def test_hypotheses_weigh_what_they_see_as_finite_beliefs_do(rewards):
+    belief = DirichletBelief(2, 2, concentration=[[[1.0, 1.0], [1.0, 0.0]], [[0.5, 2.0], [1.0, 1.0]]], rewards=rewards)
+    rng = np.random.default_rng(3)
+    hypotheses = belief.sample(6, rng)
+    state = planned(hypotheses, np.array([0.5, 0.5]), 0.9, 4, 1, rng)
+    seen = [(0, 0, -1.0, 1), (1, 1, 3.0, 0), (0, 1, 0.5, 0), (1, 0, -1.0, 0), (0, 1, 3.0, 1), (0, 0, 7.0, 0)]
+    for s, a, r, t in seen:
+        reweigh(state.models, state.weights, state.likely, s, a, r, t)
+        with contextlib.suppress(ObservationError):  # nobody explains it: the weights stay
+            hypotheses = hypotheses.update(s, a, r, t)
+        np.testing.assert_allclose(state.weights, hypotheses.weights, rtol=1e-12)
+    assert np.ptp(state.weights) > 0.01
 
 
 @pytest.mark.parametrize(

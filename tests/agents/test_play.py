@@ -103,17 +103,15 @@ def test_playing_leaves_the_agent_as_it_was():
         np.testing.assert_array_equal(x, y)
 
 
-# Several models drawn at once take scratch, three arrays a draw: plans allocate, the steps between them do not.
-FEW_PLANS = {"mcbrl": "mcbrl:interval=1000", "mcbrl-cadp": "mcbrl-cadp:interval=1000"}
-PLAN_AT_ANY_STEP = ("branch-and-bound", "mcbrl-lookahead", "mcbrl:n=5,schedule=posterior")
+VARIANTS = ("branch-and-bound:n=3,depth=5,leaves=cadp", "branch-and-bound:n=3,depth=5,leaves=pairs", "gittins:depth=50")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(PLAN_AT_ANY_STEP)])
+@pytest.mark.parametrize("name", [*(name for name in NAMES if not name.startswith("bracket")), *VARIANTS])
 def test_steps_allocate_nothing(name):
-    environment = make_env("chain")
-    agent = make_agent(FEW_PLANS.get(name, name), environment)
-    if not isinstance(agent, CompiledAgent):
-        pytest.skip("plain Python")
+    """Whether they plan or not. `bracket` alone is plain Python around kernels that allocate."""
+    environment = make_env("bandit" if name.startswith("gittins") else "chain")
+    agent = make_agent(name, environment)
+    assert isinstance(agent, CompiledAgent)
     made = []
     play(agent, environment, seed=1, runs=1, steps=2)  # what is made when the loop is loaded does not count
     for steps in (40, 80):

@@ -8,7 +8,7 @@ left of the discounted value. This agent has no last step: at every step it is w
 
 Particles are a function of a run's seed and of the counts, so rows that were not visited keep theirs. Beta rewards
 between the two ends count as a success with that chance. What the belief rules out teaches nothing. A plain Python
-agent around compiled kernels.
+agent around compiled kernels, which allocate at every step: the only agent of this package that does.
 """
 
 from typing import Any

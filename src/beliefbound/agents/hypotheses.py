@@ -12,33 +12,192 @@ beliefs, each backed up `SWEEPS` times. The action played maximises one step ahe
 which earns, under the n hypotheses, at least what the best vector promises.
 
 Hypotheses are never drawn again: a continuous prior is misfit, and the weights gather on those that are closest to the
-truth. What no hypothesis explains leaves the weights as they were. A plain Python agent around compiled kernels:
-planning takes some ten milliseconds a run on small problems.
+truth. What no hypothesis explains leaves the weights as they were. A Bernoulli reward a share x of the way from failure
+to success counts as `p^x (1 − p)^(1−x)`, as everywhere. Steps are compiled and allocate nothing; the plan at the start
+of a run is made in Python around compiled kernels, some ten milliseconds on small problems.
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.beliefs.signals import Bernoulli, SilentStates
+from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.bounds.finite.problem import problem_of
 from beliefbound.engine.priors import PRIOR, offered_belief
-from beliefbound.engine.protocol import DISCOUNT, Setting
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
-from beliefbound.errors import ObservationError
 from beliefbound.grammar import Number
 from beliefbound.kernels.graph.alpha import Points, back_up_points, keep_used, look_below, new_vectors, walk
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.posterior import copy_into
 from beliefbound.kernels.random import stream_from, uniform
 from beliefbound.planning.expected import expected_plan
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.task import FiniteTask
-from beliefbound.validation import FloatArray
+from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 SWEEPS = 3  # over the beliefs of a round: values travel back along trajectories
 _DEPTH = 60  # steps of a trajectory, where the discount allows as many
 _RANDOM = 0.15  # share of its steps that are random: beliefs beside the way
 _GAIN = 1e-6  # of the largest value: what a new vector must add
+_RELATIVE, _OF_LARGEST = 1e-9, 1e-12  # when two rewards are one amount, as in `beliefs.amounts`
+
+
+class Hypotheses(NamedTuple):
+    """What `look_below` reads of a `kernels.graph.nodes.Problem`, and the rewards that rows show."""
+
+    like: FloatArray  # flat: the rows of state s are a block [m, rows of s]
+    arrive: IntArray  # [k]
+    first: IntArray  # [s,a+1]
+    reward: FloatArray  # [m,s,a]
+    available: BoolArray  # [s,a]
+    shown: FloatArray  # [k]; NaN where nothing is
+    discount: float
+    failure: float  # of Bernoulli rewards
+    success: float  # the same as failure where rewards are not Bernoulli
+    largest: float  # reward, in absolute value
+
+
+class Asked(NamedTuple):
+    """What `look_below` reads of `kernels.graph.alpha.Vectors`."""
+
+    known: FloatArray  # [s,i,m]
+    known_count: IntArray  # [s]
+
+
+class State(NamedTuple):
+    """Hypotheses, their weights, and the plan."""
+
+    models: Hypotheses
+    vectors: Asked
+    prior: FloatArray  # [m]: weights at the start
+    weights: FloatArray  # [m]
+    likely: FloatArray  # [m] scratch
+    chosen: IntArray  # [row] scratch
+
+
+@njit(**EXACT)
+def reset(state, stream):
+    """Back to the first weights. The plan is that of the run: `planned` drew from the run's seed."""
+    copy_into(state.weights, state.prior)
+
+
+@njit(**EXACT)
+def best_action(models, vectors, weights, likely, chosen, s):
+    """The best action one step ahead of the vectors; ties to the lowest."""
+    action, best = -1, -np.inf
+    for a in range(models.available.shape[1]):
+        if models.available[s, a]:
+            value = look_below(models, vectors, s, a, weights, likely, chosen)
+            if value > best:
+                action, best = a, value
+    return action
+
+
+@njit(**EXACT)
+def rows_seen(models, s, a, r, t):
+    """`(won, lost, x)`: what was seen has the likelihood `like[won]^x like[lost]^(1−x)`; −1 for a row that no model
+    allows."""
+    fractional = models.success > models.failure
+    x = (r - models.failure) / (models.success - models.failure) if fractional else 1.0
+    won, lost, distance = -1, -1, np.inf
+    for k in range(models.first[s, a], models.first[s, a + 1]):
+        if models.arrive[k] != t:
+            continue
+        paid = models.shown[k]
+        if np.isnan(paid):
+            return k, k, 1.0
+        if fractional:
+            won, lost = (k, lost) if paid == models.success else (won, k)
+        elif abs(paid - r) < distance:
+            distance = abs(paid - r)
+            if distance <= _OF_LARGEST * models.largest + _RELATIVE * max(abs(paid), abs(r)):
+                won = lost = k
+    return won, lost, x
+
+
+@njit(**EXACT)
+def reweigh(models, weights, likely, s, a, r, t):
+    """The weights after a transition."""
+    won, lost, x = rows_seen(models, s, a, r, t)
+    if not 0.0 <= x <= 1.0:
+        return
+    n = weights.size
+    base = models.first[s, 0]
+    width, total = models.first[s, -1] - base, 0.0
+    for m in range(n):
+        block = base * n + m * width - base
+        chance = 1.0
+        if x > 0.0:
+            chance *= models.like[block + won] ** x if won >= 0 else 0.0
+        if x < 1.0:
+            chance *= models.like[block + lost] ** (1.0 - x) if lost >= 0 else 0.0
+        likely[m] = weights[m] * chance
+        total += likely[m]
+    if total > 0.0:
+        for m in range(n):
+            weights[m] = likely[m] / total
+
+
+@njit(**EXACT_INLINE)
+def act(state, s):
+    """The best action one step ahead of the vectors."""
+    return best_action(state.models, state.vectors, state.weights, state.likely, state.chosen, s)
+
+
+@njit(**EXACT_INLINE)
+def observe(state, s, a, r, t):
+    """Weigh the hypotheses by what they gave the transition."""
+    reweigh(state.models, state.weights, state.likely, s, a, r, t)
+
+
+def planned(
+    belief: FiniteBelief, start: FloatArray, discount: float, beliefs: int, rounds: int, rng: np.random.Generator
+) -> State:
+    """Vectors for a finite belief, and the state in which a run begins."""
+    task = FiniteTask.of(belief, discount=discount, initial=start)
+    policies = [mmbi_plan(task).policy, expected_plan(task).policy]
+    weights = np.array(belief.weights)
+    problem = problem_of(task, stages=0, policies=policies)
+    vectors = new_vectors(problem, problem.v[0], SWEEPS * rounds * beliefs)
+    depth = _DEPTH if discount == 0.0 else math.ceil(math.log(1e-4) / math.log(discount))
+    stream, states = stream_from(rng), np.flatnonzero(start)
+    chances = np.cumsum(start[states])
+    for _ in range(rounds):
+        points = Points(
+            np.empty(beliefs, dtype=np.int32), np.empty((beliefs, len(weights))), np.empty(beliefs, dtype=np.int32)
+        )
+        used = 0
+        while used < beliefs:
+            i = int(np.searchsorted(chances, uniform(stream), side="right"))
+            s, mix = int(states[min(i, len(states) - 1)]), 0.8 * uniform(stream)
+            used = walk(problem, vectors, s, weights, stream, points, used, min(_DEPTH, depth), _RANDOM, mix)
+        order = np.argsort(-points.depth, kind="stable")
+        for _ in range(SWEEPS):
+            if back_up_points(problem, vectors, points, order, _GAIN * task.largest_value) == 0.0:
+                break
+        keep_used(vectors, points, len(policies))
+    signal = belief.signal.signal if isinstance(belief.signal, SilentStates) else belief.signal
+    shown = outcome_rows(belief).reward
+    models = Hypotheses(
+        like=problem.like,
+        arrive=problem.arrive,
+        first=problem.first,
+        reward=problem.reward,
+        available=problem.available,
+        shown=shown,
+        discount=problem.discount,
+        failure=signal.low if isinstance(signal, Bernoulli) else 0.0,
+        success=signal.high if isinstance(signal, Bernoulli) else 0.0,
+        largest=float(np.nanmax(np.abs(shown), initial=0.0)),
+    )
+    known = np.ascontiguousarray(vectors.known[:, : vectors.known_count.max()])
+    chosen = np.zeros(vectors.then.shape[1], dtype=np.int64)
+    return State(models, Asked(known, vectors.known_count), weights.copy(), weights, np.empty(len(weights)), chosen)
 
 
 @agent(
@@ -52,68 +211,13 @@ _GAIN = 1e-6  # of the largest value: what a new vector must add
         DISCOUNT,
     ),
 )
-class Hypotheses:
-    """See above. `weights [m]` and `values(state)` may be looked at."""
+def hypotheses(setting: Setting, *, n: int, beliefs: int, rounds: int, **values: Any) -> Machine:
+    """The machine: a plan at the start of each run."""
+    prior, start = offered_belief(setting, values), None if setting.environment is None else setting.environment.start
+    begin = np.full(setting.n_states, 1.0 / setting.n_states) if start is None else np.array(start)
 
-    def __init__(self, setting: Setting, *, n: int, beliefs: int, rounds: int, **values: Any) -> None:
-        self._prior, self._discount = offered_belief(setting, values), setting.discount
-        self._n, self._beliefs, self._rounds = n, beliefs, rounds
-        start = None if setting.environment is None else setting.environment.start
-        self._start = np.full(setting.n_states, 1.0 / setting.n_states) if start is None else np.array(start)
-
-    def reset(self, seed: int) -> None:
-        """Draw hypotheses and plan."""
+    def plan(seed: int) -> State:
         rng = np.random.default_rng(seed)
-        self.plan(self._prior.sample(self._n, rng), rng)
+        return planned(prior.sample(n, rng), begin, setting.discount, beliefs, rounds, rng)
 
-    def plan(self, hypotheses: FiniteBelief, rng: np.random.Generator) -> None:
-        """Vectors for a finite belief."""
-        task = FiniteTask.of(hypotheses, discount=self._discount, initial=self._start)
-        policies = [mmbi_plan(task).policy, expected_plan(task).policy]
-        self.belief, self.weights = hypotheses, np.array(hypotheses.weights)
-        self._problem = problem = problem_of(task, stages=0, policies=policies)
-        self._vectors = vectors = new_vectors(problem, problem.v[0], SWEEPS * self._rounds * self._beliefs)
-        self._out, self._rows = np.empty(len(self.weights)), np.zeros(vectors.then.shape[1], dtype=np.int64)
-        depth = _DEPTH if self._discount == 0.0 else math.ceil(math.log(1e-4) / math.log(self._discount))
-        stream, states = stream_from(rng), np.flatnonzero(self._start)
-        chances = np.cumsum(self._start[states])
-        for _ in range(self._rounds):
-            points = Points(
-                np.empty(self._beliefs, dtype=np.int32),
-                np.empty((self._beliefs, len(self.weights))),
-                np.empty(self._beliefs, dtype=np.int32),
-            )
-            used = 0
-            while used < self._beliefs:
-                i = int(np.searchsorted(chances, uniform(stream), side="right"))
-                s, mix = int(states[min(i, len(states) - 1)]), 0.8 * uniform(stream)
-                used = walk(problem, vectors, s, self.weights, stream, points, used, min(_DEPTH, depth), _RANDOM, mix)
-            order = np.argsort(-points.depth, kind="stable")
-            for _ in range(SWEEPS):
-                if back_up_points(problem, vectors, points, order, _GAIN * task.largest_value) == 0.0:
-                    break
-            keep_used(vectors, points, len(policies))
-
-    def values(self, state: int) -> FloatArray:
-        """What each action is worth at the present weights, `[a]`; −∞ where not on offer."""
-        available = self._problem.available[state]
-        return np.array(
-            [
-                look_below(self._problem, self._vectors, state, a, self.weights, self._out, self._rows)
-                if available[a]
-                else -np.inf
-                for a in range(len(available))
-            ]
-        )
-
-    def act(self, state: int) -> int:
-        """The best action one step ahead of the vectors."""
-        return int(self.values(state).argmax())
-
-    def observe(self, state: int, action: int, reward: float, next_state: int) -> None:
-        """Weigh the hypotheses by what they gave the transition."""
-        try:
-            self.belief = self.belief.update(state, action, reward, next_state)
-        except ObservationError:  # nobody explains it
-            return
-        self.weights = np.array(self.belief.weights)
+    return Machine(None, reset, act, observe, plan)

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beliefbound.engine.protocol import Agent, CompiledAgent
+from beliefbound.engine.protocol import Agent, CompiledAgent, seed_of
 from beliefbound.envs.adapter import DiscreteEnv
 from beliefbound.kernels.play import agent_stream, environment_stream
 from beliefbound.validation import FloatArray, IntArray, check_count, check_seed
@@ -44,7 +44,7 @@ def run_episode(agent: Agent, env: Any, *, steps: int, seed: int, run: int = 0, 
         if isinstance(agent, CompiledAgent):
             agent.reset(own)
         else:
-            agent.reset(int(own[0] >> np.uint64(1)))
+            agent.reset(seed_of(own))
     world = env if isinstance(env, DiscreteEnv) else DiscreteEnv(env)
     luck = environment_stream(seed, run)
     if isinstance(world.env.unwrapped, TabularEnv):

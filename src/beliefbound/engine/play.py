@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from beliefbound.engine.policies import player
-from beliefbound.engine.protocol import Agent, CompiledAgent
+from beliefbound.engine.protocol import Agent, CompiledAgent, seed_of
 from beliefbound.engine.runs import Runs
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import ObservationError, ParameterError
@@ -157,9 +157,18 @@ def _check_fit(agent: CompiledAgent, environment: Environment) -> None:
 
 
 def _play_compiled(agent: CompiledAgent, environment: Environment, rules: Rules) -> None:
-    """The loop of `kernels.play` on a copy of the agent's state."""
+    """The loop of `kernels.play` on a copy of the agent's state, or run by run where each begins with its own plan."""
+    plan, place = agent.machine.plan, (environment.outcomes, environment.terminal)
     try:
-        agent.enter(kernel.Request(), _copied(agent.machine.state), environment.outcomes, environment.terminal, *rules)
+        if plan is None:
+            agent.enter(kernel.Request(), _copied(agent.machine.state), *place, *rules)
+            return
+        (seed, cell, first, steps), (total, utility, curve, visits) = rules.address, rules.results
+        for i in range(len(total)):
+            state, one = plan(seed_of(kernel.agent_stream(seed, cell, first + i))), slice(i, i + 1)
+            results = total[one], utility[one], curve[one], visits[one]
+            own = rules._replace(address=(seed, cell, first + i, steps), results=results)
+            agent.enter(kernel.Request(), state, *place, *own)
     except IndexError as cause:
         raise ObservationError(f"{_called(agent)} chose {cause} of {environment.n_actions} actions") from None
 
@@ -169,7 +178,7 @@ def _play_plain(agent: Any, environment: Environment, rules: Rules) -> None:
     (seed, cell, first, steps), discount, skipped, every, (total, utility, curve, visits) = rules
     for i in range(len(total)):
         luck = kernel.environment_stream(seed, first + i)
-        agent.reset(int(kernel.agent_stream(seed, cell, first + i)[0] >> np.uint64(1)))
+        agent.reset(seed_of(kernel.agent_stream(seed, cell, first + i)))
         s = int(begin(environment.outcomes, uniform(luck)))
         gained, discounted, weight = 0.0, 0.0, discount**skipped
         point = 0

@@ -41,12 +41,17 @@ class Agent(Protocol):
 
 
 class Machine(NamedTuple):
-    """An agent as compiled code sees it: a NamedTuple and three compiled functions; see `kernels.play`."""
+    """An agent as compiled code sees it: a NamedTuple and three compiled functions; see `kernels.play`.
+
+    Where a run begins with a plan that is made in Python, `plan(seed)` makes the state for it, and `state` is that of
+    the run last begun.
+    """
 
     state: Any
     reset: Any
     act: Any
     observe: Any
+    plan: Callable[[int], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,10 @@ class CompiledAgent:
 
     def reset(self, seed: int | Stream) -> None:
         """Forget everything. `reset(seed)` starts run 0 of `play(…, seed=seed)`; another run's stream may be given."""
-        self.enter(Request(RESET, stream_of(seed)), self.machine.state, *NOWHERE)
+        stream = stream_of(seed)
+        if self.machine.plan is not None:
+            self.machine = self.machine._replace(state=self.machine.plan(seed_of(stream)))
+        self.enter(Request(RESET, stream), self.machine.state, *NOWHERE)
         self._ready = True
 
     def act(self, state: int) -> int:
@@ -189,6 +197,11 @@ def stream_of(seed: int | Stream) -> Stream:
         return seed.copy()
     stream: Stream = agent_stream(check_seed(seed), 0, 0)
     return stream
+
+
+def seed_of(stream: Stream) -> int:
+    """The whole number that agents of plain Python, and plans made in Python, are given in place of a stream."""
+    return int(stream[0] >> np.uint64(1))
 
 
 Factory = Callable[[Environment], Agent]

@@ -76,24 +76,25 @@ def dirichlet_row(stream, alpha, out):
 
 
 @kernel
-def draw_rows(stream, alpha, out, row_stride, next_stride, model_stride):
-    """n draws of each row of `alpha[row, t]`; `out` is flat and addressed by the strides of its axes.
+def draw_lanes(stream, alpha, out, each):
+    """n draws of each row of `alpha[row, t]`, models last: `out` is flat, `[row, t, m]`; `each[m]` is scratch.
 
-    All boosts of a row are drawn, then all its Gammas, as in `dirichlet_row`, which does the work if n = 1.
+    All boosts of a row are drawn, then all its Gammas, as in `dirichlet_row`, which does the work if n = 1. Draws are
+    made in place: `each` holds the least boosts of a row, then its sums.
     """
     n_rows, n_next = alpha.shape
     n = out.size // alpha.size
     if n == 1:
         for row in range(n_rows):
-            dirichlet_row(stream, alpha[row], out[row * row_stride : row * row_stride + n_next])
+            dirichlet_row(stream, alpha[row], out[row * n_next : (row + 1) * n_next])
         return
-    work, least, total = np.empty((n_next, n)), np.empty(n), np.empty(n)
-    flat = work.reshape(n_next * n)
     words = load(stream)
     for row in range(n_rows):
+        flat = out[row * n_next * n : (row + 1) * n_next * n]
+        work = flat.reshape((n_next, n))
         any_boosted = False
         for m in range(n):
-            least[m], total[m] = np.inf, EMPTY
+            each[m] = np.inf
         for t in range(n_next):
             shape = alpha[row, t]
             if shape > 0.0:
@@ -101,16 +102,18 @@ def draw_rows(stream, alpha, out, row_stride, next_stride, model_stride):
                 for m in range(n):
                     boost, words = draw_boost(shape, words)
                     work[t, m] = boost
-                    least[m] = min(least[m], boost)
+                    each[m] = min(each[m], boost)
             else:
                 for m in range(n):
                     work[t, m] = np.inf
         if any_boosted:
             for t in range(n_next):
                 for m in range(n):
-                    work[t, m] = least[m] - work[t, m]
+                    work[t, m] = each[m] - work[t, m]
             for i in range(flat.size):
                 flat[i] = exp_negative(flat[i])
+        for m in range(n):
+            each[m] = EMPTY
         for t in range(n_next):
             shape = alpha[row, t]
             if shape > 0.0:
@@ -120,14 +123,13 @@ def draw_rows(stream, alpha, out, row_stride, next_stride, model_stride):
                     if shape < 1.0:
                         x *= work[t, m]
                     work[t, m] = x
-                    total[m] += x
+                    each[m] += x
             else:
                 for m in range(n):
                     work[t, m] = 0.0
         for t in range(n_next):
-            first = row * row_stride + t * next_stride
             for m in range(n):
-                out[first + m * model_stride] = work[t, m] / total[m]
+                work[t, m] /= each[m]
     save(stream, words)
 
 
@@ -135,19 +137,27 @@ def draw_rows(stream, alpha, out, row_stride, next_stride, model_stride):
 def dirichlet_lanes(stream, alpha, out):
     """A draw of each row of `alpha[s, a, t]` per model, models last: `out[s, a, t, m]`."""
     T, n = out.shape[2:]
-    draw_rows(stream, alpha.reshape(alpha.size // T, T), out.reshape(out.size), T * n, n, 1)
+    draw_lanes(stream, alpha.reshape(alpha.size // T, T), out.reshape(out.size), np.empty(n))
 
 
 @kernel
 def dirichlet_models(stream, alpha, out):
     """A draw of each row of `alpha[s, a, t]` per model, models first: `out[m, s, a, t]`."""
-    T = out.shape[-1]
-    draw_rows(stream, alpha.reshape(alpha.size // T, T), out.reshape(out.size), T, 1, alpha.size)
+    n, T = out.shape[0], out.shape[-1]
+    flat, rows = out.reshape(out.size), alpha.reshape(alpha.size // T, T)
+    each, lanes = np.empty(n), np.empty(T * n)
+    for row in range(rows.shape[0]):
+        draw_lanes(stream, rows[row : row + 1], lanes, each)
+        for m in range(n):
+            first = m * alpha.size + row * T
+            for t in range(T):
+                flat[first + t] = lanes[t * n + m]
 
 
 @kernel
 def draw_betas(stream, a, b, low, high, out, row_stride, model_stride):
-    """n draws of low + (high − low) Beta(`a[row]`, `b[row]`) per row; `out` as in `draw_rows`."""
+    """n draws of low + (high − low) Beta(`a[row]`, `b[row]`) per row; `out` is flat and addressed by the
+    strides of its axes."""
     words = load(stream)
     for row in range(a.size):
         a_row, b_row = a[row], b[row]
@@ -176,7 +186,7 @@ def draw_means(stream, parameters, out, row_stride, model_stride):
 
     Precision λ ~ Gamma(shape, rate), mean ~ N(mean, 1 / (kappa λ)): the standard deviation is
     `sqrt(rate / (kappa G)) exp(boost / 2)`, whose exponent is held below 600 so that draws at the smallest
-    shapes, where the law has no mean, stay finite. `out` as in `draw_rows`.
+    shapes, where the law has no mean, stay finite. `out` as in `draw_betas`.
     """
     means, kappas, shapes, rates = parameters
     words = load(stream)

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.draws import draw_betas, draw_rows
+from beliefbound.kernels.draws import draw_betas, draw_lanes
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 
 kernel = njit(**EXACT)
@@ -224,33 +224,39 @@ def payment_on(paid, arrive, k, pair, p):
 @inlined
 def draw(posterior, stream, p, r):
     """Independent models, models last: transitions `p[s,a,t,m]` and expected rewards `r[s,a,m]`."""
-    draw_transitions(stream, posterior.alpha, posterior.row, posterior.arrive, p)
+    draw_transitions(stream, posterior.alpha, posterior.row, posterior.arrive, p, r)
     draw_rewards(stream, posterior.reward, posterior.paid, posterior.arrive, p, r)
 
 
 @chosen
-def draw_transitions(stream, alpha, row, arrive, p):
-    """Transitions `p[s,a,t,m]` of independent models."""
+def draw_transitions(stream, alpha, row, arrive, p, scratch):
+    """Transitions `p[s,a,t,m]` of independent models; `scratch[s,a,m]` is written over."""
+    space = scratch.reshape(scratch.size)
     if arrive.ndim == 1:
-        draw_rows(stream, alpha, p.reshape(p.size), p.shape[2] * p.shape[3], p.shape[3], 1)
+        draw_lanes(stream, alpha, p.reshape(p.size), space[: p.shape[3]])
     else:
-        draw_tied(stream, alpha, row, arrive, p)
+        draw_tied(stream, alpha, row, arrive, p, space)
 
 
 @kernel
-def draw_tied(stream, alpha, row, arrive, p):
-    """Transitions `p[s,a,t,m]` of models whose pairs share the rows of `alpha`."""
+def draw_tied(stream, alpha, row, arrive, p, space):
+    """Transitions `p[s,a,t,m]` of models whose pairs share the rows of `alpha`. In `space[any]` or, where there are
+    more outcomes than pairs, in an array of its own."""
     n_states, n_actions, _, n = p.shape
     n_rows, n_outcomes = alpha.shape
-    theta = np.empty((n_rows, n_outcomes, n))
-    draw_rows(stream, alpha, theta.reshape(theta.size), n_outcomes * n, n, 1)
+    if space.size < (n_outcomes + 1) * n:
+        space = np.empty((n_outcomes + 1) * n)
+    each, theta = space[:n], space[n : (n_outcomes + 1) * n]
     p.fill(0.0)
-    for pair in range(n_states * n_actions):
-        for j in range(n_outcomes):
-            t = arrive[pair, j]
-            if t >= 0:
-                for m in range(n):
-                    p[pair // n_actions, pair % n_actions, t, m] = theta[row[pair], j, m]
+    for i in range(n_rows):
+        draw_lanes(stream, alpha[i : i + 1], theta, each)
+        for pair in range(n_states * n_actions):
+            if row[pair] == i:
+                for j in range(n_outcomes):
+                    t = arrive[pair, j]
+                    if t >= 0:
+                        for m in range(n):
+                            p[pair // n_actions, pair % n_actions, t, m] = theta[j * n + m]
 
 
 @chosen
@@ -282,17 +288,22 @@ def stretch(paid, r):
 
 @kernel
 def draw_values(stream, counts, paid, arrive, p, r):
-    """Expected rewards `r[s,a,m]` where there are any number of values, perhaps paid on arrival."""
+    """Expected rewards `r[s,a,m]` where there are any number of values, perhaps paid on arrival.
+
+    Where there are several it allocates three arrays; one is known, and there is nothing to draw.
+    """
     n_states, n_actions, _, n = p.shape
     n_values, n_pairs, n_outcomes = paid.shape
-    chance = np.ones((n_values, n))
-    one = np.empty((1, n_values))
+    several = n_values > 1
+    chance, one, each = r[0], r[0], r[0, 0]
+    if several:
+        chance, one, each = np.empty((n_values, n)), np.empty((1, n_values)), np.empty(n)
     for pair in range(n_pairs):
         s, a = pair // n_actions, pair % n_actions
-        if n_values > 1:
+        if several:
             for k in range(n_values):
                 one[0, k] = counts[k, pair]
-            draw_rows(stream, one, chance.reshape(chance.size), n_values * n, n, 1)
+            draw_lanes(stream, one, chance.reshape(chance.size), each)
         for m in range(n):
             r[s, a, m] = 0.0
         for k in range(n_values):
@@ -300,7 +311,7 @@ def draw_values(stream, counts, paid, arrive, p, r):
                 t = looked_up(arrive, pair, j)
                 if n_outcomes == 1:
                     for m in range(n):
-                        r[s, a, m] += chance[k, m] * paid[k, pair, 0]
+                        r[s, a, m] += (chance[k, m] if several else 1.0) * paid[k, pair, 0]
                 elif t >= 0:
                     for m in range(n):
-                        r[s, a, m] += chance[k, m] * paid[k, pair, j] * p[s, a, t, m]
+                        r[s, a, m] += (chance[k, m] if several else 1.0) * paid[k, pair, j] * p[s, a, t, m]

@@ -6,6 +6,7 @@ import numpy as np
 
 from beliefbound.kernels.planning import occupancy
 from beliefbound.kernels.planning.simd import zeros
+from beliefbound.kernels.planning.sweep import lane_space
 from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class LanesAscent:
         mass[0] = np.where(met, start * total, 0.0)
         b[0] = np.where(met, start, 1.0)[:, None] * weights
         self._lanes = occupancy.Lanes(p, r, np.array(weights), available, discount, np.array(start), rounding)
-        self._b, self._mass = b, mass
+        self._b, self._mass, self._space = b, mass, lane_space(*r.shape)
         self._shape = (n_states, n_models)
 
     @property
@@ -60,7 +61,7 @@ class LanesAscent:
     def sweep(self, actions: IntArray, first: int) -> tuple[int, float, FloatArray]:
         """See `Ascent`."""
         v = np.empty(self._shape)
-        first, rho = occupancy.sweep_lanes(self._lanes, first, self._b, self._mass, actions, v)
+        first, rho = occupancy.sweep_lanes(self._lanes, first, self._b, self._mass, actions, v, self._space)
         return first, rho, v.T
 
 

@@ -151,7 +151,8 @@ class ModelSet:
         if self._lanes_pay:
             p, r = self.lanes()
             lanes = np.ascontiguousarray(values.T)
-            sweep.induct_lanes(p, r, weights, self.available, discount, lanes, actions)
+            space = sweep.lane_space(*r.shape)
+            sweep.induct_lanes(p, r, weights, self.available, discount, lanes, actions, space)
             return actions, np.ascontiguousarray(lanes.T)
         q = np.empty_like(self.rewards)
         for k in range(horizon - 1, -1, -1):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.draws import draw_betas, draw_rows
+from beliefbound.kernels.draws import draw_betas, draw_lanes
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.posterior import Posterior, arrival_of, looked_up, paid_for, row_of
 from beliefbound.kernels.random import seed_stream
@@ -175,7 +175,7 @@ def draw_outcomes(alpha, row, outcomes, stream, theta):
     after = np.empty((1, outcomes.size))
     for j in range(outcomes.size):
         after[0, j] = alpha[row, j] + outcomes[j]
-    draw_rows(stream, after, theta.reshape(theta.size), theta.size, theta.shape[1], 1)
+    draw_lanes(stream, after, theta.reshape(theta.size), np.empty(theta.shape[1]))
 
 
 @inlined
@@ -217,7 +217,7 @@ def draw_chances(counts, pair, rewards, stream, out):
         for m in range(n):
             out[1, m] = 1.0 - out[0, m]
     elif n_values > 2:
-        draw_rows(stream, alpha.reshape((1, n_values)), out.reshape(out.size), out.size, n, 1)
+        draw_lanes(stream, alpha.reshape((1, n_values)), out.reshape(out.size), np.empty(n))
 
 
 @njit(**FAST)

@@ -14,7 +14,7 @@ from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.planning.occupancy import Lanes
 from beliefbound.kernels.planning.occupancy import sweep_lanes as ascend_once
 from beliefbound.kernels.planning.simd import zeros
-from beliefbound.kernels.planning.sweep import backup_lanes, induct_lanes, take_lanes
+from beliefbound.kernels.planning.sweep import LaneSpace, backup_lanes, induct_lanes, take_lanes
 
 ROUNDING = 1e-12  # of the largest value: a gain below it is none
 
@@ -105,7 +105,7 @@ def new_ascent(decisions: int, n_states: int, n: int) -> Ascent:
 @njit(**EXACT)
 def ascend(models, ascent, s, sweeps):
     """CADP (`planning.cadp`) from state `s`: at most `sweeps` sweeps of coordinate ascent from MMBI; returns the value
-    on these models."""
+    on these models. The values of the models are scratch."""
     n_states, _, n = models.r.shape
     for t in range(n_states):
         ascent.start[t] = 1.0 if t == s else 0.0
@@ -113,12 +113,13 @@ def ascend(models, ascent, s, sweeps):
         for m in range(n):
             ascent.b[0, t, m] = models.w[m]
             ascent.v[t, m] = 0.0
-    induct_lanes(models.p, models.r, models.w, models.available, models.discount, ascent.v, ascent.actions)
+    space = LaneSpace(models.q, models.mixed, models.vbar, models.even, models.odd)
+    induct_lanes(models.p, models.r, models.w, models.available, models.discount, ascent.v, ascent.actions, space)
     rounding = ROUNDING / (1.0 - models.discount)
     lanes = Lanes(models.p, models.r, models.w, models.available, models.discount, ascent.start, rounding)
     first, before = 0, -np.inf
     for _ in range(sweeps):
-        first, value = ascend_once(lanes, first, ascent.b, ascent.mass, ascent.actions, ascent.v)
+        first, value = ascend_once(lanes, first, ascent.b, ascent.mass, ascent.actions, ascent.v, space)
         if first == ascent.actions.shape[0] or value <= before + rounding:
             before = max(before, value)
             break

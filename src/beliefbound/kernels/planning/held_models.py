@@ -103,7 +103,7 @@ def renew(posterior, stream, models):
 def renew_form(p, posterior, stream, models):
     """`renew`, of the form that `p` has."""
     if p.ndim == 4:
-        draw_transitions(stream, posterior.alpha, posterior.row, posterior.arrive, p)
+        draw_transitions(stream, posterior.alpha, posterior.row, posterior.arrive, p, models.r)
     else:
         draw_models(stream, posterior.alpha, models)
     draw_rewards(stream, posterior.reward, posterior.paid, posterior.arrive, p, models.r)

@@ -90,16 +90,18 @@ def _improve_lanes(lanes, v, q, mixed, b, mass, actions, k, out):
 
 
 @njit(**EXACT)
-def sweep_lanes(lanes, first, b, mass, actions, v):
+def sweep_lanes(lanes, first, b, mass, actions, v, space):
     """Forward from stage `first`, then improve every stage backwards: `actions[k,s]` in place, `v[s,m]` written.
 
     Returns the first stage where a choice changed (the horizon when none did) and the new objective `Σ_m w p0·v`.
     """
-    n_states, n_actions, _, n_models = lanes.p.shape
+    n_states, n_models = v.shape
     forward_lanes(lanes.p, lanes.w, actions, first, b, mass)
     changed = actions.shape[0]
-    q, mixed = np.empty((n_states, n_actions, n_models)), np.empty((n_states, n_actions))
-    current, other = np.zeros((n_states, n_models)), np.empty((n_states, n_models))
+    q, mixed, _, current, other = space
+    for s in range(n_states):
+        for m in range(n_models):
+            current[s, m] = 0.0
     for k in range(actions.shape[0] - 1, -1, -1):
         if _improve_lanes(lanes, current, q, mixed, b, mass, actions, k, other):
             changed = k

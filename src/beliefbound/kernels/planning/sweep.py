@@ -14,6 +14,8 @@ Three layouts of the same thing:
 Cost of a stage: `M·S·A·S` multiply-adds (`nnz` for csr). Nothing is allocated inside a stage.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -88,14 +90,28 @@ def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
     return change
 
 
+class LaneSpace(NamedTuple):
+    """Scratch of sweeps over lanes."""
+
+    q: np.ndarray  # [s,a,m]
+    mixed: np.ndarray  # [s,a]
+    vbar: np.ndarray  # [s]
+    even: np.ndarray  # [s,m]
+    odd: np.ndarray  # [s,m]
+
+
+def lane_space(n_states: int, n_actions: int, n: int) -> LaneSpace:
+    """For `n` models."""
+    values = np.empty((2, n_states, n))
+    q, mixed, vbar = np.empty((n_states, n_actions, n)), np.empty((n_states, n_actions)), np.zeros(n_states)
+    return LaneSpace(q, mixed, vbar, values[0], values[1])
+
+
 @njit(**EXACT)
-def induct_lanes(p, r, w, available, discount, v, actions):
+def induct_lanes(p, r, w, available, discount, v, actions, space):
     """`len(actions)` stages backwards; `v[s,m]` holds the terminal values and receives the first stage's."""
-    n_states, n_actions, _, n_models = p.shape
-    q = np.empty((n_states, n_actions, n_models))
-    mixed = np.empty((n_states, n_actions))
-    vbar = np.zeros(n_states)
-    other = np.empty_like(v)
+    n_states, n_models = v.shape
+    q, mixed, vbar, other, _ = space
     current = v
     horizon = actions.shape[0]
     for k in range(horizon - 1, -1, -1):
