@@ -18,6 +18,7 @@ from beliefbound.validation import FloatArray, as_flag, shown
 
 Side = Literal["lower", "upper"]
 BAYES = "Bayes-optimal value"
+VALUE = "value of the policy"
 _ROUNDING = 1e-9  # of the largest value: a bound may be this much on the wrong side of what it bounds, by rounding
 
 

@@ -5,19 +5,21 @@ mixtures of them, and policies by alpha vectors whose beliefs repeat) by one lin
 simulation, with intervals proven for bounded samples (`bounds.finite.simulation`); no sample has chosen the policy.
 
 *Distance.* `V* − V^π ≤ upper − V^π`, with the upper bound given, or `bracket`'s: it may be sampled too, and then the
-two share the error, half each.
+two share the error, half each. Where the value is simulated, the mean *difference* between the policy and an
+information relaxation on common scenarios bounds the distance as well, and mostly much better: the least is taken.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from beliefbound.beliefs import FiniteBelief
-from beliefbound.bounds.bound import BAYES, Bound, BoundEntries, Regret, RegretEntries, missing
+from beliefbound.beliefs import Belief
+from beliefbound.bounds.bound import BAYES, VALUE, Bound, BoundEntries, Regret, RegretEntries, missing
 from beliefbound.bounds.bracket import bracket
+from beliefbound.bounds.dirichlet.certified import LEAST_SAMPLES, certify_counts
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.alpha_policy import AlphaPolicy, read_sarsop
 from beliefbound.bounds.finite.controller import Controller
@@ -27,7 +29,7 @@ from beliefbound.bounds.log import TracePoint
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.errors import ParameterError, PolicyError
 from beliefbound.naming import Names, NamesEntries, names_of
-from beliefbound.planning.task import FiniteTask
+from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
 from beliefbound.results import Entries, Result, array_of, axis
 from beliefbound.validation import (
@@ -35,13 +37,12 @@ from beliefbound.validation import (
     Rng,
     as_rng,
     check_count,
-    check_kind,
+    check_positive,
     check_probability,
+    check_threads,
     frozen,
     shown,
 )
-
-VALUE = "value of the policy"
 
 
 class CertifiedEntries(Entries):
@@ -100,7 +101,7 @@ class Certified(Result):
         value = (
             f"{self.value:.6g}, exact"
             if self.exact
-            else (f"in [{self.lower.value:.6g}, {self.upper.value:.6g}], {self.lower.n_samples} walks")
+            else (f"in [{self.lower.value:.6g}, {self.upper.value:.6g}], {self.lower.n_samples} samples")
         )
         rows = [("value", f"{value}: {self.lower.method}")]
         rows.append(("Bayes-optimal", f"at most {self.best.value:.6g}: {self.best.method}"))
@@ -157,7 +158,7 @@ class Certified(Result):
 
 def certify(
     policy: Any,
-    belief: FiniteBelief,
+    belief: Belief,
     *,
     discount: float,
     horizon: int | None = None,
@@ -173,17 +174,19 @@ def certify(
     watch: Callable[[TracePoint], object] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Certified:
-    """What a policy earns on a finite belief, and how far below Bayes-optimal it can be.
+    """What a policy earns on a belief, and how far below Bayes-optimal it can be.
 
     Args:
       policy: a table, a policy of `bracket` or `load_policy`, any object with `reset(seed)`, `act(state)` and
         `observe(state, action, reward, next_state)`; or a file: one that `save` wrote, or SARSOP's `.policy`.
-      belief: the models and their weights.
+      belief: models and their weights, or counts (`DirichletBelief`).
       discount, horizon, initial: of the problem; a policy with stages brings its own horizon.
       upper: a bound on the Bayes-optimal value of the same problem; default: `bracket` looks for one.
       confidence: with which value and distance hold together. What is exact holds with certainty.
-      samples: walks, where the value is simulated; fewer once `stop` says so.
-      target_gap, time_limit, threads, progress, watch, stop: of `bracket`, where there is no `upper`.
+      samples: walks, where the value is simulated; fewer once `stop` says so. For counts: scenarios, of the policy and
+        of a relaxation alike; fewer once `time_limit` is over.
+      target_gap, time_limit, threads, progress, watch, stop: of `bracket`, where the belief is finite and there is no
+        `upper`.
       rng: a generator, a seed, or `None` for fresh randomness.
 
     >>> from beliefbound import FiniteBelief, StationaryPolicy
@@ -192,13 +195,18 @@ def certify(
     >>> certify(StationaryPolicy([0]), belief, discount=0.5, rng=0)
     Certified(value 1 exactly, at most 2 below Bayes-optimal, proven)
     """
-    check_kind(belief, FiniteBelief, "belief", ParameterError, fix="give a FiniteBelief; others are not certified yet")
     delta, source = 1.0 - check_probability(confidence, "confidence"), as_rng(rng)
     samples = check_count(samples, "samples")
     if upper is not None and (not isinstance(upper, Bound) or upper.side != "upper" or upper.of != BAYES):
         raise ParameterError(f"upper is {shown(upper)}; give an upper bound on the {BAYES}")
     stages = getattr(policy, "horizon", None) if horizon is None else horizon
-    task = FiniteTask.of(belief, discount=discount, horizon=stages, initial=initial)
+    given = Task.of(belief, discount=discount, horizon=stages, initial=initial)
+    task = finite_task(given)
+    if task is None:
+        if isinstance(policy, str | Path):
+            policy = load_policy(Path(policy))
+            given = given.lasting(getattr(policy, "horizon", None) if horizon is None else horizon)
+        return _counted(policy, given, delta, samples, upper, time_limit, source, threads, stop)
     if isinstance(policy, str | Path):
         policy = read_policy(Path(policy), task)
         if horizon is None and policy.horizon is not None:
@@ -222,10 +230,11 @@ def certify(
             stop=stop,
         )
         upper = found.upper if found.upper.exact else _at(found.upper, found.confidence)
+    paired = None
     if own is None:
-        own = _sampled(policy, task, source, samples, delta if upper.exact else 0.5 * delta, stop)
-    lower, high = own
-    return _certified(policy, task, lower, high, upper, values)
+        low, high, paired = _sampled(policy, task, source, samples, delta if upper.exact else 0.5 * delta, stop)
+        own = low, high
+    return _certified(policy, task, own, upper, paired, values)
 
 
 def read_policy(path: Path, task: FiniteTask) -> Policy:
@@ -257,12 +266,37 @@ def _controller(policy: Any, task: FiniteTask) -> Controller | None:
     return policy.as_controller(task) if isinstance(policy, AlphaPolicy) else None
 
 
-def _check(policy: Any, task: FiniteTask) -> None:
+def _counted(
+    policy: Any,
+    task: Task,
+    delta: float,
+    samples: int,
+    upper: Bound | None,
+    time_limit: float | None,
+    rng: np.random.Generator,
+    threads: int | None,
+    stop: Callable[[], bool] | None,
+) -> Certified:
+    """A policy under a belief that is not finite."""
+    _check(policy, task)
+    if task.belief.compiled() is None:
+        raise ParameterError(f"{task.belief!r} has no counts; give Beta, known or finite rewards, or models")
+    if samples < LEAST_SAMPLES:
+        raise ParameterError(f"samples is {samples}; a belief with counts needs at least {LEAST_SAMPLES}")
+    limit = None if time_limit is None else check_positive(time_limit, "time_limit")
+    knobs: dict[str, Any] = {"samples": samples, "upper": upper, "time_limit": limit, "stop": stop}
+    knobs |= {"seed": int(rng.integers(0, 2**62)), "delta": delta, "threads": check_threads(threads)}
+    found = certify_counts(policy, task, **knobs)
+    confidence, kept = found.regret.confidence, policy if isinstance(policy, Policy) else None
+    return Certified(found.lower, found.upper, found.best, found.regret, confidence, None, kept, names_of(task.belief))
+
+
+def _check(policy: Any, task: Task) -> None:
     if not all(callable(getattr(policy, name, None)) for name in ("reset", "act", "observe")):
         raise PolicyError(f"policy is {shown(policy)}; give an object with reset, act and observe, or a file")
     sizes = getattr(policy, "n_states", None), getattr(policy, "n_actions", None)
     for name, size, own in zip(
-        ("states", "actions"), sizes, (task.models.n_states, task.models.n_actions), strict=True
+        ("states", "actions"), sizes, (task.belief.n_states, task.belief.n_actions), strict=True
     ):
         if isinstance(size, int) and size != own:
             raise PolicyError(f"the policy has {size} {name}, the belief has {own}")
@@ -288,18 +322,16 @@ def _sampled(
     samples: int,
     alpha: float,
     stop: Callable[[], bool] | None,
-) -> tuple[Bound, Bound]:
+) -> tuple[Bound, Bound, Regret]:
+    """The value from below and from above, and the distance on common scenarios; together they fail with `alpha`."""
     walker = policy.fresh() if isinstance(policy, Policy) else policy
     found = simulate(walker, task, rng, samples=samples, alpha=alpha, stop=stop)
-    proof: dict[str, Any] = {
-        "method": f"{found.samples} walks against QMDP as control variate; betting interval",
-        "exact": False,
-        "confidence": 1.0 - 0.5 * alpha,
-        "estimate": found.estimate,
-        "n_samples": found.samples,
-        "of": VALUE,
-    }
-    return Bound(found.low, "lower", **proof), Bound(found.high, "upper", **proof)
+    proof: dict[str, Any] = {"exact": False, "confidence": 1.0 - alpha / 3.0, "n_samples": found.samples}
+    method = f"{found.samples} walks against upper values as control variate; betting interval"
+    value = {"method": method, "estimate": found.estimate, "of": VALUE, **proof}
+    paired = f"{found.samples} walks against information relaxations on the same luck; betting interval"
+    regret = Regret(found.missing, paired, estimate=found.missing_estimate, **proof)
+    return Bound(found.low, "lower", **value), Bound(found.high, "upper", **value), regret
 
 
 def _at(bound: Bound, confidence: float) -> Bound:
@@ -309,11 +341,18 @@ def _at(bound: Bound, confidence: float) -> Bound:
 
 
 def _certified(
-    policy: Any, task: FiniteTask, lower: Bound, upper: Bound, best: Bound, values: FloatArray | None
+    policy: Any,
+    task: FiniteTask,
+    own: tuple[Bound, Bound],
+    best: Bound,
+    paired: Regret | None,
+    values: FloatArray | None,
 ) -> Certified:
-    error = (1.0 - best.confidence) + (0.0 if lower.exact else 2.0 * (1.0 - lower.confidence))
+    lower, upper = own
+    error = (1.0 - best.confidence) + sum(1.0 - x.confidence for x in (lower, upper, paired) if x is not None)
     confidence = 1.0 if error == 0.0 else max(0.0, 1.0 - error)
     exact = lower.exact and best.exact
+    kept = policy if isinstance(policy, Policy) else None
     regret = Regret(
         missing(best.value, lower.value, task.largest_value, exact=exact),
         f"{best.method}, minus the policy's {'exact value' if lower.exact else 'value'}",
@@ -321,7 +360,8 @@ def _certified(
         confidence=confidence,
         estimate=max(0.0, best.centre - lower.centre),
         n_samples=max(best.n_samples, lower.n_samples),
-        policy=policy if isinstance(policy, Policy) else None,
+        policy=kept,
     )
-    kept = policy if isinstance(policy, Policy) else None
+    if paired is not None and paired.value < regret.value:
+        regret = replace(paired, confidence=confidence, policy=kept)  # of all that is said together
     return Certified(lower, upper, best, regret, confidence, values, kept, names_of(task.belief))

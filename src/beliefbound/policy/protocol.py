@@ -12,7 +12,10 @@ import operator
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
+import numpy as np
+
 from beliefbound.errors import BeliefboundError, ObservationError, PolicyError
+from beliefbound.validation import BoolArray
 
 
 @runtime_checkable
@@ -110,3 +113,12 @@ def check_left(stage: int, horizon: int | None) -> None:
         raise PolicyError(
             f"the policy has made its {horizon} decisions and its horizon is over; reset(seed) begins again"
         )
+
+
+def checked_action(state: int, action: Any, available: BoolArray) -> int:
+    """An action that `available[s,a]` offers in `state`, as somebody's policy returned it."""
+    if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer):
+        raise ObservationError(f"the policy chose {action!r} in state {state}; an action is a whole number")
+    if not 0 <= action < available.shape[1] or not available[state, action]:
+        raise ObservationError(f"the policy chose action {action} in state {state}, which does not offer it")
+    return int(action)

@@ -14,10 +14,12 @@ from beliefbound import (
     StationaryPolicy,
     bracket,
     certify,
+    mmbi,
     upper_bound,
     write_models,
 )
 from beliefbound.bounds.certified import Certified, exact_values
+from beliefbound.bounds.finite import simulation
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.alpha_policy import AlphaPolicy, read_sarsop
 from beliefbound.bounds.finite.controller_value import completed, controller_values
@@ -128,7 +130,7 @@ def test_simulated_intervals_hold_the_exact_value(horizon):
         assert found.lower.value <= exact.value <= found.upper.value
         assert found.upper.value - found.lower.value < upper.value
         assert found.confidence == pytest.approx(0.999)
-        assert found.regret.value == pytest.approx(upper.value - found.lower.value)
+        assert found.regret.value <= upper.value - found.lower.value
         assert certify(Wrapped(policy), belief, **given, confidence=0.999, samples=150, rng=1) == found
 
 
@@ -143,16 +145,24 @@ def test_who_stops_has_fewer_walks_and_a_wider_interval():
     assert few.upper.value - few.lower.value > many.upper.value - many.lower.value
 
 
-def test_intervals_of_simulated_values_fail_no_more_often_than_they_say():
-    """Sixty 90% intervals of one agent: more than 13 failures have probability 2e-3 if each fails with 0.1."""
-    belief, _ = random_belief(np.random.default_rng(7), "bernoulli")
-    policy = StationaryPolicy(probabilities=[[0.5, 0.5], [0.2, 0.8]])
-    given = {"discount": 0.5, "horizon": 3, "upper": upper_bound(belief, discount=0.5, horizon=3)}
-    exact, failed = certify(policy, belief, **given).value, 0
+def test_intervals_of_simulated_values_fail_no_more_often_than_they_say(monkeypatch):
+    """Sixty times the value and the distance at 90%, against the exact tree: more than 13 failures have probability
+    2e-3 if each fails with 0.1. Upper values are one step of look-ahead only, so that relaxations have work to do; the
+    differences on common scenarios are nearer to the truth than the difference of two bounds."""
+    monkeypatch.setattr(simulation, "_NODES", 1)
+    belief, (P, r, w, p0) = random_belief(np.random.default_rng(11), "bernoulli", n_models=6)
+    policy = mmbi(belief, discount=0.9, horizon=4).policy
+    given = {"discount": 0.9, "horizon": 4, "upper": upper_bound(belief, discount=0.9, horizon=4)}
+    best = oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 4, "bernoulli")
+    exact, failed, separate, paired = certify(policy, belief, **given).value, 0, [], []
     for seed in range(60):
-        found = certify(Wrapped(policy), belief, **given, confidence=0.9, samples=40, rng=seed)
-        failed += not found.lower.value <= exact <= found.upper.value
+        found = certify(Wrapped(policy), belief, **given, confidence=0.9, samples=64, rng=seed)
+        failed += not (found.lower.value <= exact <= found.upper.value and found.regret.value >= best - exact)
+        separate.append(found.best.value - found.lower.value)
+        paired.append(found.regret.value)
     assert failed <= 13
+    assert (np.array(paired) <= np.array(separate) + ROUNDING).all()
+    assert np.mean(paired) - (best - exact) < 0.9 * (np.mean(separate) - (best - exact))
 
 
 def vectors_of(belief, discount, seed, count=3):

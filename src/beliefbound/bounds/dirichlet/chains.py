@@ -17,6 +17,7 @@ from beliefbound.kernels.particles import renewal
 from beliefbound.kernels.particles.renewal import Search, new_search
 from beliefbound.kernels.particles.rows import Problem, Rows, clear, new_rows, particles_at, width_of
 from beliefbound.kernels.particles.solving import optimal
+from beliefbound.kernels.random import inverse_cdf
 from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.task import Task
 from beliefbound.validation import FloatArray, IntArray
@@ -72,9 +73,14 @@ class Chain:
         particles_at(problem, self.rows, generation, counts, slots)
         optimal(problem.discount, self.rows.draws, slots, left, self.policy, q)
 
-    def run(self, index: int) -> Drop:
-        """One chain: its first particles' mean of `V*_m`, minus its information relaxation."""
-        rng = np.random.default_rng((self.seed, 3, self.n, index))
+    def run(self, index: int, luck: FloatArray | None = None) -> Drop:
+        """One chain: its first particles' mean of `V*_m`, minus its information relaxation. `luck`: uniforms of the
+        scenario, for the start and for each step, where it has them in common with others."""
+        if luck is None:
+            rng = np.random.default_rng((self.seed, 3, self.n, index))
+            x, u = int(rng.choice(len(self.states), p=self.weights)), rng.random(self.depth)
+        else:
+            x, u = int(inverse_cdf(self.weights, luck[0])), luck[1 : self.depth + 1]
         problem = self.problem._replace(address=np.array([self.seed, 3, self.n, index], dtype=np.uint64))
         search = self.search
         clear(self.rows)
@@ -85,17 +91,16 @@ class Chain:
         top = float(self.weights @ search.node["upper"][: len(self.states)])
         best = search.q[0, 0].reshape(problem.n_states, -1, self.n).max(axis=1)
         known = float(self.weights @ best[self.states].mean(axis=1))
-        cost = self._scenario(problem, rng)
+        cost = self._scenario(problem, x, u)
         solved, expanded = int(search.size[renewal.SETS]), int(search.size[renewal.NODES])
         operations = self.n * (fresh(problem) + (solved - 1) * work(problem))
         operations += NODE * self.n * search.prob.shape[1] * problem.posterior.n_actions * expanded
         return Drop(problem.unit * (max(0.0, known - top) + max(0.0, cost)), operations)
 
-    def _scenario(self, problem: Problem, rng: np.random.Generator) -> float:
-        """The least cost in one scenario, or a lower bound on it; particles are fetched as the search needs them."""
+    def _scenario(self, problem: Problem, x: int, u: FloatArray) -> float:
+        """The least cost in a scenario that starts in `x`, or a lower bound on it; particles are fetched as the search
+        needs them."""
         search, least = self.search, math.log(_LEAST * self.n)
-        x = int(rng.choice(len(self.states), p=self.weights))
-        u = rng.random(self.depth)
         while True:
             fits = self.rows.size[0] + len(problem.available) <= len(self.rows.draws)
             most = len(search.set) if fits else search.size[renewal.SETS]

@@ -145,10 +145,13 @@ class Replanning:
         spread = max(_TAKEN * (float(expected.max()) - least), _TAKEN_AT_LEAST * (float(high.max()) - least))
         return float(self._problem.unit * (least - spread))
 
-    def simulate(self, rng: np.random.Generator, space: Workspace) -> tuple[float, float]:
+    def simulate(
+        self, rng: np.random.Generator, space: Workspace, luck: FloatArray | None = None
+    ) -> tuple[float, float]:
         """One trajectory under the belief, which estimates this policy's value from the start or less; and the work it
-        took, in operations, if it had been the only one."""
-        u = rng.random(self.depth + 1)
+        took, in operations, if it had been the only one. `luck`: uniforms for the start and for each step, where it has
+        them in common with others."""
+        u = rng.random(self.depth + 1) if luck is None else np.append(luck[1 : self.depth + 1], luck[0])
         state = int(np.searchsorted(np.cumsum(self.start), u[-1], side="right"))
         state = min(state, int(np.flatnonzero(self.start)[-1]))
         counts = np.zeros((self._pairs, self._columns), dtype=np.int64)

@@ -1,0 +1,102 @@
+"""Anybody's policy under a belief with counts: trajectories whose mean is at most its value, or at least.
+
+The policy is followed under the belief without its rare outcomes (`bounds.dirichlet.rare`), where predictive
+probabilities are in closed form (`kernels.particles.hyperstate`). Particles of the posterior, which the policy knows
+nothing of, supply a control variate of mean zero, in shares that keep every sample above a floor.
+
+*From below*, what is left at the end of a walk, and what rare outcomes lead to, counts as the least that can be.
+*From above*, rewards alone are summed up, and what is left counts as the most: between what any model allows.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from beliefbound.bounds.dirichlet.arrays import arrival, problem_of
+from beliefbound.bounds.dirichlet.rare import SHARE, Extremes
+from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
+from beliefbound.kernels.particles.hyperstate import step
+from beliefbound.kernels.random import inverse_cdf
+from beliefbound.planning.task import Task
+from beliefbound.policy.protocol import checked_action
+from beliefbound.validation import FloatArray
+
+_LEFT = 5e-4  # of the value: what may be left at the depth
+_MOST_STEPS = 2000
+
+
+class Earned(NamedTuple):
+    """One trajectory: its mean is at most the policy's value; its mean is at least that."""
+
+    low: float
+    high: float
+
+
+def walk_depth(discount: float, horizon: int | None) -> int:
+    """Steps of a walk: after them little is left."""
+    depth = _MOST_STEPS if discount == 1.0 else math.ceil(math.log(_LEFT) / math.log(max(discount, 1e-6)))
+    return min(depth, _MOST_STEPS if horizon is None else horizon, _MOST_STEPS)
+
+
+class Walks:
+    """Walks of one policy under a task."""
+
+    def __init__(self, policy: Any, task: Task, seed: int, levels: tuple[tuple[float, int], ...]) -> None:
+        """`levels`: particles of the control variate, as for `Replanning`; none where they would take too long."""
+        self.policy, self.task, self.levels = policy, task, levels
+        self.guide = Replanning(task.belief, task.start, task.discount, task.horizon, seed, levels or ((0.0, 2),))
+        self.depth, self.floor = walk_depth(task.discount, task.horizon), self.guide.floor
+        self._space: Workspace | None = None
+        problem, start = self.guide._problem, task.start > 0.0
+        self._extremes = Extremes(problem, task.horizon)
+        left = -1 if task.horizon is None else task.horizon
+        whole = Extremes(problem_of(task, np.empty(0, dtype=np.uint64), horizon=task.horizon), task.horizon)
+        least, most = whole.low(left)[start].min(), whole.high(left)[start].max()
+        self.range = float(problem.unit * least), float(problem.unit * most)
+        rare = bool((problem.keep < 1.0).any())
+        paid = problem.posterior.paid[:, problem.available]
+        # What rare outcomes may be worth beyond the least that they are counted as.
+        worth = float(np.ptp(paid)) + float((whole.ever("upper") - whole.ever("lower")).max())
+        self.beyond = SHARE["lower"] * problem.unit * worth if rare else 0.0
+
+    def earn(self, luck: FloatArray, seed: int) -> Earned:
+        """One walk under the uniforms `luck`: of the start, then of each step."""
+        guide, policy, task = self.guide, self.policy, self.task
+        problem, n_actions = guide._problem, task.belief.n_actions
+        if self._space is None:
+            self._space = guide.workspace()
+        policy.reset(seed)
+        s = int(inverse_cdf(task.start, luck[0]))
+        counts = np.zeros((guide._pairs, guide._columns), dtype=np.int64)
+        none, floor = np.zeros((n_actions, guide._columns)), self.floor / problem.unit
+        total, plain, factor, low = 0.0, 0.0, 1.0, self._extremes.low(guide._left(0))
+        for stage in range(self.depth):
+            a = checked_action(s, policy.act(s), task.belief.available)
+            now, low = float(low[s]), self._extremes.low(guide._left(stage + 1))
+            values = self._values(counts, s, stage) if self.levels and stage < guide.depth else none
+            u, slack = float(luck[stage + 1]), max(0.0, (total - floor) / factor + now)
+            _, reward = step(problem, counts.copy(), s, a, none, u, now, low, slack)
+            column, value = step(problem, counts, s, a, values, u, now, low, slack)
+            pair = s * n_actions + a
+            total, plain = total + factor * float(value), plain + factor * float(reward)
+            factor *= problem.discount * float(problem.keep[pair])
+            t = arrival(problem, pair, int(column))
+            policy.observe(s, a, self._shown(pair, int(column)), t)
+            s = t
+        high = self._extremes.high(guide._left(self.depth))
+        least, most = total + factor * float(low[s]), plain + factor * float(high[s])
+        return Earned(problem.unit * least, float(np.clip(problem.unit * most, *self.range)))
+
+    def _values(self, counts: Any, s: int, stage: int) -> FloatArray:
+        """The control variate `[a,column]`."""
+        guide, left = self.guide, self.guide._left(stage)
+        assert self._space is not None
+        return guide._look(self._space, counts, s, -1 if guide._forever(left) else left, guide._level(stage)).guide
+
+    def _shown(self, pair: int, column: int) -> float:
+        """The reward that a step shows."""
+        problem = self.guide._problem
+        paid, (k, j) = problem.posterior.paid, divmod(column, problem.posterior.alpha.shape[1])
+        reward = paid[k, pair] if paid.ndim == 2 else paid[k, pair, j if paid.shape[2] > 1 else 0]
+        return float(problem.unit * reward)
