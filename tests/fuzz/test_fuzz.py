@@ -29,7 +29,7 @@ NOT_CALLED = {
 
 
 def test_two_thousand_wrong_calls_end_in_words(tmp_path, monkeypatch):
-    """In a process of its own: a crash or a hang of over five minutes would be a failure among others. No file stays."""
+    """In a process of its own: a crash or a hang of five minutes would be a failure among others. No file stays."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     counts, failures = supervise(7, 2000, say=lambda text: None)
     assert failures == []
