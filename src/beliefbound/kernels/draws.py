@@ -34,6 +34,7 @@ inlined = njit(**EXACT_INLINE)
 LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # log 2 in two doubles
 TAYLOR = tuple(1.0 / math.factorial(j) for j in range(14))
 EMPTY = 1e-300  # where sums start: lost beside a Gamma draw of shape 1 or more, and 0 / EMPTY is 0, not NaN
+_BLOCK = 2048  # doubles: what is copied from one layout to the other stays in the fastest cache
 
 
 @inlined
@@ -145,13 +146,20 @@ def dirichlet_models(stream, alpha, out):
     """A draw of each row of `alpha[s, a, t]` per model, models first: `out[m, s, a, t]`."""
     n, T = out.shape[0], out.shape[-1]
     flat, rows = out.reshape(out.size), alpha.reshape(alpha.size // T, T)
-    each, lanes = np.empty(n), np.empty(T * n)
-    for row in range(rows.shape[0]):
-        draw_lanes(stream, rows[row : row + 1], lanes, each)
-        for m in range(n):
-            first = m * alpha.size + row * T
-            for t in range(T):
-                flat[first + t] = lanes[t * n + m]
+    n_rows = rows.shape[0]
+    at_once = min(n_rows, max(1, _BLOCK // (T * n))) if n > 1 else 0
+    space = np.empty(n + at_once * T * n)
+    each, lanes = space[:n], space[n:]
+    if n == 1:  # either layout is the other
+        draw_lanes(stream, rows, flat, each)
+        return
+    for first in range(0, n_rows, at_once):
+        size = min(at_once, n_rows - first) * T
+        draw_lanes(stream, rows[first : first + at_once], lanes[: size * n], each)
+        place = first * T
+        for i in range(size):
+            for m in range(n):
+                flat[place + i + m * alpha.size] = lanes[i * n + m]
 
 
 @kernel
