@@ -114,8 +114,11 @@ def test_a_name_in_a_table_is_never_markup():
     assert "<b>" not in Bound(1.0, "lower", "<b>MMBI</b>")._repr_html_()
 
 
-@pytest.mark.parametrize("plan", [mmbi(BELIEF, **TASK), mmbi(BELIEF, discount=0.9), cadp(BELIEF, **TASK)])
-def test_a_plan_is_read_with_its_belief_and_checked_on_it(plan, tmp_path):
+@pytest.mark.parametrize(
+    "planned", [lambda: mmbi(BELIEF, **TASK), lambda: mmbi(BELIEF, discount=0.9), lambda: cadp(BELIEF, **TASK)]
+)
+def test_a_plan_is_read_with_its_belief_and_checked_on_it(planned, tmp_path):
+    plan = planned()
     plan.save(tmp_path / "plan.json")
     again = Plan.load(tmp_path / "plan.json", BELIEF)
     assert same(plan, again)
