@@ -3,7 +3,12 @@
 The twin is the agent itself under `NUMBA_DISABLE_JIT=1`, in a process of its own: the same file, line by line, on the
 same state and the same noise, so both must earn the same. Only explicit vectors (`kernels.planning.simd`), which Python
 does not know, are written out as loops here, and nothing is borrowed (`kernels.borrow`). Plans made before the first
-step are made once, compiled, and handed over. `bracket` and `hypotheses` are plain Python around compiled kernels.
+step of all runs (`beetle`, `controller`) or of each (`hypotheses`) are made compiled, handed over, and not timed.
+`bracket` is plain Python around compiled kernels, its twin around the same kernels run by the interpreter.
+
+`gittins` plays on a bandit. A step is a look into a table of indices, or, when counts are met for the first time,
+the computation of an index: both are timed. Its table outlives a run, so the same run is played again and again, each
+time with the table as the twin had it.
 """
 
 import importlib
@@ -19,7 +24,8 @@ import numpy as np
 STEPS = 300  # of a twin at most
 SECONDS, PATIENCE = 0.5, 60  # that a twin plays, and that it is waited for
 WORK = 0.2  # seconds that the compiled agent plays at least
-BESIDE = ("mcbrl-cadp:n=8", "branch-and-bound:leaves=cadp", "gittins")
+BESIDE = ("mcbrl-cadp:n=8", "branch-and-bound:leaves=cadp")
+INDICES = ("gittins", "gittins, all indices known")
 
 
 def backup(p, r, w, discount, v, q, mixed, n_states, n_actions, n_models, m, w_step, width):
@@ -76,38 +82,46 @@ def interpreted() -> None:
     without_vectors()
     warnings.simplefilter("ignore")  # integers of 64 bits wrap around
     from beliefbound.agents import make_agent
+    from beliefbound.engine.protocol import seed_of
     from beliefbound.envs import make_env
-    from beliefbound.kernels.outcomes import begin, step
-    from beliefbound.kernels.play import agent_stream, environment_stream
-    from beliefbound.kernels.random import uniform
+    from beliefbound.kernels.play import agent_stream
 
     name, where, machine = pickle.load(sys.stdin.buffer)  # from `twin`, through a pipe
     environment = make_env(where)
     if machine is None:
         agent = make_agent(name, environment)
+        agent.reset(seed_of(agent_stream(1, 0, 0)))
         act, observe = agent.act, agent.observe
-        agent.reset(int(agent_stream(1, 0, 0)[0] >> np.uint64(1)))
     else:
         state, functions = machine
         reset, look, learn = (getattr(importlib.import_module(module), each) for module, each in functions)
         reset(state, agent_stream(1, 0, 0))
         act, observe = (lambda s: look(state, s)), (lambda *seen: learn(state, *seen))
+    print(*stepped(act, observe, environment, STEPS, SECONDS))
+
+
+def stepped(act, observe, environment, steps, patience=np.inf):
+    """`(steps, seconds, total)` of run 0, step by step, for as long as patience lasts."""
+    from beliefbound.kernels.outcomes import begin, step
+    from beliefbound.kernels.play import environment_stream
+    from beliefbound.kernels.random import uniform
+
     luck = environment_stream(1, 0)
     s, total, done = int(begin(environment.outcomes, uniform(luck))), 0.0, 0
     began = time.thread_time()
-    while done < STEPS and time.thread_time() - began < SECONDS:
+    while done < steps and time.thread_time() - began < patience:
         a = int(act(s))
         r, t = step(environment.outcomes, s, a, uniform(luck))
         observe(s, a, float(r), int(t))
         total, s, done = total + float(r), int(t), done + 1
-    print(done, time.thread_time() - began, total)
+    return done, time.thread_time() - began, total
 
 
 def twin(name, agent, where):
     """`(steps, seconds, total)` of an agent's twin."""
     machine = None
     if hasattr(agent, "machine"):
-        state, *functions = agent.machine
+        state, functions = agent.machine.state, agent.machine[1:4]
         machine = state, [(each.py_func.__module__, each.py_func.__name__) for each in functions]
     ran = subprocess.run(
         [sys.executable, "-m", "benchmarks.twins"],
@@ -123,12 +137,39 @@ def twin(name, agent, where):
     return int(steps), float(seconds), float(total)
 
 
+def entered(agent, environment, steps, state):
+    """`(seconds, total)` of run 0 in the compiled loop, on this state."""
+    from beliefbound.kernels.play import Request
+
+    results = np.zeros(1), np.zeros(1), np.zeros((1, 0)), np.zeros((1, 0), np.int64)
+    rules = (1, 0, 0, steps), environment.discount, 0, steps + 1, results
+    began = time.thread_time()
+    agent.enter(Request(), state, environment.outcomes, environment.terminal, *rules)
+    return time.thread_time() - began, results[0][0]
+
+
 def seconds_a_step(agent, environment, steps):
     """Of the compiled agent, in runs as long as the twin's, and what run 0 earned."""
     from beliefbound.agents import play
+    from beliefbound.engine.play import copied_state
+    from beliefbound.engine.protocol import seed_of
+    from beliefbound.kernels.play import agent_stream
 
-    first = play(agent, environment, seed=1, runs=1, steps=steps).total[0]
     runs, spent = 1, 0.0
+    if not hasattr(agent, "machine"):
+        times = []
+        for _ in range(4):  # the first loads what is compiled
+            agent.reset(seed_of(agent_stream(1, 0, 0)))
+            _, spent, first = stepped(agent.act, agent.observe, environment, steps)
+            times.append(spent / steps)
+        return min(times), first
+    if agent.machine.plan is not None or environment.name == "bandit":
+        runs = 0
+        while spent < WORK:
+            seconds, first = entered(agent, environment, steps, copied_state(agent.machine.state))
+            runs, spent = runs + 1, spent + seconds
+        return spent / (runs * steps), first
+    first = play(agent, environment, seed=1, runs=1, steps=steps).total[0]
     while spent < WORK:
         runs *= 2
         began = time.thread_time()
@@ -144,23 +185,27 @@ def main(*asked: str) -> None:
 
     names, _ = entries(make_env("chain"), None)
     print(f"{'agent':<58}{'µs a step':>12}{'interpreted':>14}{'ratio':>9}   [target: ratio at least 20]")
-    for name in asked or (*names, *BESIDE):
-        where = "bandit" if name == "gittins" else "chain"
+    for label in asked or (*names, *BESIDE, *INDICES):
+        name, where = label.partition(", all")[0], "bandit" if label in INDICES else "chain"
         environment = make_env(where)
         agent = make_agent(name, environment)
+        if hasattr(agent, "machine") and agent.machine.plan is not None:
+            agent.reset(1)
+        if label != name:
+            entered(agent, environment, STEPS, agent.machine.state)
         try:
             steps, seconds, total = twin(name, agent, where)
         except subprocess.TimeoutExpired:
             ours, _ = seconds_a_step(agent, environment, 3)
-            print(f"{name:<58}{1e6 * ours:>12.2f}{'> ' + str(PATIENCE) + ' s':>14}")
+            print(f"{label:<58}{1e6 * ours:>12.2f}{'> ' + str(PATIENCE) + ' s':>14}")
             continue
         except RuntimeError as cause:
-            print(f"{name:<58} no twin: {str(cause).strip().splitlines()[-1]}", flush=True)
+            print(f"{label:<58} no twin: {str(cause).strip().splitlines()[-1]}", flush=True)
             continue
         ours, earned = seconds_a_step(agent, environment, steps)
         same = "" if abs(earned - total) <= 1e-9 * max(1.0, abs(total)) else f"   earned {earned:g}, twin {total:g}"
         theirs = seconds / steps
-        print(f"{name:<58}{1e6 * ours:>12.2f}{1e6 * theirs:>14.0f}{theirs / ours:>9.0f}{same}", flush=True)
+        print(f"{label:<58}{1e6 * ours:>12.2f}{1e6 * theirs:>14.0f}{theirs / ours:>9.0f}{same}", flush=True)
 
 
 if __name__ == "__main__":

@@ -77,6 +77,12 @@ def test_own_agents_enter_with_one_file(tmp_path):
     assert set(table["agent"]) == {"mine", "mcbrl:n=16"}
     assert (tmp_path / "out" / "league.md").read_text().startswith("|  | agent |")
     assert "<svg" in (tmp_path / "out" / "league.svg").read_text()
+    assert table["published"].is_null().all()  # what was published is of 1000 steps
+    (tmp_path / "mine.py").write_text(MINE.replace("return 1", "return 0"))
+    assert beliefbound("league", "chain", *arguments, cwd=tmp_path).returncode == 0
+    edited = pl.read_csv(tmp_path / "out" / "league.csv")
+    before, after = (each.filter(agent="mine")["utility"].item() for each in (table, edited))
+    assert before != after  # runs of the agent as it was are not taken for its own
     bad = beliefbound("league", "chian", cwd=tmp_path)
     assert bad.returncode == 1
     assert "chain" in bad.stderr

@@ -23,18 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.common.em import (
-    Trajectories,
-    backward,
-    begin,
-    choose,
-    em_parameters,
-    forward,
-    improve,
-    is_due,
-    observe,
-    trajectories_for,
-)
+from beliefbound.agents.common import em
+from beliefbound.agents.common.belief import observe
 from beliefbound.agents.vb_em import paid_when, run_on
 from beliefbound.engine.priors import posterior_for
 from beliefbound.engine.protocol import Machine, Setting
@@ -53,7 +43,7 @@ class State(NamedTuple):
     """The belief, the policy with its messages, and what each step says about the parameters."""
 
     posterior: Posterior
-    trajectories: Trajectories
+    trajectories: em.Trajectories
     sites: FloatArray  # [τ,row,j]: ρ
     total: FloatArray  # [row,j]: α and all sites
     cavity: FloatArray  # [row,j] of the step at hand
@@ -68,7 +58,7 @@ def reset(state, stream):
     """Back to the prior and the uniform policy."""
     forget(state.posterior)
     state.sites.fill(0.0)
-    begin(state.trajectories, stream)
+    em.begin(state.trajectories, stream)
 
 
 @njit(**EXACT)
@@ -153,9 +143,9 @@ def run_trajectories(state, s):
     for k in range(len(trajectories.p)):
         leave_out(state, k)
         run_on(state.posterior, state.theta, trajectories.p[k], trajectories.r[k])
-    value = backward(trajectories, s)
+    value = em.backward(trajectories, s)
     trajectories.gain.fill(0.0)
-    forward(trajectories, s)
+    em.forward(trajectories, s)
     return value
 
 
@@ -173,32 +163,29 @@ def plan(state, s):
                 weigh(state, k, value)
                 for row in range(len(state.weight)):
                     match(state.cavity[row], state.weight[row], state.sites[k, row], state.damping)
-        improve(trajectories)
+        em.improve(trajectories)
 
 
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Plan if it is due, and draw an action."""
-    if is_due(state.trajectories):
+    if em.is_due(state.trajectories):
         plan(state, s)
-    return choose(state.trajectories, s)
+    return em.choose(state.trajectories, s)
 
 
 @agent(
     "amp-em",
     summary="EM on reward-weighted trajectories by expectation propagation (Furmston & Barber 2010)",
-    parameters=em_parameters(
+    parameters=em.parameters(
         Number("rounds", 1, 1, 10**6, "passes of messages before an M-step", whole=True),
         Number("damping", 0.5, 0.0, 1.0, "share of the new site in an update", above=True),
-        interval=10,
-        horizon=30,
-        iterations=20,
     ),
 )
 def amp_em(setting: Setting, *, rounds: int, damping: float, **values: Any) -> Machine:
     """The machine; memory is that of a model for each step of the horizon."""
     posterior = posterior_for(setting, values)
-    trajectories = trajectories_for(setting, values, each_step=True)
+    trajectories = em.trajectories_for(setting, values, each_step=True)
     if 8 * values["horizon"] * posterior.alpha.size > AGENT_BYTES:
         raise ParameterError(f"horizon is {values['horizon']}: sites of so many steps need too much memory; shorten it")
     counts = np.zeros_like(posterior.alpha)

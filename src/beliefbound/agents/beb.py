@@ -11,13 +11,11 @@ a policy that is not optimal.
 
 from typing import Any
 
-from beliefbound.agents.common.optimism import CAP, SWEEPS, TOLERANCE, optimist
+from beliefbound.agents.common.optimism import UNCAPPED, optimist
 from beliefbound.engine.priors import PRIOR
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
-from beliefbound.grammar import Choice, Number
-
-UNCAPPED = Choice("cap", "no", CAP.choices, CAP.about)
+from beliefbound.grammar import Number
 
 
 @agent(
@@ -25,9 +23,7 @@ UNCAPPED = Choice("cap", "no", CAP.choices, CAP.about)
     summary="greedy on the mean model with a bonus β / (1 + counts) (Kolter & Ng 2009)",
     parameters=(
         Number("beta", 2.5, 0.0, 1e6, "the bonus, in units of the reward range"),
-        SWEEPS,
-        TOLERANCE,
-        UNCAPPED,
+        *UNCAPPED,
         *PRIOR,
         DISCOUNT,
     ),

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.agents.common.belief import observe, reset
 from beliefbound.engine.priors import PRIOR, posterior_for
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
@@ -34,8 +35,7 @@ from beliefbound.kernels.actions import ActionLists, action_lists
 from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.urn import Urn, column_at, count_column, expected_reward, new_urn, prepare, rewind
-from beliefbound.kernels.posterior import Posterior, forget, learn
-from beliefbound.kernels.random import load, save
+from beliefbound.kernels.posterior import Posterior
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import FloatArray, IntArray
 
@@ -81,13 +81,6 @@ class State(NamedTuple):
     lists: ActionLists
     stream: np.ndarray  # uint64 [4]
     rules: Rules
-
-
-@njit(**EXACT)
-def reset(state, stream):
-    """Back to the prior."""
-    save(state.stream, load(stream))
-    forget(state.posterior)
 
 
 @njit(inline="always", **EXACT)
@@ -207,12 +200,6 @@ def act(state, s):
     """Search, and take the action of largest upper value."""
     ends = state.upper, state.lower
     return search(state.posterior, state.urn, state.tree, *ends, state.lists, state.stream, state.rules, s)
-
-
-@njit(**EXACT_INLINE)
-def observe(state, s, a, r, t):
-    """Condition the belief on one transition."""
-    learn(state.posterior, s, a, r, t)
 
 
 @agent(

@@ -12,7 +12,7 @@ model, also where it is paid on arrival; the default η is the effective horizon
 
 from typing import Any
 
-from beliefbound.agents.common.optimism import CAP, SWEEPS, TOLERANCE, optimist
+from beliefbound.agents.common.optimism import CAPPED, optimist
 from beliefbound.engine.priors import PRIOR
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
@@ -24,9 +24,7 @@ from beliefbound.grammar import Number
     summary="the mean model after η more transitions to the best next state (Araya-López et al. 2012)",
     parameters=(
         Number("eta", None, 0.0, 1e9, "imagined transitions of every pair", auto="1/(1-discount)"),
-        SWEEPS,
-        TOLERANCE,
-        CAP,
+        *CAPPED,
         *PRIOR,
         DISCOUNT,
     ),

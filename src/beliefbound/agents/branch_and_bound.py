@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.agents.common.belief import observe, reset
 from beliefbound.engine.priors import PRIOR, posterior_for
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
@@ -55,8 +56,8 @@ from beliefbound.kernels.planning.urn import (
     prepare,
     rewind,
 )
-from beliefbound.kernels.posterior import Posterior, copy_into, draw, expected, forget, learn
-from beliefbound.kernels.random import load, save, uniform
+from beliefbound.kernels.posterior import Posterior, copy_into, draw, expected
+from beliefbound.kernels.random import uniform
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import FloatArray, IntArray
 
@@ -103,13 +104,6 @@ class State(NamedTuple):
     lists: ActionLists
     stream: np.ndarray  # uint64 [4]
     rules: Rules
-
-
-@njit(**EXACT)
-def reset(state, stream):
-    """Back to the prior."""
-    save(state.stream, load(stream))
-    forget(state.posterior)
 
 
 @njit(inline="always", **EXACT)
@@ -243,12 +237,6 @@ def act(state, s):
     """Expand a tree, and take the action of largest lower bound."""
     posterior, urn, models, mean, ascent, optimum, pairs, tree, lists, stream, rules = state
     return search(posterior, urn, models, mean, ascent, optimum, pairs, tree, lists, stream, rules, s)
-
-
-@njit(**EXACT_INLINE)
-def observe(state, s, a, r, t):
-    """Condition the belief on one transition."""
-    learn(state.posterior, s, a, r, t)
 
 
 def pairs_for(posterior: Posterior, n: int) -> Pairs:

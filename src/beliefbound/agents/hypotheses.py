@@ -44,6 +44,7 @@ SWEEPS = 3  # over the beliefs of a round: values travel back along trajectories
 _DEPTH = 60  # steps of a trajectory, where the discount allows as many
 _RANDOM = 0.15  # share of its steps that are random: beliefs beside the way
 _GAIN = 1e-6  # of the largest value: what a new vector must add
+_MMBI_WORK = 2e7  # multiply-adds: where MMBI cycles, 10⁵ sweeps would not make a better policy to start from
 _RELATIVE, _OF_LARGEST = 1e-9, 1e-12  # when two rewards are one amount, as in `beliefs.amounts`
 
 
@@ -160,7 +161,7 @@ def planned(
 ) -> State:
     """Vectors for a finite belief, and the state in which a run begins."""
     task = FiniteTask.of(belief, discount=discount, initial=start)
-    policies = [mmbi_plan(task).policy, expected_plan(task).policy]
+    policies = [mmbi_plan(task, most_work=_MMBI_WORK).policy, expected_plan(task).policy]
     weights = np.array(belief.weights)
     problem = problem_of(task, stages=0, policies=policies)
     vectors = new_vectors(problem, problem.v[0], SWEEPS * rounds * beliefs)

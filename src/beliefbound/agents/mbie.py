@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from numba import njit
 
-from beliefbound.agents.common.optimism import CAP, SWEEPS, TOLERANCE, model_for
+from beliefbound.agents.common.optimism import CAPPED, model_for
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
 from beliefbound.grammar import Choice, Number
@@ -75,7 +75,7 @@ def theory_widths(n_states: int, delta: float) -> tuple[float, float]:
 
 
 def interval_estimator(setting: Setting, rewards: float, transitions: float, values: dict[str, Any]) -> Machine:
-    """The machine of intervals `rewards/√n` and `transitions/√n`; `values` of `SWEEPS`, `TOLERANCE` and `CAP`."""
+    """The machine of intervals `rewards/√n` and `transitions/√n`; `values` of `CAPPED`."""
     most, capped = 1.0 / (1.0 - setting.discount), values["cap"] == "yes"
     state = State(
         counts=no_counts(setting.n_states, setting.n_actions, low=setting.low, width=setting.width),
@@ -102,9 +102,7 @@ def interval_estimator(setting: Setting, rewards: float, transitions: float, val
         Number("rewards", 0.3, 0.0, 1e6, "A, in units of the reward range", needs=("radii", ("simple",))),
         Number("transitions", 0.08, 0.0, 1e6, "B", needs=("radii", ("simple",))),
         Number("delta", 0.05, 0.0, 1.0, "failure probability of an interval", above=True, needs=("radii", ("theory",))),
-        SWEEPS,
-        TOLERANCE,
-        CAP,
+        *CAPPED,
         DISCOUNT,
     ),
     presets={"riverswim": {"transitions": 0.0}, "six-arms": {}},

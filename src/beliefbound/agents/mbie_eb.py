@@ -10,7 +10,7 @@ Uses no prior. `cap=no` drops the minimum; pairs never visited then are worth `(
 
 from typing import Any
 
-from beliefbound.agents.common.optimism import CAP, SWEEPS, TOLERANCE
+from beliefbound.agents.common.optimism import CAPPED
 from beliefbound.agents.mbie import interval_estimator
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
@@ -22,9 +22,7 @@ from beliefbound.grammar import Number
     summary="greedy on the empirical model with a bonus β / √visits (Strehl & Littman 2008)",
     parameters=(
         Number("beta", 0.4, 0.0, 1e6, "the bonus, in units of the reward range"),
-        SWEEPS,
-        TOLERANCE,
-        CAP,
+        *CAPPED,
         DISCOUNT,
     ),
     presets={"riverswim": {}, "six-arms": {"beta": 0.8}},

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.common.optimism import SWEEPS, TOLERANCE, model_for
+from beliefbound.agents.common.optimism import SOLVER, model_for
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
 from beliefbound.grammar import Number
@@ -63,8 +63,7 @@ def observe(state, s, a, r, t):
     summary="what was tried fewer than m times is worth the most possible (Brafman & Tennenholtz 2003)",
     parameters=(
         Number("m", 16, 1, 2**40, "visits that make a pair known", whole=True, always=True),
-        SWEEPS,
-        TOLERANCE,
+        *SOLVER,
         DISCOUNT,
     ),
     presets={"riverswim": {}, "six-arms": {"m": 6}},

@@ -17,18 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.common.em import (
-    Trajectories,
-    backward,
-    begin,
-    choose,
-    em_parameters,
-    forward,
-    improve,
-    is_due,
-    observe,
-    trajectories_for,
-)
+from beliefbound.agents.common import em
+from beliefbound.agents.common.belief import observe
 from beliefbound.engine.priors import posterior_for
 from beliefbound.engine.protocol import Machine, Setting
 from beliefbound.engine.registry import agent
@@ -44,7 +34,7 @@ class State(NamedTuple):
     """The belief, the policy with its messages, and the models drawn."""
 
     posterior: Posterior
-    trajectories: Trajectories
+    trajectories: em.Trajectories
     p: FloatArray  # [s,a,t,m], empty for a point estimate
     r: FloatArray  # [s,a,m]
 
@@ -53,7 +43,7 @@ class State(NamedTuple):
 def reset(state, stream):
     """Back to the prior and the uniform policy."""
     forget(state.posterior)
-    begin(state.trajectories, stream)
+    em.begin(state.trajectories, stream)
 
 
 @njit(**EXACT)
@@ -69,9 +59,9 @@ def plan(state, s):
         i, a = pair // state.posterior.n_actions, pair % state.posterior.n_actions
         trajectories.r[0, i, a] = expected(state.posterior, pair, trajectories.p[0, i, a])
     for _ in range(trajectories.iterations):
-        backward(trajectories, s)
-        forward(trajectories, s)
-        improve(trajectories)
+        em.backward(trajectories, s)
+        em.forward(trajectories, s)
+        em.improve(trajectories)
 
 
 @njit(**EXACT)
@@ -85,28 +75,25 @@ def improve_on(trajectories, p, r, s):
                     trajectories.r[0, i, a] = r[i, a, m]
                     for t in range(n_states):
                         trajectories.p[0, i, a, t] = p[i, a, t, m]
-            backward(trajectories, s)
-            forward(trajectories, s)
-        improve(trajectories)
+            em.backward(trajectories, s)
+            em.forward(trajectories, s)
+        em.improve(trajectories)
 
 
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Plan if it is due, and draw an action."""
-    if is_due(state.trajectories):
+    if em.is_due(state.trajectories):
         plan(state, s)
-    return choose(state.trajectories, s)
+    return em.choose(state.trajectories, s)
 
 
 @agent(
     "sem",
     summary="EM on reward-weighted trajectories of the mean model, or of sampled ones (Furmston & Barber 2010)",
-    parameters=em_parameters(
+    parameters=em.parameters(
         Choice("estimate", "point", ("point", "sampled"), "the posterior mean, or models drawn at every plan"),
         Number("n", 8, 1, 2**20, "models drawn at a plan", whole=True, needs=("estimate", ("sampled",))),
-        interval=10,
-        horizon=30,
-        iterations=20,
     ),
 )
 def sem(setting: Setting, *, estimate: str, n: int, **values: Any) -> Machine:
@@ -117,7 +104,7 @@ def sem(setting: Setting, *, estimate: str, n: int, **values: Any) -> Machine:
         raise ParameterError(f"n is {n}: {n} models need {8e-9 * S * A * S * n:.0f} GB; take fewer")
     state = State(
         posterior=posterior_for(setting, values),
-        trajectories=trajectories_for(setting, values),
+        trajectories=em.trajectories_for(setting, values),
         p=np.zeros((S, A, S, models)),
         r=np.zeros((S, A, models)),
     )

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.agents.common.belief import observe
 from beliefbound.engine.priors import PRIOR, posterior_for
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
@@ -40,7 +41,7 @@ from beliefbound.kernels.planning.urn import (
     prepare,
     rewind,
 )
-from beliefbound.kernels.posterior import Posterior, draw, expected, forget, learn
+from beliefbound.kernels.posterior import Posterior, draw, expected, forget
 from beliefbound.kernels.random import load, save
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import FloatArray, IntArray
@@ -181,12 +182,6 @@ def act(state, s):
     """Grow a tree, and take the best action at its root."""
     posterior, urn, model, mean, tree, lists, stream, rules = state
     return search(posterior, urn, model, mean, tree, lists, stream, rules, s)
-
-
-@njit(**EXACT_INLINE)
-def observe(state, s, a, r, t):
-    """Condition the belief on one transition."""
-    learn(state.posterior, s, a, r, t)
 
 
 @agent(

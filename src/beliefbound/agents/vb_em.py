@@ -20,18 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.agents.common.em import (
-    Trajectories,
-    backward,
-    begin,
-    choose,
-    em_parameters,
-    forward,
-    improve,
-    is_due,
-    observe,
-    trajectories_for,
-)
+from beliefbound.agents.common import em
+from beliefbound.agents.common.belief import observe
 from beliefbound.engine.priors import posterior_for
 from beliefbound.engine.protocol import Machine, Setting
 from beliefbound.engine.registry import agent
@@ -45,7 +35,7 @@ class State(NamedTuple):
     """The belief, the policy with its messages, and the reward-weighted counts."""
 
     posterior: Posterior
-    trajectories: Trajectories
+    trajectories: em.Trajectories
     rho: FloatArray  # [row,j]
     theta: FloatArray  # [row,j]: θ̃
     rounds: int
@@ -68,7 +58,7 @@ def reset(state, stream):
     """Back to the prior and the uniform policy."""
     forget(state.posterior)
     state.rho.fill(0.0)
-    begin(state.trajectories, stream)
+    em.begin(state.trajectories, stream)
 
 
 @njit(**EXACT)
@@ -138,36 +128,33 @@ def plan(state, s):
     for _ in range(trajectories.iterations):
         for _ in range(state.rounds):
             soften(state)
-            value = backward(trajectories, s)
+            value = em.backward(trajectories, s)
             if not value > 0.0:  # nothing pays, whatever is done: nothing to weigh trajectories by
                 return
             trajectories.gain.fill(0.0)
-            forward(trajectories, s)
+            em.forward(trajectories, s)
             count(state.posterior, trajectories, value, state.rho)
-        improve(trajectories)
+        em.improve(trajectories)
 
 
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Plan if it is due, and draw an action."""
-    if is_due(state.trajectories):
+    if em.is_due(state.trajectories):
         plan(state, s)
-    return choose(state.trajectories, s)
+    return em.choose(state.trajectories, s)
 
 
 @agent(
     "vb-em",
     summary="variational Bayes EM on reward-weighted trajectories (Furmston & Barber 2010)",
-    parameters=em_parameters(
+    parameters=em.parameters(
         Number("rounds", 2, 1, 10**6, "updates of trajectories and counts before an M-step", whole=True),
-        interval=10,
-        horizon=30,
-        iterations=20,
     ),
 )
 def vb_em(setting: Setting, *, rounds: int, **values: Any) -> Machine:
     """The machine."""
     posterior = posterior_for(setting, values)
     counts = np.zeros_like(posterior.alpha)
-    state = State(posterior, trajectories_for(setting, values), counts, counts.copy(), rounds)
+    state = State(posterior, em.trajectories_for(setting, values), counts, counts.copy(), rounds)
     return Machine(state, reset, act, observe)

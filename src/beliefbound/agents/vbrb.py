@@ -12,8 +12,7 @@ results are tuned, and no default is published: ours, 1 and 1, is the untuned ch
 
 from typing import Any
 
-from beliefbound.agents.beb import UNCAPPED
-from beliefbound.agents.common.optimism import SWEEPS, TOLERANCE, optimist
+from beliefbound.agents.common.optimism import UNCAPPED, optimist
 from beliefbound.engine.priors import PRIOR
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
@@ -26,9 +25,7 @@ from beliefbound.grammar import Number
     parameters=(
         Number("rewards", 1.0, 0.0, 1e6, "factor of the deviation of the expected reward"),
         Number("transitions", 1.0, 0.0, 1e6, "factor of the deviation of the transitions"),
-        SWEEPS,
-        TOLERANCE,
-        UNCAPPED,
+        *UNCAPPED,
         *PRIOR,
         DISCOUNT,
     ),

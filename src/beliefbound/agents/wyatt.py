@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.agents.common.belief import observe
 from beliefbound.agents.common.sampling import check_room, no_stream
 from beliefbound.engine.priors import PRIOR, posterior_for
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
@@ -28,7 +29,7 @@ from beliefbound.kernels.planning.sampled_models import (
     solve_each,
     start_lowest,
 )
-from beliefbound.kernels.posterior import Posterior, forget, learn
+from beliefbound.kernels.posterior import Posterior, forget
 from beliefbound.kernels.random import load, save
 from beliefbound.kernels.redraw import Scratch, redraw_all, scratch_for
 from beliefbound.validation import IntArray
@@ -76,12 +77,6 @@ def act(state, s):
         plan(state, s)
     state.clock[LEFT] -= 1
     return greedy(state.models, s, state.clock[ADOPTED])
-
-
-@njit(**EXACT_INLINE)
-def observe(state, s, a, r, t):
-    """Condition the belief on one transition."""
-    learn(state.posterior, s, a, r, t)
 
 
 @agent(

@@ -138,11 +138,11 @@ def _check_memory(runs: int, points: int, states: int) -> None:
         )
 
 
-def _copied(state: Any) -> Any:
+def copied_state(state: Any) -> Any:
     """A machine's state in arrays of its own, nested tuples included."""
     if isinstance(state, np.ndarray):  # a leaf; anything but an array or a tuple is a number, which is never shared
         return copied(state)
-    return type(state)(*map(_copied, state)) if isinstance(state, tuple) else state
+    return type(state)(*map(copied_state, state)) if isinstance(state, tuple) else state
 
 
 def _check_fit(agent: CompiledAgent, environment: Environment) -> None:
@@ -161,7 +161,7 @@ def _play_compiled(agent: CompiledAgent, environment: Environment, rules: Rules)
     plan, place = agent.machine.plan, (environment.outcomes, environment.terminal)
     try:
         if plan is None:
-            agent.enter(kernel.Request(), _copied(agent.machine.state), *place, *rules)
+            agent.enter(kernel.Request(), copied_state(agent.machine.state), *place, *rules)
             return
         (seed, cell, first, steps), (total, utility, curve, visits) = rules.address, rules.results
         for i in range(len(total)):

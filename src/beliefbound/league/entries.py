@@ -1,5 +1,8 @@
 """Who plays, and how long: every registered agent that fits, and the variants worth a row of their own."""
 
+import hashlib
+import inspect
+from pathlib import Path
 from typing import NamedTuple
 
 from beliefbound.engine.registry import AGENTS, canonical_agent, make_agent
@@ -80,6 +83,18 @@ def entries(environment: Environment, prior: str | None) -> tuple[list[str], dic
             except BeliefboundError as cause:
                 unable[agent] = str(cause)
     return able, unable
+
+
+def edition(agent: str) -> str:
+    """What marks the runs of an agent that is not ours: a digest of its file, so that runs of what it was before an
+    edit are not taken for its own. Empty for our agents, and for those that have no file."""
+    build = AGENTS.parse(agent).family.build
+    if build.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return ""
+    try:
+        return f"-{hashlib.sha256(Path(inspect.getfile(build)).read_bytes()).hexdigest()[:8]}"
+    except (OSError, TypeError):
+        return ""
 
 
 def chosen(agents: list[str], prior: str | None) -> list[str]:

@@ -14,6 +14,7 @@ from beliefbound.report.page import Page, Picture, Section, Table, write_page
 from beliefbound.results import literal
 
 _CURVES = 10  # drawn: the best
+_ONE_COLUMN = 20  # names beside the figure, before there is a second column
 _FEWEST = 10  # runs of which an interval is shown
 
 
@@ -28,7 +29,7 @@ def write_league(found: League, out: Path | str) -> Path:
     sections = [
         Section(
             "Standings",
-            [*words, "Published figures were mostly recalled, not read, and their settings are their authors' own."],
+            words,
             [Table(header, rows, _CAPTION, frozenset(np.flatnonzero(found.table["front"].to_numpy()).tolist()))],
             pictures,
         ),
@@ -100,14 +101,19 @@ def _time(seconds: float) -> str:
 def _words(found: League) -> list[str]:
     table = found.table.filter(~pl.col("agent").is_in(APART))
     best = table.row(0, named=True)
-    table = table.filter(pl.col("runs") >= _FEWEST)
+    table = table.filter((pl.col("runs") >= _FEWEST) & pl.col("difference").is_not_null())
     unclear = table.filter((pl.col("difference_low") <= 0.0) & (pl.col("difference_high") >= 0.0))
     better = table.filter(pl.col("difference_low") > 0.0)
     reference = found.spec.agents[0]
-    return [
-        f"{best['agent']} has the highest mean. {len(better)} agents are better than {reference} beyond the 95% "
-        f"interval of their paired difference, {len(unclear)} cannot be told apart from it."
-    ]
+    words = [f"{best['agent']} has the highest mean."]
+    if len(table):
+        words[0] += (
+            f" Of {len(table)} others with {_FEWEST} runs or more, {len(better)} earned more than {reference} beyond "
+            f"the 95% interval of the paired difference, and {len(unclear)} cannot be told apart from it."
+        )
+    if found.table["published"].is_not_null().any():
+        words.append("Published figures were mostly recalled, not read, and their settings are their authors' own.")
+    return words
 
 
 def _ranking(ranks: pl.DataFrame) -> Table:
@@ -120,11 +126,13 @@ def _ranking(ranks: pl.DataFrame) -> Table:
 
 def _front(found: League, stem: Path) -> Picture:
     """Points are numbered as in the table: forty names would cover one another."""
+    from matplotlib.ticker import EngFormatter, NullFormatter
+
     score = "utility" if found.spec.environments[0].startswith("drawn-") else "total"
     table = found.table.with_row_index("number", offset=1).filter(~pl.col("agent").is_in(APART))
     front = table.filter("front").sort("step_seconds")
     told = pl.col("agent").str.contains("tied")
-    lines = max(1, (len(table) + 1) // 2)
+    lines = max(_ONE_COLUMN, (len(table) + 1) // 2)
     with figure(figsize=(9.6, max(4.0, 0.15 * lines + 1.0)), layout="none") as (drawn, axes):
         drawn.subplots_adjust(left=0.08, right=0.55, bottom=0.12, top=0.97)
         for those, marker, label in ((~told, "o", None), (told, "^", "told which pairs behave alike")):
@@ -141,12 +149,20 @@ def _front(found: League, stem: Path) -> Picture:
             place = (1.02 + 0.48 * (i // lines), 1.0 - (i % lines + 0.5) / lines)
             name = f"{row['number']}  {literal(row['agent'], 38)}"
             axes.text(*place, name, transform=axes.transAxes, fontsize=6, va="center", color=colour)
+        times = table["step_seconds"].to_numpy()
         axes.set_xscale("log")
-        axes.set_xlabel("seconds a step, one core")
+        axes.set_xlim(10.0 ** np.floor(np.log10(0.8 * times.min())), 10.0 ** np.ceil(np.log10(1.25 * times.max())))
+        axes.xaxis.set_major_formatter(EngFormatter(unit="s"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlabel("time a step, one core")
         axes.set_ylabel(f"mean {score}" + (" reward" if score == "total" else ""))
         axes.legend(loc="lower right", fontsize=7)
         path = save(drawn, stem)[1]
     return Picture(path, "Score against time per step, numbered as in the table; the line is the Pareto front.")
+
+
+def _curves_said(agents: int) -> str:
+    return f"Learning curves of the {_CURVES} with the highest means." if agents > _CURVES else "Learning curves."
 
 
 def _curves(found: League, stem: Path) -> Picture:
@@ -160,4 +176,4 @@ def _curves(found: League, stem: Path) -> Picture:
         axes.set_ylabel("mean reward a step so far")
         axes.legend(fontsize=7)
         path = save(drawn, stem)[1]
-    return Picture(path, f"Learning curves of the {_CURVES} with the highest means.")
+    return Picture(path, _curves_said(len(found.table)))

@@ -13,10 +13,10 @@ from beliefbound.experiments.run import Say, run
 from beliefbound.experiments.spec import Cell, Spec
 from beliefbound.io.atomic import check_writable, write_aside
 from beliefbound.io.paths import as_path
-from beliefbound.league.entries import REFERENCE, chosen, entries, length_of, with_prior
+from beliefbound.league.entries import REFERENCE, chosen, edition, entries, length_of, with_prior
 from beliefbound.league.ranking import ranking
 from beliefbound.league.standings import standings
-from beliefbound.league.timing import Timing, read_timings, timed, write_timings
+from beliefbound.league.timing import read_timings, timed, write_timings
 from beliefbound.validation import check_count
 
 _POINTS = 100  # of a learning curve
@@ -91,9 +91,10 @@ def league(
     folder = as_path(out)
     check_writable(folder)
     timings = read_timings(folder / "timing.json")
-    frames = []
+    frames, times = [], {}
     for agent in named:
-        key = f"{agent} on {place.name}, {runs} runs of {steps} steps, {budget:g} s"
+        made = edition(agent)
+        key = f"{agent}{made} on {place.name}, {runs} runs of {steps} steps, {budget:g} s"
         if key not in timings:
             begin(agent, 0)
             timings[key] = timed(agent, place.name, steps=steps, runs=runs, budget=budget, discount=None)
@@ -103,24 +104,21 @@ def league(
             continue
         begin(agent, timings[key].runs)
         spec = _spec(agent, place.name, timings[key].runs, steps, seed)
-        own = folder / "runs" / Cell(agent, place.name, seed).folder
+        times[agent] = timings[key]
+        own = folder / "runs" / f"{Cell(agent, place.name, seed).folder}{made}"
         store = run(spec, own, executor=executor, repair=repair, progress=progress, say=say)
         frames.append(store.read(("total", "utility", "curve")))
     if not frames:
         raise ParameterError(f"no agent can play within {budget:g} s; give a larger budget or fewer steps")
     frame = pl.concat(frames)
-    times = {agent: _timing(timings, agent, place.name) for agent in frame["agent"].unique()}
     reference = with_prior(REFERENCE, prior)
     score = "utility" if place.of_run is not None else "total"
-    table = standings(frame, times, place.name, reference=reference, score=score)
+    papers = place.name if steps == usual.steps else None  # what was published is of so many steps
+    table = standings(frame, times, papers, reference=reference, score=score)
     ranks = ranking(frame, {agent: timing.step for agent, timing in times.items()}, score=score)
     write_aside(folder / "league.csv", table.write_csv)
     write_aside(folder / "ranking.csv", ranks.write_csv)
     return League(table, ranks, frame, _spec(reference, place.name, runs, steps, seed), left_out)
-
-
-def _timing(timings: dict[str, Timing], agent: str, environment: str) -> Timing:
-    return next(timing for key, timing in timings.items() if key.startswith(f"{agent} on {environment}, "))
 
 
 def _spec(agent: str, environment: str, runs: int, steps: int, seed: int) -> Spec:

@@ -14,14 +14,14 @@ APART = ("oracle",)  # it knows the MDP, and is no rival
 
 
 def standings(
-    frame: pl.DataFrame, times: Mapping[str, Timing], environment: str, *, reference: str, score: str
+    frame: pl.DataFrame, times: Mapping[str, Timing], environment: str | None, *, reference: str, score: str
 ) -> pl.DataFrame:
     """One row per agent, the best `score` first.
 
     Columns: `agent, runs, total, total_low, total_high, utility, utility_low, utility_high`: means and 95% bootstrap
     intervals; `difference, difference_low, difference_high`: of `score`, the agent less the reference, run by run;
     `step_seconds, build_seconds`: time of a step and of planning before the first; `published`: a total that a paper
-    reports; `front`: no agent, the oracle apart, is both better and faster.
+    reports of the environment, if it is given; `front`: no agent, the oracle apart, is both better and faster.
     """
     rows = []
     for (agent,), group in frame.group_by("agent", maintain_order=True):
@@ -44,7 +44,7 @@ def standings(
                 "difference_high": None if gap is None else gap.high,
                 "step_seconds": timing.step,
                 "build_seconds": timing.build,
-                "published": published(environment, str(agent)),
+                "published": None if environment is None else published(environment, str(agent)),
             }
         )
     table = pl.DataFrame(rows, infer_schema_length=None).sort(score, descending=True, maintain_order=True)

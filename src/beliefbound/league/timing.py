@@ -18,6 +18,7 @@ from beliefbound.errors import FileError
 from beliefbound.io.atomic import write_text
 
 _FIRST = 10  # steps that tell roughly how long a run takes
+_TOO_LONG = 0.05  # of the budget: an agent whose first step takes so much is not tried any further
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,11 @@ def timed(agent: str, environment: str, *, steps: int, runs: int, budget: float,
     began = time.process_time()
     machine = make_agent(agent, place, discount=discount)
     build = time.process_time() - began
+    seconds(1)  # compiles
+    once = seconds(1)
+    if steps * _TOO_LONG >= 1.0 and once > _TOO_LONG * budget:
+        return Timing(once, build, 0)
     first = min(_FIRST, steps)
-    seconds(first)  # compiles
     rough = max(seconds(first) / first, 1e-9)
     n = steps if rough * steps <= budget else max(first, min(steps, int(budget / 10 / rough)))
     step = min(seconds(n) for _ in range(3 if rough * n < 0.1 else 1)) / n

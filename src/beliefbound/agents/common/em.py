@@ -27,7 +27,6 @@ from beliefbound.engine.protocol import DISCOUNT, Setting
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.posterior import learn
 from beliefbound.kernels.random import categorical, load, save
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import BoolArray, FloatArray, IntArray
@@ -35,13 +34,13 @@ from beliefbound.validation import BoolArray, FloatArray, IntArray
 STEP, DUE, PLANS = range(3)  # the clock
 
 
-def em_parameters(*own: Any, interval: int, horizon: int, iterations: int) -> tuple[Any, ...]:
-    """The parameters of an EM agent: its own, then those that all have, with its defaults."""
+def parameters(*own: Any) -> tuple[Any, ...]:
+    """The parameters of an EM agent: its own, then those that all have."""
     return (
         *own,
-        Number("interval", interval, 1, 2**40, "steps from plan to plan", whole=True),
-        Number("horizon", horizon, 1, 10**5, "steps that a plan looks ahead", whole=True),
-        Number("iterations", iterations, 1, 10**6, "M-steps of a plan", whole=True),
+        Number("interval", 10, 1, 2**40, "steps from plan to plan", whole=True),
+        Number("horizon", 30, 1, 10**5, "steps that a plan looks ahead", whole=True),
+        Number("iterations", 20, 1, 10**6, "M-steps of a plan", whole=True),
         Number("floor", 1e-3, 0.0, 1.0, "share of the uniform policy mixed in before a plan"),
         *PRIOR,
         DISCOUNT,
@@ -67,7 +66,7 @@ class Trajectories(NamedTuple):
 
 
 def trajectories_for(setting: Setting, values: Mapping[str, Any], *, each_step: bool = False) -> Trajectories:
-    """Room for the messages, by the `values` of `em_parameters`; with `each_step`, for a model of every step."""
+    """Room for the messages, by the `values` of `parameters`; with `each_step`, for a model of every step."""
     S, A, horizon = setting.n_states, setting.n_actions, values["horizon"]
     models = horizon if each_step else 1
     if 8 * S * A * S * models + 16 * horizon * S > AGENT_BYTES:
@@ -130,12 +129,6 @@ def is_due(trajectories):
 def choose(trajectories, s):
     """An action from the policy."""
     return categorical(trajectories.stream, trajectories.policy[s])
-
-
-@njit(**EXACT_INLINE)
-def observe(state, s, a, r, t):
-    """Condition the belief of a state on one transition."""
-    learn(state.posterior, s, a, r, t)
 
 
 @njit(**EXACT)

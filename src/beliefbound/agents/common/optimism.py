@@ -30,9 +30,14 @@ from beliefbound.kernels.posterior import Posterior, expected, forget, learn, pa
 
 MAX_BYTES = 1 << 32
 
-SWEEPS = Number("sweeps", 1000, 1, 10**6, "most value-iteration sweeps a step", whole=True)
-TOLERANCE = Number("tolerance", 1e-4, 0.0, 1e6, "change of the values that ends a step's sweeps")
-CAP = Choice("cap", "yes", ("yes", "no"), "values at most 1 / (1 − discount), the most that rewards can bring")
+SOLVER = (
+    Number("sweeps", 1000, 1, 10**6, "most value-iteration sweeps a step", whole=True),
+    Number("tolerance", 1e-4, 0.0, 1e6, "change of the values that ends a step's sweeps"),
+)
+CAPPED, UNCAPPED = (
+    (*SOLVER, Choice("cap", cap, ("yes", "no"), "values at most 1 / (1 − discount), the most that rewards can bring"))
+    for cap in ("yes", "no")
+)
 
 
 def model_for(
@@ -134,7 +139,7 @@ def optimist(
     transition_bonus: float = 0.0,
     shift: float = 0.0,
 ) -> Machine:
-    """The machine; `values` of the parameters `PRIOR`, `SWEEPS`, `TOLERANCE` and `CAP`."""
+    """The machine; `values` of the parameters `PRIOR` and `CAPPED` or `UNCAPPED`."""
     cap = 1.0 / (1.0 - setting.discount) if values["cap"] == "yes" else math.inf
     kind = SHIFT if shift > 0.0 else MEAN
     state = State(
