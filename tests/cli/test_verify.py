@@ -85,6 +85,35 @@ def test_no_number_of_a_certificate_can_be_changed(tmp_path, certificate, monkey
         assert any(".".join([*place, key]) in words for words in result.words)
 
 
+def test_names_decisions_and_policies_cannot_be_changed_either(tmp_path, certificate, monkeypatch):
+    """Names that say what is done, numbers of a decision behind another machine's name, and the files of policies."""
+    made, folder, file = certificate
+    monkeypatch.setattr(verify, "bracket", lambda *values, **named: made.bracket)
+    for name in ("policy.npz", "memoryless.json"):
+        (tmp_path / name).write_bytes((file.parent / name).read_bytes())
+    copy, text = tmp_path / "bounds.json", file.read_text()
+    copy.write_text(text)
+    assert verify_bounds(copy, folder).same
+    written = json.loads(text)
+    copy.write_text(json.dumps(written | {"actions": written["actions"][::-1]}))
+    assert not verify_bounds(copy, folder).same
+    written["made"]["machine"] = "another"
+    written["decision"]["lower"][0] += 1.0
+    copy.write_text(json.dumps(written))
+    assert not verify_bounds(copy, folder).same
+    copy.write_text(text)
+    made.plan.policy.save(tmp_path / "policy.npz") if made.policy.suffix == ".json" else (
+        tmp_path / "policy.npz"
+    ).write_bytes(b"nothing")
+    result = verify_bounds(copy, folder)
+    assert not result.same
+    assert any("policy.npz cannot be read" in words for words in result.words)
+    (tmp_path / "policy.npz").unlink()
+    result = verify_bounds(copy, folder)
+    assert result.same
+    assert any("was not compared" in words for words in result.words)
+
+
 def test_other_models_and_other_files_are_refused(tmp_path, certificate):
     _, _, file = certificate
     belief = chain_belief(30, 4).sample(6, np.random.default_rng(6))

@@ -180,6 +180,7 @@ def certify_folder(
             effort=found.effort,
             version=found.version,
             machine=machine(),
+            controller=controller,
         ),
         graph,
     )
@@ -206,7 +207,7 @@ def best_rows(bounds: tuple[Bound, ...]) -> tuple[list[str], list[list[str]]]:
     """
     best: dict[tuple[str, str], Bound] = {}
     for bound in bounds:
-        kind = (bound.side, re.sub(r"\d+", "#", bound.method))
+        kind = (bound.side, re.sub(r"\d+|(?<=policy of model ).*", "#", bound.method))
         sign = 1.0 if bound.side == "lower" else -1.0
         if kind not in best or sign * bound.value > sign * best[kind].value:
             best[kind] = bound
