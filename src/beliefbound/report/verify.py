@@ -29,6 +29,7 @@ from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.robust import RobustBracket
 from beliefbound.errors import BeliefboundError, FileError
 from beliefbound.naming import names_of
+from beliefbound.report.information import information_entries, measured_next
 from beliefbound.report.memoryless import memoryless_plan, memoryless_regret
 
 TOLERANCE = 1e-6  # of the larger end
@@ -51,6 +52,7 @@ class Made(msgspec.Struct, kw_only=True):
     version: str
     machine: str
     controller: int | None = None
+    measure: int | None = None
 
 
 class _Written(msgspec.Struct, kw_only=True):
@@ -67,6 +69,7 @@ class _Written(msgspec.Struct, kw_only=True):
     decision: dict[str, Any] | None
     made: Made
     controller: dict[str, Any] | None = None
+    information: dict[str, Any] | None = None
     states: list[str] | None = None
     actions: list[str] | None = None
     models: list[str] | None = None
@@ -160,6 +163,9 @@ def verify_bounds(
         policies["controller.npz"] = graph.policy
         numbers |= {"controller.nodes": len(graph.nodes), "controller.value": graph.value}
         numbers["controller.gap"] = max(0.0, found.upper.value - graph.value)
+    if made.measure is not None:
+        knobs: dict[str, Any] = {"tries": made.measure, "horizon": made.horizon, "confidence": made.confidence}
+        numbers["information"] = information_entries(measured_next(folder, found, seed=made.seed, **knobs))
     return _compared(written, found, path, numbers, compare_policies(file.parent, policies))
 
 
