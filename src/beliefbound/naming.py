@@ -47,6 +47,10 @@ class Names(NamedTuple):
         """A model."""
         return f"model {m}" if self.models is None else self.models[m]
 
+    def the_model(self, m: int) -> str:
+        """A model within a sentence: `model wet`, `model 3`."""
+        return f"model {m if self.models is None else self.models[m]}"
+
     def pair(self, s: int, a: int) -> str:
         """A state and an action."""
         return f"{self.state(s)}, {self.action(a)}"

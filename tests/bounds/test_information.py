@@ -127,10 +127,17 @@ def test_information_about_a_dirichlet_belief_lies_inside_its_intervals():
     assert whole.low <= 0.125 <= whole.high
     assert whole.high < 0.25
     assert whole.confidence == pytest.approx(0.995 - 0.0025)
-    assert evppi(belief, (0, 1), **task).high >= 0.125
-    assert evsi(belief, (0, 1), 1, **task).high >= 1 / 12
+    for found, truth in (
+        (evppi(belief, (0, 1), **task), 1 / 8),
+        (evsi(belief, (0, 1), 1, **task), 1 / 12),
+        (evppi(belief, (0, 0), **task), 0.0),
+    ):
+        assert found.low <= truth <= found.high
+        assert (found.low > 0.3 * truth) == (truth > 0.0)
+        assert ("looks ahead" in found.method) == (found.low > 0.0)
     found = value_of_information(belief, **task)
-    assert found.low[0, 1] <= 0.125 <= found.high[0, 1]
+    assert 0.05 < found.low[0, 1] <= 0.125 <= found.high[0, 1]
+    assert found.low[0, 0] == 0.0
     assert found.high[0, 0] <= found.high[0, 1]
     assert 0.97 < found.confidence < 1.0
 
@@ -144,8 +151,23 @@ def test_what_is_left_to_be_known_lowers_the_worth_of_a_row():
     assert whole.low <= 2 / 3 - 1 / 2 <= whole.high
     one = evppi(arms, (0, 0), draws=80, **task)
     assert 5 / 8 - 1 / 2 <= one.high < whole.high - 0.01  # E max(p, 1/2) − 1/2
+    assert one.low <= 5 / 8 - 1 / 2
     both = evppi(arms, [(0, 0), (0, 1)], draws=80, **task)
-    assert both.high >= 2 / 3 - 1 / 2
+    assert one.low < both.low <= 2 / 3 - 1 / 2 <= both.high
+
+
+def test_lower_ends_of_worth_fail_no_more_often_than_they_say():
+    """Twelve times at 80%, both ends together: more than 7 failures have probability 6e-4 if each fails with 0.2. The
+    truth is 1/8."""
+    belief, failed, above = sure_arm((1, 1)), 0, 0
+    bounds = bracket(belief, effort=8, confidence=0.9, rng=1, discount=0.9, horizon=1)
+    for seed in range(12):
+        task = {"discount": 0.9, "horizon": 1, "confidence": 0.8, "rng": seed, "bounds": bounds, "n_models": 2000}
+        found = evppi(belief, (0, 1), draws=12, **task)
+        failed += not found.low <= 0.125 <= found.high
+        above += found.low > 0.0
+    assert failed <= 7
+    assert above > 6
 
 
 def test_normal_rewards_get_asymptotic_intervals_that_say_so():

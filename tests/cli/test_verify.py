@@ -23,7 +23,8 @@ def certificate(tmp_path_factory):
     drawn = chain_belief(30, 4).sample(6, np.random.default_rng(5))
     named = FiniteBelief.of(drawn.models, initial=drawn.initial, actions=ACTIONS)
     folder = write_models(place / "chain", named, discount=0.95)
-    return certify_folder(folder, place / "out", effort=6, seed=3), folder, place / "out" / "bounds.json"
+    made = certify_folder(folder, place / "out", effort=6, seed=3, controller=8, measure=2)
+    return made, folder, place / "out" / "bounds.json"
 
 
 def test_a_certificate_is_found_again_bit_for_bit(certificate):
@@ -73,6 +74,7 @@ def test_no_number_of_a_certificate_can_be_changed(tmp_path, certificate, monkey
     if machine is not None:
         monkeypatch.setattr(verify, "machine", lambda: machine)
     monkeypatch.setattr(verify, "bracket", lambda *values, **named: made.bracket)  # the search itself is tested above
+    monkeypatch.setattr(verify, "small_controller", lambda *values, **named: made.graph)
     changes = [("width",), ("relative_gap",), ("confidence",), ("decision",)]
     changes += [(policy, key) for policy in ("policy", "memoryless") for key in ("gap", "confidence")]
     for *place, key in [*changes, ("policy", "value_at_least"), ("memoryless", "value")]:
@@ -83,6 +85,39 @@ def test_no_number_of_a_certificate_can_be_changed(tmp_path, certificate, monkey
         result = verify_bounds(tmp_path / "bounds.json", folder)
         assert not result.same, key
         assert any(".".join([*place, key]) in words for words in result.words)
+
+
+def test_names_decisions_and_policies_cannot_be_changed_either(tmp_path, certificate, monkeypatch):
+    """Names that say what is done, numbers of a decision behind another machine's name, and the files of policies."""
+    made, folder, file = certificate
+    monkeypatch.setattr(verify, "bracket", lambda *values, **named: made.bracket)
+    monkeypatch.setattr(verify, "small_controller", lambda *values, **named: made.graph)
+    for name in ("policy.npz", "memoryless.json", "controller.npz"):
+        (tmp_path / name).write_bytes((file.parent / name).read_bytes())
+    copy, text = tmp_path / "bounds.json", file.read_text()
+    copy.write_text(text)
+    assert verify_bounds(copy, folder).same
+    written = json.loads(text)
+    copy.write_text(json.dumps(written | {"actions": written["actions"][::-1]}))
+    assert not verify_bounds(copy, folder).same
+    written["made"]["machine"] = "another"
+    written["decision"]["lower"][0] += 1.0
+    copy.write_text(json.dumps(written))
+    assert not verify_bounds(copy, folder).same
+    for change in (("controller", "value"), ("information", "confidence")):
+        written = json.loads(text)
+        written[change[0]][change[1]] *= 0.99
+        copy.write_text(json.dumps(written))
+        assert not verify_bounds(copy, folder).same, change
+    copy.write_text(text)
+    (tmp_path / "policy.npz").write_bytes(b"nothing")
+    result = verify_bounds(copy, folder)
+    assert not result.same
+    assert any("policy.npz cannot be read" in words for words in result.words)
+    (tmp_path / "policy.npz").unlink()
+    result = verify_bounds(copy, folder)
+    assert result.same
+    assert any("was not compared" in words for words in result.words)
 
 
 def test_other_models_and_other_files_are_refused(tmp_path, certificate):
@@ -117,6 +152,9 @@ def test_the_first_action_is_in_every_file(certificate):
     assert "What to do first" in page
     assert "go $x_$" in page
     assert "beliefbound verify" in page
+    assert "What to measure next" in page
+    assert made.information_words()[0].split(";")[0] in page
+    assert (file.parent / "information.json").exists()
     if made.bracket.decision.best is not None:
         assert f"{ACTIONS[made.bracket.decision.best]} is proven optimal" in page
 

@@ -9,8 +9,8 @@ and the policies that `bracket` finds there join the mixture. The best of each s
 The lower bound is always exact. Upper bounds may be sampled: round `j` gets the share `δ/(j(j+1))` of the error.
 
 What a round does follows from its number, the seed and what was found before, never from the clock, which only decides
-after which round to stop: one that would take longer than what is left is not begun. So seed and number of rounds make
-the same bracket again.
+after which round to stop: one that would take longer than what is left is not begun, and one that somebody interrupts
+is forgotten. So seed and number of rounds make the same bracket again.
 """
 
 import time
@@ -72,6 +72,7 @@ class RobustEntries(Entries):
     width: float
     relative_gap: float
     names: NamesEntries = NamesEntries()
+    made: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class RobustBracket(Result):
       seed, version: of what was drawn, and of the library.
       trace: `(seconds, lower, upper)` as the bracket closed.
       names: of states, actions and models, where the belief has any.
+      made: from which models and how, where a command wrote it: for `beliefbound verify`.
     """
 
     lower: Bound
@@ -104,6 +106,7 @@ class RobustBracket(Result):
     names: Names = field(default=Names(), repr=False, compare=False)
     seed: int = field(default=0, repr=False)
     version: str = field(default="", repr=False)
+    made: dict[str, Any] | None = field(default=None, repr=False, compare=False)
 
     _kind, _entries, _version = "robust bracket", RobustEntries, 2
 
@@ -150,6 +153,7 @@ class RobustBracket(Result):
             "width": self.width,
             "relative_gap": self.relative_gap,
             "names": self.names.to_dict(),
+            **({} if self.made is None else {"made": self.made}),
         }
 
     @staticmethod
@@ -164,7 +168,7 @@ class RobustBracket(Result):
         if (lower.side, upper.side) != ("lower", "upper"):
             raise ParameterError("its lower and upper bounds are on the wrong sides")
         prior, values = (array_of(getattr(entries, x), (None,), x) for x in ("prior", "model_values"))
-        made: dict[str, Any] = {"seed": entries.seed, "version": entries.library}
+        made: dict[str, Any] = {"seed": entries.seed, "version": entries.library, "made": entries.made}
         made["names"] = Names.from_entries(entries.names, models=len(values))
         return cls(lower, upper, policy, prior, values, entries.priors, entries.confidence, entries.rounds, **made)
 
@@ -227,6 +231,7 @@ def robust_bracket(
     warm_up(task)
     began, rounds, took = time.perf_counter(), 0, 0.0
     rounding = 1e3 * task.rounding
+    complete: RobustBracket | None = None  # after the last round
 
     def over() -> bool:
         if stop is not None and stop():
@@ -254,21 +259,23 @@ def robust_bracket(
                 discount=discount,
                 horizon=horizon,
                 confidence=1.0 - error / (rounds * (rounds + 1)),
-                target_gap=0.1 * target_gap,
+                target_gap=0.0,
                 effort=rungs,
                 rng=source,
                 threads=threads,
-                stop=stop,
+                stop=stop if complete is not None else None,
             )
+            if complete is not None and stop is not None and stop():
+                return complete
             game.above(found.upper, prior)
             _learn(game, found)
             prior, took = game.mix(), time.perf_counter() - round_began
             game.note(time.perf_counter() - began)
             assert game.upper is not None
             width = game.upper.value - game.lower
+            complete = _result(game, str(set_), rounds, confidence, seed)
             if over() or width <= rounding or relative(game.lower, game.upper.value) <= target_gap:
-                break
-    return _result(game, str(set_), rounds, confidence, seed)
+                return complete
 
 
 def _respond(game: Game, oracle: VectorOracle, prior: FloatArray, games: int) -> FloatArray:

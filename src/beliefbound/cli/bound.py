@@ -35,6 +35,9 @@ def bound(
     controller: Annotated[
         int | None, typer.Option(min=1, max=200, help="Also find a decision graph of at most so many nodes.")
     ] = None,
+    measure: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="Also what so many tries of each state and action are worth.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0)] = 1,
     threads: TimedThreads = None,
 ) -> None:
@@ -43,7 +46,8 @@ def bound(
     Writes `bounds.json`; the policy that the certificate is about, `policy.npz` (it learns as it acts) or `policy.json`
     (a table), for `load_policy`; the best memoryless policy, with a gap of its own, as `memoryless.csv` and
     `memoryless.json`; `bracket.png` and a `report.html`. With `--controller N`, a decision graph of at most N nodes to
-    read and to follow: `controller.json`, `controller.npz`, `controller.png`.
+    read and to follow: `controller.json`, `controller.npz`, `controller.png`. With `--measure K`, what to measure next:
+    how much K tries of each state and action before acting, or knowing the model, would raise the value.
     `beliefbound verify` makes the certificate again from its seed and effort and compares.
     Ctrl-C ends the search and writes what was found; a second one leaves at once.
 
@@ -64,6 +68,7 @@ def bound(
             target=target,  # type: ignore[arg-type]
             reward_signal=reward_signal,  # type: ignore[arg-type]
             controller=controller,
+            measure=measure,
             seed=seed,
             threads=threads,
             watch=watch,
@@ -78,7 +83,7 @@ def bound(
     if found.bracket.decision is not None:
         for words in found.decision_words():
             print(words)
-    for words in found.policy_words():
+    for words in [*found.policy_words(), *found.information_words()]:
         print(words)
     print(f"report: {found.report}")
     if found.interrupted:

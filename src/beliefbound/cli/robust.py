@@ -72,6 +72,6 @@ def robust(
     header, rows = model_rows(found, held.training)
     show_table("Weights, the least favourable prior, and what the policy earns", header, rows)
     print(found.summary())
-    report = write_robust(found, held, models.resolve().name, target, horizon=horizon)
+    report = write_robust(found, held, models, target, horizon=horizon, confidence=confidence)
     print(f"certificate: {target / 'robust.json'}, policy: {target / 'robust.policy.npz'}, report: {report}")
     end_interrupted(asked)

@@ -11,7 +11,9 @@ from beliefbound.cli.show import closing, loading
 
 @app.command()
 def verify(
-    bounds: Annotated[Path, typer.Argument(help="A bounds.json that `beliefbound bound` wrote.")],
+    bounds: Annotated[
+        Path, typer.Argument(help="A bounds.json of `beliefbound bound`, or a robust.json of `beliefbound robust`.")
+    ],
     models: Annotated[
         Path | None, typer.Argument(help="The models it was made from; default: where the file says they are.")
     ] = None,
@@ -20,8 +22,8 @@ def verify(
     """Make a certificate again, from its seed and effort, and compare every number.
 
     The same version on the same kind of machine must find the same numbers, bit for bit; another one must find the
-    same ends within a millionth of the value, and is named. It takes as long as the certificate took. The exit
-    code is 0 when it was found again.
+    same ends within a millionth of the value, and is named. The policies beside the file must be those that were
+    certified. It takes as long as the certificate took. The exit code is 0 when it was found again.
 
     Example: `beliefbound verify chain8-bounds/bounds.json examples/chain8`
     """

@@ -27,6 +27,7 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.errors import PolicyError
 from beliefbound.evaluation import check_fits
 from beliefbound.limits import check_horizon
+from beliefbound.naming import names_of
 from beliefbound.planning.plan import Plan, plan_of
 from beliefbound.planning.starts import chosen_models, expected_policy
 from beliefbound.planning.swaps import best_by_swaps
@@ -134,7 +135,8 @@ def _starts(task: FiniteTask, horizon: int, start: TablePolicy | None, restarts:
         starts.append(("the expected MDP", expected_policy(task)))
         chosen = chosen_models(task.belief, horizon)
         own, _ = models.select(chosen).induct_own(task.discount, horizon)
-        starts.extend((f"the optimum of model {m}", np.ascontiguousarray(own[:, i])) for i, m in enumerate(chosen))
+        called = names_of(task.belief).the_model
+        starts.extend((f"the optimum of {called(m)}", np.ascontiguousarray(own[:, i])) for i, m in enumerate(chosen))
     return starts
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from beliefbound import limits
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.planning import swaps as kernel
+from beliefbound.naming import names_of
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.plan import Plan, plan_for
@@ -73,7 +74,8 @@ def _starts(
         starts.append(("the expected MDP", optimal_values(belief.mean(), discount=discount).actions[0]))
         chosen = chosen_models(belief, belief.n_states)
         own = optimal_values(belief.models.select(chosen), discount=discount).actions
-        starts.extend((f"the optimum of model {m}", actions) for m, actions in zip(chosen, own, strict=True))
+        called = names_of(task.belief).the_model
+        starts.extend((f"the optimum of {called(m)}", actions) for m, actions in zip(chosen, own, strict=True))
     return starts
 
 

@@ -22,6 +22,7 @@ from beliefbound.bounds.bracket import Bracket, Target, bracket
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.decision_graph import DecisionGraph
 from beliefbound.bounds.finite.small_controller import small_controller
+from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.log import TracePoint
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
@@ -34,11 +35,15 @@ from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.report.decision import decision_sections, write_decision
 from beliefbound.report.decision_graph import graph_sections
 from beliefbound.report.figures import figure, save
-from beliefbound.report.memoryless import memoryless_plan, memoryless_regret
+from beliefbound.report.information import (
+    information_entries,
+    information_sections,
+    information_words,
+    measured_next,
+)
+from beliefbound.report.memoryless import memoryless_plan, memoryless_regret, policy_tables
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 from beliefbound.report.verify import FORMAT, VERSION, Made, digest_of, machine
-
-_SHOWN = 40  # states whose actions the page lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +57,7 @@ class Certificate:
       plan_gap: how far `plan` can be from Bayes-optimal.
       checks: value of `plan` on the folder's other models.
       graph: a decision graph of few nodes, in the files `controller.json` and `controller.npz`; where it was asked for.
+      information: what to measure next, in the file `information.json`; where it was asked for.
       interrupted: whether somebody ended the search before its time.
       made: what makes the certificate again, for `beliefbound verify`.
     """
@@ -66,6 +72,7 @@ class Certificate:
     report: Path
     made: Made
     graph: DecisionGraph | None = None
+    information: Information | None = None
 
     def decision_words(self) -> list[str]:
         """What is proven about the first action, and how far weights may move before it is not."""
@@ -93,6 +100,10 @@ class Certificate:
         words += [f"On the {name} the memoryless policy earns {value:.6g}." for name, value in self.checks.items()]
         return words
 
+    def information_words(self) -> list[str]:
+        """What to measure next, where that was asked for."""
+        return [] if self.information is None else information_words(self.information)
+
 
 def certify_folder(
     models: Path | str,
@@ -106,6 +117,7 @@ def certify_folder(
     effort: int | None = None,
     reward_signal: RewardSignal | None = None,
     controller: int | None = None,
+    measure: int | None = None,
     seed: int = 1,
     threads: int | None = None,
     watch: Callable[[TracePoint], object] | None = None,
@@ -117,7 +129,8 @@ def certify_folder(
     policy is worth, and what `beliefbound verify` needs), the certified policy as `policy.npz` (one that learns) or
     `policy.json` (a table), both for `load_policy`; the best memoryless policy as `memoryless.json` and
     `memoryless.csv`, stage by stage; `bracket.{png,svg}` and `report.html`. With `controller`, a decision graph of at
-    most so many nodes as well: `controller.{json,png,svg}` to look at, `controller.npz` for `load_policy`.
+    most so many nodes as well: `controller.{json,png,svg}` to look at, `controller.npz` for `load_policy`. With
+    `measure`, what so many tries of each state and action are worth before acting: `information.{json,png,svg}`.
 
     `watch` is told each time the bracket closes. Ctrl-C ends the search, not the command: `say` is called, and all that
     was found so far is written and marked as interrupted; a second one leaves at once and writes nothing. Nothing is
@@ -152,6 +165,10 @@ def certify_folder(
         interrupted = asked.is_set()
     stages = None if isinstance(plan.policy, MemorylessPolicy) else horizon
     gap = memoryless_regret(plan, folder, horizon, found)
+    information = None
+    if measure is not None:
+        knobs: dict[str, Any] = {"tries": measure, "horizon": horizon, "confidence": confidence, "seed": seed}
+        information = measured_next(folder, found, **knobs)
     checks: dict[str, float] = {}
     if folder.test is not None:
         values = evaluate(plan.policy, folder.test, discount=folder.discount, horizon=stages)
@@ -180,8 +197,11 @@ def certify_folder(
             effort=found.effort,
             version=found.version,
             machine=machine(),
+            controller=controller,
+            measure=measure,
         ),
         graph,
+        information,
     )
     _write(result, Path(models).resolve().name, place)
     return result
@@ -206,7 +226,7 @@ def best_rows(bounds: tuple[Bound, ...]) -> tuple[list[str], list[list[str]]]:
     """
     best: dict[tuple[str, str], Bound] = {}
     for bound in bounds:
-        kind = (bound.side, re.sub(r"\d+", "#", bound.method))
+        kind = (bound.side, re.sub(r"\d+|(?<=policy of model ).*", "#", bound.method))
         sign = 1.0 if bound.side == "lower" else -1.0
         if kind not in best or sign * bound.value > sign * best[kind].value:
             best[kind] = bound
@@ -263,6 +283,7 @@ def _bounds_json(result: Certificate) -> str:
         "bounds": [bound_entry(bound) for bound in found.bounds],
         "trace": [[point.seconds, point.lower.value, point.upper.value] for point in found.trace],
         "decision": None if found.decision is None else found.decision.to_dict(),
+        "information": information_entries(result.information),
         "made": msgspec.to_builtins(result.made),
     }
     if result.graph is not None:
@@ -357,10 +378,11 @@ def _page(name: str, result: Certificate, picture: Path, decision: Path | None) 
             Section(
                 "Two policies to use",
                 [*result.policy_words(), f"The memoryless policy is the {result.plan.note}."],
-                _policy_tables(result),
+                policy_tables(result.plan, result.folder.training),
             ),
             Section("How to check it", _made_words(result.made)),
             *graph_sections(result.graph, found.upper.value, result.report.parent),
+            *information_sections(result.information, result.report.parent),
             *([Section("What was assumed in reading the folder", folder.notes)] if folder.notes else []),
         ],
     )
@@ -369,15 +391,3 @@ def _page(name: str, result: Certificate, picture: Path, decision: Path | None) 
 def _made_words(made: Made) -> list[str]:
     made_by = f"seed {made.seed}, effort {made.effort}, version {made.version}, on {made.machine}"
     return [f"`beliefbound verify bounds.json {made.models}` makes the same certificate again: {made_by}."]
-
-
-def _policy_tables(result: Certificate) -> list[Table]:
-    """What the memoryless policy does in each state, where one action each is all there is to say."""
-    policy, belief = result.plan.policy, result.folder.training
-    if not isinstance(policy, StationaryPolicy):
-        return []
-    states = belief.states or tuple(map(str, range(belief.n_states)))
-    actions = belief.actions or tuple(map(str, range(belief.n_actions)))
-    rows = [[state, actions[a]] for state, a in zip(states, policy.actions, strict=True)]
-    more = f" The first {_SHOWN} of {len(rows)} states; all are in memoryless.csv." if len(rows) > _SHOWN else ""
-    return [Table(["state", "action"], rows[:_SHOWN], "What the memoryless policy does." + more)]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from beliefbound.beliefs import FiniteBelief
 from beliefbound.beliefs.folder import ModelFolder
 from beliefbound.bounds.basic import policy_regret
 from beliefbound.bounds.bound import Regret
@@ -10,8 +11,10 @@ from beliefbound.planning.cadp import cadp_plan
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.plan import Plan
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import MemorylessPolicy
+from beliefbound.policy import MemorylessPolicy, StationaryPolicy
+from beliefbound.report.page import Table
 
+_SHOWN = 40  # states whose actions the page lists
 _CADP_WORK = 5e8  # multiply-adds up to which the memoryless policy is CADP's
 
 
@@ -31,3 +34,15 @@ def memoryless_regret(plan: Plan, folder: ModelFolder, horizon: int | None, foun
     gap = policy_regret(plan.policy, folder.training, found.upper, **task)  # type: ignore[arg-type]
     # The best of several sampled bounds holds with the confidence of all of them together.
     return gap if gap.exact else replace(gap, confidence=found.confidence)
+
+
+def policy_tables(plan: Plan, belief: FiniteBelief) -> list[Table]:
+    """What the memoryless policy does in each state, where one action each is all there is to say."""
+    policy = plan.policy
+    if not isinstance(policy, StationaryPolicy):
+        return []
+    states = belief.states or tuple(map(str, range(belief.n_states)))
+    actions = belief.actions or tuple(map(str, range(belief.n_actions)))
+    rows = [[state, actions[a]] for state, a in zip(states, policy.actions, strict=True)]
+    more = f" The first {_SHOWN} of {len(rows)} states; all are in memoryless.csv." if len(rows) > _SHOWN else ""
+    return [Table(["state", "action"], rows[:_SHOWN], "What the memoryless policy does." + more)]

@@ -1,8 +1,10 @@
 """`beliefbound robust`: the certificate under the least favourable prior as files and as a page."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from beliefbound.beliefs import FiniteBelief
@@ -11,6 +13,7 @@ from beliefbound.bounds.prior_sets import prior_set
 from beliefbound.bounds.robust import RobustBracket
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
+from beliefbound.report.verify import Made, digest_of, machine
 from beliefbound.results import literal
 
 _DRAWN = 40  # models that fit into a picture: those of largest weight, or of largest weight in the prior
@@ -24,9 +27,26 @@ def model_rows(found: RobustBracket, belief: FiniteBelief) -> tuple[list[str], l
     return ["model", "weight", "least favourable", "the policy earns"], rows
 
 
-def write_robust(found: RobustBracket, folder: ModelFolder, name: str, target: Path, *, horizon: int | None) -> Path:
-    """Write `robust.json` with its policy, `prior.{png,svg}` and `report.html`, whose path is returned."""
-    found.save(target / "robust.json")
+def write_robust(
+    found: RobustBracket, folder: ModelFolder, models: Path, target: Path, *, horizon: int | None, confidence: float
+) -> Path:
+    """Write `robust.json` with its policy, `prior.{png,svg}` and `report.html`, whose path is returned. `models` is
+    where the folder was read from, `confidence` what was asked for."""
+    made = Made(
+        models=str(models),
+        digest=digest_of(folder),
+        horizon=horizon,
+        discount=folder.discount,
+        reward_signal=folder.training.reward_signal,
+        confidence=confidence,
+        target="value",
+        seed=found.seed,
+        effort=found.rounds,
+        version=found.version,
+        machine=machine(),
+    )
+    replace(found, made=msgspec.to_builtins(made)).save(target / "robust.json")
+    name = models.resolve().name
     with figure() as (drawn, axes):
         draw_prior(found, folder.training, axes)
         picture = save(drawn, target / "prior")[1]
@@ -86,8 +106,8 @@ def _page(found: RobustBracket, folder: ModelFolder, name: str, picture: Path, h
             Section(
                 "How to make it again",
                 [
-                    f"Seed {found.seed}, effort {found.rounds}, version {found.version}: the same numbers on the same "
-                    f"kind of machine. (`beliefbound verify` does so for `bounds.json`, not for this file.)"
+                    f"`beliefbound verify robust.json` with the models makes the same certificate again: seed "
+                    f"{found.seed}, effort {found.rounds}, version {found.version}."
                 ],
             ),
             *([Section("What was assumed in reading the folder", folder.notes)] if folder.notes else []),

@@ -4,6 +4,9 @@
 ladder was climbed (seed, effort, version). The same version on the same kind of machine finds the same numbers, bit for
 bit, with any number of threads. Another version or machine may round otherwise, and from there on search otherwise:
 then numbers are compared within `TOLERANCE` of the value, and the result says so.
+
+The files of policies beside it are compared as well: those of the certificate, or not. `robust.json` is checked in the
+same way (`report.verify_robust`).
 """
 
 import hashlib
@@ -20,8 +23,13 @@ import numpy as np
 from beliefbound.beliefs.folder import ModelFolder, read_models
 from beliefbound.bounds.bound import Regret
 from beliefbound.bounds.bracket import Bracket, Target, bracket
+from beliefbound.bounds.finite.small_controller import small_controller
 from beliefbound.bounds.log import TracePoint
-from beliefbound.errors import FileError
+from beliefbound.bounds.policy_files import load_policy
+from beliefbound.bounds.robust import RobustBracket
+from beliefbound.errors import BeliefboundError, FileError
+from beliefbound.naming import names_of
+from beliefbound.report.information import information_entries, measured_next
 from beliefbound.report.memoryless import memoryless_plan, memoryless_regret
 
 TOLERANCE = 1e-6  # of the larger end
@@ -43,6 +51,8 @@ class Made(msgspec.Struct, kw_only=True):
     effort: int
     version: str
     machine: str
+    controller: int | None = None
+    measure: int | None = None
 
 
 class _Written(msgspec.Struct, kw_only=True):
@@ -58,6 +68,11 @@ class _Written(msgspec.Struct, kw_only=True):
     memoryless: dict[str, Any]
     decision: dict[str, Any] | None
     made: Made
+    controller: dict[str, Any] | None = None
+    information: dict[str, Any] | None = None
+    states: list[str] | None = None
+    actions: list[str] | None = None
+    models: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +90,7 @@ class Verification:
     same: bool
     exact: bool
     differs: tuple[str, ...]
-    found: Bracket
+    found: Bracket | RobustBracket
     words: tuple[str, ...]
 
 
@@ -115,12 +130,14 @@ def verify_bounds(
       FileError: the file is damaged or of a certificate that cannot be made again; or the models are others.
     """
     file = Path(bounds)
-    written = _read(file)
+    content = _content(file)
+    if content.get("kind") == RobustBracket._kind:
+        from beliefbound.report.verify_robust import verify_robust  # which needs what is here
+
+        return verify_robust(file, content, models, threads=threads, watch=watch)
+    written = _converted(file, content)
     made = written.made
-    path = _models(file, made, models)
-    folder = read_models(path, reward_signal=made.reward_signal)  # type: ignore[arg-type]
-    if digest_of(folder) != made.digest or folder.discount != made.discount:
-        raise FileError(f"the models in {path} are not those of {file}; give the folder it was made from")
+    path, folder = models_of(file, made, models)
     found = bracket(
         folder.training,
         initial=folder.initial,
@@ -135,39 +152,82 @@ def verify_bounds(
         watch=watch,
     )
     plan = memoryless_plan(folder, made.horizon)
-    own = plan.value(folder.initial), memoryless_regret(plan, folder, made.horizon, found)
-    return _compared(written, found, path, own)
+    policies: dict[str, Any] = {str(written.policy.get("file")): found.policy, "memoryless.json": plan.policy}
+    numbers = _numbers(found, (plan.value(folder.initial), memoryless_regret(plan, folder, made.horizon, found)))
+    for kind, names in zip(("states", "actions", "models"), names_of(folder.training), strict=True):
+        numbers[kind] = None if names is None else list(names)
+    if made.controller is not None:
+        graph = small_controller(
+            folder.training, nodes=made.controller, discount=made.discount, initial=folder.initial, rng=made.seed
+        )
+        policies["controller.npz"] = graph.policy
+        numbers |= {"controller.nodes": len(graph.nodes), "controller.value": graph.value}
+        numbers["controller.gap"] = max(0.0, found.upper.value - graph.value)
+    if made.measure is not None:
+        knobs: dict[str, Any] = {"tries": made.measure, "horizon": made.horizon, "confidence": made.confidence}
+        numbers["information"] = information_entries(measured_next(folder, found, seed=made.seed, **knobs))
+    return _compared(written, found, path, numbers, compare_policies(file.parent, policies))
 
 
-def _read(file: Path) -> _Written:
+def compare_policies(place: Path, policies: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """What is wrong with the files of policies in `place`, and which are not there to be compared."""
+    wrong, missing = [], []
+    for name, policy in policies.items():
+        path = place / name
+        if Path(name).name != name or not path.is_file():
+            missing.append(f"{name} is not beside the certificate, and was not compared")
+            continue
+        try:
+            same = load_policy(path) == policy
+        except BeliefboundError as cause:
+            wrong.append(f"{name} cannot be read: {cause}")
+            continue
+        if not same:
+            wrong.append(f"{name} is not the policy that was certified")
+    return wrong, missing
+
+
+def _content(file: Path) -> dict[str, Any]:
+    """What a file holds that says how it was made."""
     try:
         content = msgspec.json.decode(file.read_bytes())
-        if not isinstance(content, dict) or "made" not in content:
-            kind = content.get("kind") if isinstance(content, dict) else None
-            raise FileError(
-                f"{file} is no certificate that can be made again by this command; it takes a bounds.json"
-                + (f", and this is a {kind}: call the function that made it with its seed and effort" if kind else "")
-            )
-        found = content.get("format"), content.get("version")
-        if found != (FORMAT, VERSION):
-            raise FileError(
-                f"{file} has format {found[0]!r} and version {found[1]!r}; this program makes {FORMAT!r} of version "
-                f"{VERSION} again: use the release of beliefbound that wrote it"
-            )
-        return msgspec.convert(content, _Written)
     except OSError as cause:
         raise FileError(f"cannot read {file}: {cause.strerror or cause}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
         raise FileError(f"{file} is no certificate that can be made again: {cause}") from None
+    if not isinstance(content, dict) or "made" not in content:
+        kind = content.get("kind") if isinstance(content, dict) else None
+        raise FileError(
+            f"{file} is no certificate that can be made again by this command; it takes what `beliefbound bound` "
+            "and `beliefbound robust` wrote"
+            + (f", and this is a {kind}: call the function that made it with its seed and effort" if kind else "")
+        )
+    return content
 
 
-def _models(file: Path, made: Made, models: Path | str | None) -> Path:
-    if models is not None:
-        return Path(models)
-    for path in (Path(made.models), file.parent / made.models):
-        if path.exists():
-            return path
-    raise FileError(f"{file} was made from {made.models}, which is not here; give the models as a second argument")
+def _converted(file: Path, content: dict[str, Any]) -> _Written:
+    found = content.get("format"), content.get("version")
+    if found != (FORMAT, VERSION):
+        raise FileError(
+            f"{file} has format {found[0]!r} and version {found[1]!r}; this program makes {FORMAT!r} of version "
+            f"{VERSION} again: use the release of beliefbound that wrote it"
+        )
+    try:
+        return msgspec.convert(content, _Written)
+    except (msgspec.ValidationError, RecursionError) as cause:
+        raise FileError(f"{file} is no certificate that can be made again: {cause}") from None
+
+
+def models_of(file: Path, made: Made, models: Path | str | None) -> tuple[Path, ModelFolder]:
+    """The models that a certificate was made from, and where they are; an error where they are others."""
+    places = [Path(made.models), file.parent / made.models] if models is None else [Path(models)]
+    path = next((path for path in places if path.exists()), None if models is None else places[0])
+    if path is None:
+        raise FileError(f"{file} was made from {made.models}, which is not here; give the models as a second argument")
+    folder = read_models(path, reward_signal=made.reward_signal)  # type: ignore[arg-type]
+    if digest_of(folder) != made.digest or folder.discount != made.discount:
+        raise FileError(f"the models in {path} are not those of {file}; give the folder it was made from")
+    return path, folder
 
 
 def _numbers(found: Bracket, memoryless: tuple[float, Regret]) -> dict[str, Any]:
@@ -188,31 +248,28 @@ def _numbers(found: Bracket, memoryless: tuple[float, Regret]) -> dict[str, Any]
     }
 
 
-def _near(theirs: Any, ours: Any, scale: float) -> bool:
-    """Whether numbers agree within the tolerance; of a decision, which action is proven optimal."""
+def near(theirs: Any, ours: Any, scale: float) -> bool:
+    """Whether numbers agree within the tolerance, wherever they stand; all else is the same."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
-        return bool(theirs.get("best") == ours["best"])
-    if not isinstance(theirs, int | float) or ours is None:
-        return theirs is ours
-    return bool(abs(theirs - ours) <= TOLERANCE * max(scale, abs(ours)))
+        return theirs.keys() == ours.keys() and all(near(theirs[key], ours[key], scale) for key in ours)
+    if isinstance(theirs, list) and isinstance(ours, list):
+        return len(theirs) == len(ours) and all(near(x, y, scale) for x, y in zip(theirs, ours, strict=True))
+    if isinstance(ours, float) and isinstance(theirs, int | float):
+        return bool(abs(theirs - ours) <= TOLERANCE * max(scale, abs(ours)))
+    return bool(theirs == ours)
 
 
 def _entry(written: _Written, name: str) -> Any:
     """An entry of the file; nothing where it is missing."""
     held: Any = written
     for key in name.split("."):
-        held = held.get(key) if isinstance(held, dict) else getattr(held, key)
+        held = held.get(key) if isinstance(held, dict) else getattr(held, key, None)
     return held
 
 
-def _compared(written: _Written, found: Bracket, path: Path, memoryless: tuple[float, Regret]) -> Verification:
-    made, now = written.made, found.to_dict()["bounds"]
-    others = [
-        f"{name} is {_entry(written, name)!r} in the file and {value!r} now"
-        for name, value in _numbers(found, memoryless).items()
-        if _entry(written, name) != value
-    ]
-    differs = tuple(
+def differences(made: Made) -> tuple[str, ...]:
+    """Version or machine, where they are not those that made a certificate."""
+    return tuple(
         f"{what} {theirs} instead of {ours}"
         for what, theirs, ours in (
             ("version", version("beliefbound"), made.version),
@@ -220,6 +277,22 @@ def _compared(written: _Written, found: Bracket, path: Path, memoryless: tuple[f
         )
         if theirs != ours
     )
+
+
+def _compared(
+    written: _Written,
+    found: Bracket,
+    path: Path,
+    numbers: dict[str, Any],
+    files: tuple[list[str], list[str]],
+) -> Verification:
+    made, now = written.made, found.to_dict()["bounds"]
+    others = [
+        f"{name} is {_entry(written, name)!r} in the file and {value!r} now"
+        for name, value in numbers.items()
+        if _entry(written, name) != value
+    ]
+    differs, (wrong, missing) = differences(made), files
     ends = ((written.lower, found.lower.value), (written.upper, found.upper.value))
     compared = [tuple(b.get(key) for key in _COMPARED) for b in written.bounds]
     exact = (
@@ -230,15 +303,17 @@ def _compared(written: _Written, found: Bracket, path: Path, memoryless: tuple[f
     )
     scale = max(abs(value) for pair in ends for value in pair)
     off = max(abs(theirs - ours) for theirs, ours in ends)
-    near = all(_near(_entry(written, name), value, scale) for name, value in _numbers(found, memoryless).items())
-    same = exact or (bool(differs) and near and off <= TOLERANCE * scale)
+    agree = all(near(_entry(written, name), value, scale) for name, value in numbers.items())
+    same = (exact or (bool(differs) and agree and off <= TOLERANCE * scale)) and not (exact and wrong)
     where = f"{path}, seed {made.seed}, effort {made.effort}"
     words = [f"found again ({where}): [{found.lower.value!r}, {found.upper.value!r}]"]
     words += [f"not the same {difference}" for difference in differs]
     if exact:
         words.append(f"identical: all {len(now)} bounds, bit for bit")
+        words += [*missing, *(f"but {complaint}" for complaint in wrong)]
     elif same:
         words.append(f"equal within {TOLERANCE:g} of the value: the ends differ by {off:.3g}")
+        words.append("bounds other than the ends, and the files of policies, were not compared")
     else:
         asked = f"within {TOLERANCE:g} of the value" if differs else "bit for bit"
         words.append(f"different: the file says [{written.lower!r}, {written.upper!r}]; that is not the same {asked}")

@@ -1,6 +1,7 @@
 """`robust_bracket` against the exact minimax value: every deterministic policy of histories, and a linear program."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -180,8 +181,29 @@ def test_the_command_writes_prior_and_policy(tmp_path):
     page = (tmp_path / "out" / "report.html").read_text()
     assert "least favourable" in page
     assert f"effort {found.rounds}" in page
-    refused = CliRunner().invoke(app, ["verify", str(tmp_path / "out" / "robust.json")])
-    assert refused.exit_code != 0
+    file = tmp_path / "out" / "robust.json"
+    done = CliRunner().invoke(app, ["verify", str(file), "--threads", "1"])
+    assert done.exit_code == 0, done.output
+    assert "identical" in done.output
+    # What was changed is noticed, also where it claims to come from another machine; and so is another policy.
+    written, policy = json.loads(file.read_text()), (tmp_path / "out" / "robust.policy.npz").read_bytes()
+    for key, change in (("prior", lambda x: x[::-1]), ("upper", lambda x: x | {"value": x["value"] - 0.01})):
+        for machine in (written["made"]["machine"], "another"):
+            made = written["made"] | {"machine": machine}
+            file.write_text(json.dumps(written | {key: change(written[key]), "made": made}))
+            done = CliRunner().invoke(app, ["verify", str(file)])
+            assert done.exit_code == 1
+            assert f"{key} is" in done.output
+    file.write_text(json.dumps(written))
+    other = robust_bracket(FiniteBelief(p, -np.asarray(r), w, initial=0), discount=0.5, rng=1, effort=1)
+    other.policy.save(tmp_path / "out" / "robust.policy.npz")
+    done = CliRunner().invoke(app, ["verify", str(file)])
+    assert done.exit_code == 1
+    assert "not the policy that was certified" in done.output
+    (tmp_path / "out" / "robust.policy.npz").write_bytes(policy)
+    del written["made"]
+    file.write_text(json.dumps(written))
+    refused = CliRunner().invoke(app, ["verify", str(file)])
     assert "robust bracket" in str(refused.exception)
 
 

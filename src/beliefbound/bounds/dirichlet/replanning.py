@@ -28,6 +28,7 @@ from beliefbound.bounds.dirichlet.effort import STEP, work
 from beliefbound.bounds.dirichlet.rare import Extremes, cut
 from beliefbound.kernels.particles.look import expected_policy, look, walk
 from beliefbound.kernels.particles.rows import (
+    Problem,
     Rows,
     clear,
     draw_models,
@@ -100,13 +101,15 @@ class Replanning:
         levels: Sequence[tuple[float, int]],
         *,
         whole: bool = False,
+        problem: Problem | None = None,
     ) -> None:
         """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles.
-        `whole`: rare outcomes are kept."""
+        `whole`: rare outcomes are kept. `problem`: in place of the belief's, where something is known besides."""
         self.belief, self.start, self.discount, self.horizon = belief, start, discount, horizon
         self.levels = tuple(levels)
         task = Task(belief, start, discount, horizon)
-        problem = problem_of(task, np.array([seed], dtype=np.uint64), horizon=horizon)
+        if problem is None:
+            problem = problem_of(task, np.array([seed], dtype=np.uint64), horizon=horizon)
         self._problem = problem if whole else cut(problem, "lower", horizon)
         self._extremes = Extremes(self._problem, horizon)
         self.depth = policy_depth(discount, horizon)

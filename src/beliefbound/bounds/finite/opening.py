@@ -27,6 +27,7 @@ from beliefbound.bounds.finite.problem import (
 )
 from beliefbound.bounds.ladder import OPERATIONS, RUNG, Meter, Part
 from beliefbound.bounds.log import Log
+from beliefbound.naming import names_of
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import OptimalValues
 from beliefbound.planning.task import FiniteTask
@@ -114,7 +115,8 @@ def swept(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
     yield _told(task, above, q, done)
     best = np.where(models.available, q, -np.inf).argmax(axis=-1)
     likely = np.argsort(-weights, kind="stable")[:_OWN]
-    names = ["MMBI, swept", *(f"optimal policy of model {m}, swept" for m in likely)]
+    called = names_of(task.belief).the_model
+    names = ["MMBI, swept", *(f"optimal policy of {called(m)}, swept" for m in likely)]
     for name, actions in zip(names, [_greedy(task, batch), *best[likely]], strict=True):
         policy = StationaryPolicy(actions)
         if policy not in policies:

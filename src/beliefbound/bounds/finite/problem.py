@@ -25,6 +25,7 @@ from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.kernels.random import seed_stream
 from beliefbound.limits import TABLE_BYTES
 from beliefbound.models import ModelSet
+from beliefbound.naming import names_of
 from beliefbound.planning.cadp import cadp_plan
 from beliefbound.planning.expected import expected_plan
 from beliefbound.planning.mmbi import mmbi_plan
@@ -207,7 +208,7 @@ def pool_of(task: FiniteTask, mmbi: TablePolicy, likely: IntArray, own: IntArray
             known = mmbi if isinstance(mmbi, StationaryPolicy) else None
             yield "CADP", cadp_plan(task, mmbi=known).policy
         for m, actions in zip(likely, own, strict=True):
-            what = f"optimal policy of model {m}"
+            what = f"optimal policy of {names_of(task.belief).the_model(m)}"
             yield f"{what}, first step" if task.horizon else what, StationaryPolicy(actions)
 
     for name, policy in candidates():

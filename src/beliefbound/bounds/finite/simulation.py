@@ -9,9 +9,10 @@ and for any time `τ` that looks at the past only
 
     V^π(x_0) = W(x_0) − E[ Σ_{k<τ} γ^k loss_k + γ^τ (W(x_τ) − V^π(x_τ)) ].
 
-A walk ends after `depth` steps, or when its losses pass a ceiling. What is left of `V^π` there lies between what the
-worst policy of each model earns and `W`: taking either end of it, the mean cost of walks bounds the value from below
-and from above. The losses of a good policy are small, so few walks suffice: `W` is a control variate.
+A walk ends after `depth` steps, or before a step that could make it cost more than a limit. What is left of `V^π`
+there lies between what the worst policy of each model earns and `W`, a span at most: taking either end of it, the mean
+cost of walks bounds the value from below and from above. The losses of a good policy are small, so few walks suffice:
+`W` is a control variate. As long as `lost + γ^k span` is within the limit, no walk costs more.
 
 *What is missing.* In the same scenario an information relaxation costs `c⁺`, the least over all sequences of actions,
 and `V* ≤ W(x_0) − E c⁺`. So `V* − V^π ≤ E[cost − c⁺]`: a mean of differences on common luck, which neither the noise
@@ -49,6 +50,7 @@ _MOST_STEPS = 100_000
 _NODES, _GROWTH = 20_000, 2.0 * OPERATIONS  # of the graph: beliefs, and operations
 _LEAST_NODES, _MOST_NODES = 25, 2000  # beliefs that a relaxation may expand
 _RELAXATION = 0.02 * OPERATIONS  # operations of one
+_ROOM = 1.05  # times the largest of the pilot: the limit
 
 
 class Simulated(NamedTuple):
@@ -103,31 +105,38 @@ class Walks:
         certifier.settle()
         return certifier
 
-    def cost(self, address: Address, scenario: int, ceiling: float) -> tuple[float, float]:
-        """`(least, most)` that one walk has lost: for certain, and at most."""
+    def cost(self, address: Address, scenario: int, limit: float) -> tuple[float, float, float]:
+        """What one walk has lost: for certain, at most, and the largest `lost + γ^k span` on its way. With a `limit` of
+        at least a span, none of them is larger."""
         policy, graph, problem, discount = self.policy, self.certifier.graph, self.certifier.problem, self.task.discount
         u = np.empty(self.depth + 1)
         scenario_uniforms(address, scenario, u)
         restore(graph)
         policy.reset(int(self.rng.integers(2**63)))
         node = int(self.certifier.roots[inverse_cdf(self.certifier.weights, u[0])])
-        lost, weight, stage = 0.0, 1.0, 0
-        while stage < self.depth and lost <= ceiling:
+        lost, weight, peak = 0.0, 1.0, self.span
+        for stage in range(self.depth):
             s = int(graph.state[node])
             a = checked_action(s, policy.act(s), self.task.models.available)
             base = int(problem.first[s, 0])
             row = int(problem.first[s, a]) - base
             row += int(inverse_cdf(graph.prob[node, row : int(problem.first[s, a + 1]) - base], u[stage + 1]))
-            lost += weight * max(0.0, float(graph.loss[node, a]))
-            child = int(make_child(problem, graph, node, row))
-            if child < 0:  # no space: what the step leads to is between the same ends
-                return lost, lost + weight * self.span
+            more = lost + weight * max(0.0, float(graph.loss[node, a]))
+            child = int(make_child(problem, graph, node, row)) if more + weight * discount * self.span <= limit else -1
+            if child < 0:  # too dear, or no space
+                return lost, lost + weight * self._left(node, stage), peak
             t = int(graph.state[child])
             policy.observe(s, a, self._reward(base + row, s, a, t), t)
-            node, weight, stage = child, weight * discount, stage + 1
+            lost, node, weight = more, child, weight * discount
+            peak = max(peak, lost + weight * self.span)
+        return lost, lost + weight * self._left(node, self.depth), peak
+
+    def _left(self, node: int, stage: int) -> float:
+        """How far the worst can be below `W` at a node."""
+        graph = self.certifier.graph
         held = slice(int(graph.begin[node]), int(graph.begin[node + 1]))
         least = self.least[min(stage, len(self.least) - 1)][graph.model[held], int(graph.state[node])]
-        return lost, lost + weight * max(0.0, float(graph.upper[node] - graph.weight[held] @ least))
+        return min(self.span, max(0.0, float(graph.upper[node] - graph.weight[held] @ least)))
 
     def relaxed(self, address: Address, first: int, clip: float) -> FloatArray:
         """`c⁺` of a block of scenarios."""
@@ -159,19 +168,17 @@ def simulate(
     """
     walks = Walks(policy, task, rng)
     address, top, each = rng.integers(0, 2**64, size=4, dtype=np.uint64), walks.certifier.upper, alpha / 3.0
-    own = extended(address, 0)  # of the pilot, which chooses ceiling and clip and is not part of any bound
+    own = extended(address, 0)  # of the pilot, which chooses limit and clip and is not part of any bound
     pilot = np.array([walks.cost(own, i, np.inf) for i in range(BLOCK)])
     relaxed = walks.relaxed(own, 0, np.inf)
     apart = pilot[:, 1] - relaxed
-    ceiling, clip = 2.0 * float(pilot[:, 1].max()), max(2.0 * float(relaxed.max()), walks.certifier.tolerance)
+    most, clip = _ROOM * float(pilot[:, 2].max()), max(2.0 * float(relaxed.max()), walks.certifier.tolerance)
     own, found, parts = extended(address, 1), list[tuple[float, float]](), list[FloatArray]()
     while len(found) < samples and not (found and stop is not None and stop()):
         if len(found) % BLOCK == 0:
             parts.append(walks.relaxed(own, len(found), clip))
-        found.append(walks.cost(own, len(found), ceiling))
+        found.append(walks.cost(own, len(found), most)[:2])
     costs, above = np.array(found), np.concatenate(parts)[: len(found)]
-    # A walk ends at most one loss beyond the ceiling; one loss, and what is left, are at most a span each.
-    most = ceiling + 2.0 * walks.span
     below = mean_at_most(costs[:, 1], low=0.0, high=most, alpha=each, pilot=pilot[:, 1])
     least = mean_at_least(costs[:, 0], low=0.0, high=most, alpha=each, pilot=pilot[:, 0])
     between = costs[:, 1] - above

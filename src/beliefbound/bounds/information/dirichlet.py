@@ -10,8 +10,12 @@
     E[V* after] ≤ E max − E D,    EVPPI, EVSI ≤ E max − E D − V*.
 
 Each sample of `D` draws the truth of the rows and, for tries, what they show. Known rows are counted so often (`1e12`)
-that they are known for all purposes. From below, whoever measures and then picks the best plan of a pool on models of
-the belief after the measurement, and keeps it, earns what `bounds.information.measuring` simulates.
+that they are known for all purposes.
+
+*From below.* Whoever measures and then follows a policy that looks ahead (`bounds.dirichlet.replanning`) under the
+belief after the measurement earns no more than the best: `E[V* after] ≥ E L`, and `EVPPI, EVSI ≥ E L − V*`. And whoever
+picks the best plan of a pool on models of that belief, and keeps it, is missing so much to `E max`
+(`bounds.information.measuring`).
 """
 
 from typing import Any
@@ -21,13 +25,14 @@ import numpy as np
 from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.dirichlet.arrays import planned, problem_of
 from beliefbound.bounds.dirichlet.chains import Chain
-from beliefbound.bounds.dirichlet.effort import Effort
+from beliefbound.bounds.dirichlet.effort import Effort, effort
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
+from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace, policy_depth
 from beliefbound.bounds.dirichlet.sampler import least_mean
 from beliefbound.bounds.information.worth import Worth, between
 from beliefbound.bounds.statistics.intervals import STUDENT, mean_bound
 from beliefbound.executors.threads import available_threads, map_with_scratch
-from beliefbound.kernels.particles.rows import Problem
+from beliefbound.kernels.particles.rows import Problem, clear
 from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
@@ -36,6 +41,7 @@ from beliefbound.validation import FloatArray
 _SIZE = Effort((), 64, 500, 60)
 _KNOWN = 1e12  # counts of what is known
 _STAGES = 8
+_STAGE = 1  # of `bounds.dirichlet.effort`: particles of the policy that looks ahead
 
 
 class SampledValues:
@@ -93,6 +99,31 @@ class SampledValues:
 
         drops = map_with_scratch(one, range(chains), workers(self.threads, make, PARTICLE_BYTES, 4.0 * PARTICLE_BYTES))
         return self.high - least_mean(np.array(drops), 0.0, alpha) - self.lower
+
+    def least(self, pairs: list[tuple[int, int]], tries: int | None, walks: int, alpha: float) -> float:
+        """At least so much is it worth to measure rows of pairs, by `walks` of a policy that looks ahead afterwards;
+        fails with probability `alpha` where the bracket holds. No less than 0."""
+        if self.problem is None:
+            return 0.0
+        task, address = self.task, [14, *np.ravel(pairs).tolist(), tries or 0]
+        levels = effort(self.problem, _STAGE, 1, policy_depth(task.discount, task.horizon)).levels
+        if not levels:
+            return 0.0
+        whole = problem_of(task, np.array([self.seed], dtype=np.uint64), horizon=task.horizon)
+        knobs = (task.belief, task.start, task.discount, task.horizon, self.seed, levels)
+        base = Replanning(*knobs)
+
+        def one(i: int, space: Workspace) -> float:
+            rng = np.random.default_rng((self.seed, *address, i))
+            planner = Replanning(*knobs, problem=measured(whole, pairs, tries, rng))
+            planner.floor = base.floor  # one for all samples; the least that any policy earns is no less now
+            for particles in space.particles:
+                clear(particles.rows)
+            return planner.simulate(rng, space)[0]
+
+        spaces = workers(self.threads, base.workspace, PARTICLE_BYTES, 4.0 * PARTICLE_BYTES)
+        earned = np.array(map_with_scratch(one, range(walks), spaces))
+        return max(0.0, least_mean(earned, base.floor, alpha) - self.upper)
 
 
 def measured(problem: Problem, pairs: list[tuple[int, int]], tries: int | None, rng: np.random.Generator) -> Problem:

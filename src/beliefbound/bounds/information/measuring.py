@@ -7,9 +7,10 @@ tries); on most of these models look for a policy of the pool that beats the pla
 standard error, else keep that plan; value the choice, relative to that plan, on the others.
 
 Choosing and valuing on different models keeps the mean honest: it is what planning on so many models after the
-measurement would earn, never above what the best policy would. Measurements are independent, so there is a betting
-interval on the range of values, or Student's (asymptotic) where rewards have none. Every pair sees the same fresh
-models elsewhere.
+measurement would earn, never above what the best policy would. What counts is how far that is below each model's own
+best on the same models: `E max` is the same whatever is measured, and the two differ by less than either varies.
+Measurements are independent, so there is a betting interval on the range of values, or Student's (asymptotic) where
+rewards have none. Every pair sees the same fresh models elsewhere.
 """
 
 from typing import NamedTuple
@@ -21,18 +22,32 @@ from beliefbound.bounds.finite.problem import stage_values
 from beliefbound.bounds.statistics.intervals import Interval, mean_bound
 from beliefbound.errors import ParameterError
 from beliefbound.models import Dense, ModelSet
+from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
 from beliefbound.validation import BoolArray, FloatArray, IntArray
 
-_CHOOSE, _VALUE = 96, 32  # models a plan is chosen on after a measurement, and models that value it
+_CHOOSE, _VALUE = 48, 8  # models a plan is chosen on after a measurement, and models that value it
+_MEASUREMENTS, _LEAST = 800, 40  # simulated, where models are small; at least
+_BYTES = 128 << 20  # of all models
+
+
+def measurements(belief: Belief) -> int:
+    """How many are simulated: as many as fit, within reason.
+
+    >>> from beliefbound.beliefs import DirichletBelief
+    >>> measurements(DirichletBelief(5, 2)), measurements(DirichletBelief(100, 2))
+    (800, 40)
+    """
+    each = 8 * (_CHOOSE + _VALUE) * belief.n_states**2 * belief.n_actions
+    return int(np.clip(_BYTES // each, _LEAST, _MEASUREMENTS))
 
 
 class Gains(NamedTuple):
-    """`[s,a]`: the mean rise over the plan without, and the least that is earned after measuring."""
+    """`[s,a]`: the mean rise over the plan without, and the most that is missing after measuring to `E max`."""
 
     gain: FloatArray
-    after: FloatArray
+    missing: FloatArray
 
 
 def dirichlet_gains(
@@ -45,8 +60,8 @@ def dirichlet_gains(
     confidence: float,
     rng: np.random.Generator,
 ) -> Gains:
-    """What is earned after measuring each pair, over `draws` measurements; `pool[now]` is the plan without. All lower
-    ends hold together with the `confidence`."""
+    """What is missing after measuring each pair, over `draws` measurements; `pool[now]` is the plan without. All ends
+    hold together with the `confidence`."""
     belief = task.belief
     per_draw = _CHOOSE + _VALUE
     fresh = belief.sample(draws * per_draw, rng)
@@ -60,10 +75,12 @@ def dirichlet_gains(
     base = np.stack([values_on(policy, fresh.models) for policy in pool])
     takes = _takes(pool, belief.n_states, belief.n_actions)
     shape = belief.available.shape
-    gain, after = np.zeros(shape), np.zeros(shape)
+    gain, missing = np.zeros(shape), np.zeros(shape)
+    valuing = (np.arange(draws)[:, None] * per_draw + np.arange(_CHOOSE, per_draw)).ravel()
     each = 1.0 - (1.0 - confidence) / (belief.n_states * belief.n_actions)
     rewards, lasts = belief.reward_range, task.effective_horizon
-    range_ = None if rewards is None else (rewards[0] * lasts, rewards[1] * lasts)
+    range_ = None if rewards is None else (0.0, (rewards[1] - rewards[0]) * lasts)
+    interval: Interval = "t" if range_ is None else "betting"
     for s, a in np.argwhere(belief.available):
         together = belief.tied_to(s, a)
         changed = _measured(belief, fresh, int(s), int(a), together, tries, draws, rng)
@@ -75,10 +92,12 @@ def dirichlet_gains(
         clear = looked.mean(axis=2) - looked.std(axis=2) / np.sqrt(_CHOOSE)  # zero for the present plan
         chosen = np.where(clear.max(axis=0) > 0.0, clear.argmax(axis=0), now)
         gain[s, a] = rise[chosen, np.arange(draws), _CHOOSE:].mean()
-        earned = values.reshape(len(pool), draws, per_draw)[chosen, np.arange(draws), _CHOOSE:].mean(axis=1)
-        interval: Interval = "t" if range_ is None else "betting"
-        after[s, a] = mean_bound(earned, "lower", confidence=each, range_=range_, interval=interval)
-    return Gains(gain, after)
+        earned = values.reshape(len(pool), draws, per_draw)[chosen, np.arange(draws), _CHOOSE:]
+        solved = optimal_values(changed.select(valuing), discount=task.discount, horizon=task.horizon)
+        lost = ((solved.values @ task.start).reshape(draws, _VALUE) - earned).mean(axis=1)
+        lost = np.maximum(lost, 0.0) if range_ is None else np.clip(lost, *range_)
+        missing[s, a] = mean_bound(lost, "upper", confidence=each, range_=range_, interval=interval)
+    return Gains(gain, missing)
 
 
 def _takes(pool: list[TablePolicy], n_states: int, n_actions: int) -> BoolArray:

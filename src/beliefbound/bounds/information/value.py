@@ -23,7 +23,7 @@ from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.bounds.finite.problem import named_pool, stage_values
 from beliefbound.bounds.information.dirichlet import SampledValues
 from beliefbound.bounds.information.finite import FiniteValues, draw_tries, split_by_laws, split_by_tries
-from beliefbound.bounds.information.measuring import dirichlet_gains
+from beliefbound.bounds.information.measuring import dirichlet_gains, measurements
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.information.worth import Worth, between
 from beliefbound.errors import ParameterError
@@ -38,7 +38,7 @@ from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_k
 MOST_TRIES = 10_000
 _FEW_OWN = 8  # sampled models whose own optimal policies join the pool
 _EFFORT = 24  # rungs of the bracket of a belief that is not finite, where none is given
-_CHAINS = 40  # simulated measurements behind an upper end
+_CHAINS, _WALKS = 40, 10  # simulated measurements behind an upper end; times as many behind a lower one
 _PLANNED = 200  # models that a pool is planned on
 
 
@@ -186,9 +186,9 @@ def value_of_information(
             sure = sure if found.confidence == values.confidence else values.confidence - 2 * alpha * len(pairs)
         return Information(known, low, np.maximum(low, high), max(0.0, sure), tries, names_of(belief))
     error = 1.0 - confidence
-    after = _after(task, tries, 0.125 * error, source)
+    missing = _missing(task, tries, 0.125 * error, source)
     for pair in pairs:
-        low[pair] = max(0.0, after[pair] - values.upper)
+        low[pair] = max(0.0, values.low - missing[pair] - values.upper)
         most = values.most([pair], tries, _CHAINS if draws is None else draws, 0.125 * error / len(pairs))
         high[pair] = max(low[pair], min(most, known.high))
     return Information(known, low, high, max(0.0, values.confidence - 0.25 * error), tries, names_of(belief))
@@ -230,10 +230,13 @@ def _one(
     if isinstance(values, FiniteValues):
         return _finite(values, group, tries, draws, 0.5 * error, source)
     draws = check_count(_CHAINS if draws is None else draws, "draws")
-    high = min(values.most(group, tries, draws, 0.25 * error), values.high - values.lower)
+    high = min(values.most(group, tries, draws, 0.125 * error), values.high - values.lower)
+    low = values.least(group, tries, _WALKS * draws, 0.125 * error)
     method = f"{values.method}, lowered by what {draws} simulated measurements leave to be known, minus bracket"
+    if low > 0.0:
+        method += f"; from below, a policy that looks ahead after {_WALKS * draws} of them"
     of = _name(group, tries, names_of(task.belief))
-    return between(0.0, high, of, method, confidence=max(0.0, values.confidence - 0.25 * error))
+    return between(low, high, of, method, confidence=max(0.0, values.confidence - 0.25 * error))
 
 
 def _finite(
@@ -257,13 +260,15 @@ def _finite(
     return values.drawn(draw_tries(belief, s, a, rng.random((draws, tries)), true), alpha, of)
 
 
-def _after(task: Task, tries: int | None, error: float, rng: np.random.Generator) -> FloatArray:
-    """`[s,a]`: at least so much is earned after measuring a pair, by a plan of a pool; all hold with `1 − error`."""
+def _missing(task: Task, tries: int | None, error: float, rng: np.random.Generator) -> FloatArray:
+    """`[s,a]`: at most so much is missing to `E max` after measuring a pair, by a plan of a pool; all hold with
+    `1 − error`."""
     sample = task.belief.sample(_PLANNED, rng)
     pool = _pool(FiniteTask(sample, task.start, task.discount, task.horizon))
     values = [stage_values(p, sample.models, task.discount, task.horizon, 0)[0] @ task.start for p in pool]
     now = int((np.stack(values) @ sample.weights).argmax())
-    return dirichlet_gains(task, pool, now, tries=tries, draws=_PLANNED, confidence=1.0 - error, rng=rng).after
+    draws = measurements(task.belief)
+    return dirichlet_gains(task, pool, now, tries=tries, draws=draws, confidence=1.0 - error, rng=rng).missing
 
 
 def _pool(task: FiniteTask) -> list[TablePolicy]:

@@ -1,0 +1,73 @@
+"""What to measure next, in the report of a set of models: tries of a state and an action, and knowing everything."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from beliefbound.beliefs.folder import ModelFolder
+from beliefbound.bounds.bracket import Bracket
+from beliefbound.bounds.information.result import Information
+from beliefbound.bounds.information.value import value_of_information
+from beliefbound.naming import printable
+from beliefbound.report.figures import figure, save
+from beliefbound.report.page import Picture, Section, Table
+
+_SHOWN = 20  # lines of the ranking
+
+
+def measured_next(
+    folder: ModelFolder, found: Bracket, *, tries: int, horizon: int | None, confidence: float, seed: int
+) -> Information:
+    """What so many tries of each state and action are worth before acting, given a bracket; a function of the seed."""
+    return value_of_information(
+        folder.training,
+        tries=tries,
+        discount=folder.discount,
+        horizon=horizon,
+        initial=folder.initial,
+        bounds=found,
+        confidence=confidence,
+        rng=seed,
+    )
+
+
+def information_entries(found: Information | None) -> dict[str, Any] | None:
+    """As an entry of `bounds.json`."""
+    return None if found is None else msgspec.json.decode(msgspec.json.encode(found.to_dict()))
+
+
+def information_words(found: Information) -> list[str]:
+    """The first of the ranking, and what knowing the model would be worth."""
+    ranking, tries = found.ranking(), found.tries
+    if not ranking:
+        return ["Nothing is worth measuring before acting."]
+    first = ranking[0]
+    count = "One try" if tries == 1 else f"{tries} tries"
+    what = printable(found.names.pair(first.state, first.action))
+    holds = "proven" if found.confidence == 1.0 else f"{100 * found.confidence:.4g}% confidence"
+    return [
+        f"{count} of {what} before acting {'is' if tries == 1 else 'are'} worth between {first.low:.6g} and "
+        f"{first.high:.6g}; knowing the model, between {found.evpi.low:.6g} and {found.evpi.high:.6g} ({holds})."
+    ]
+
+
+def information_sections(found: Information | None, place: Path) -> list[Section]:
+    """The ranking as a table and a picture, which is written to `place` with `information.json`."""
+    if found is None:
+        return []
+    found.save(place / "information.json")
+    with figure() as (drawn, axes):
+        found.plot(axes)
+        picture = save(drawn, place / "information")[1]
+    ranking = found.ranking()
+    rows = [
+        [found.names.state(x.state), found.names.action(x.action), f"{x.low:.6g}", f"{x.high:.6g}"] for x in ranking
+    ]
+    more = f" The first {_SHOWN} of {len(rows)}." if len(rows) > _SHOWN else ""
+    count = "one try" if found.tries == 1 else f"{found.tries} tries"
+    caption = f"What {count} of each state and action would raise the value by (EVSI), the surest first. Where "
+    caption += f"intervals overlap it is open which is worth more.{more}"
+    table = Table(["state", "action", "at least", "at most"], rows[:_SHOWN], caption)
+    words = [*information_words(found), "Worth is the rise of the value of acting optimally, learning included."]
+    return [Section("What to measure next", words, [table], [Picture(picture, "The most that measuring is worth.")])]
