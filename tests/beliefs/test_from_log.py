@@ -107,6 +107,13 @@ def test_what_never_varies_is_believed_to_go_on_so_but_not_for_certain():
     assert spread.concentration[0, 0].sum() > 3.0
 
 
+def test_where_every_row_pays_the_same_that_is_taken_for_known_and_said():
+    learnt = learn(log_of([0, 1], [0, 0], [2.0, 2.0], [1, 0], n_actions=2))
+    assert learnt.family == "mixed"
+    assert (learnt.belief.rewards.mean()[:, 0] == 2.0).all()
+    assert any("every row of the log pays 2" in note for note in learnt.notes)
+
+
 def test_times_are_repeated_rows():
     s, a, t, rng = transitions(40)
     times = rng.integers(0, 4, 40)

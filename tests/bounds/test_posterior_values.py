@@ -10,6 +10,7 @@ from beliefbound.bounds.posterior.candidates import _clearly_best, choose
 from beliefbound.bounds.posterior.fresh import fresh_values
 from beliefbound.bounds.posterior.risk import (
     Objective,
+    credible_lower,
     cvar,
     cvar_interval,
     mean_interval,
@@ -17,6 +18,7 @@ from beliefbound.bounds.posterior.risk import (
     worse_interval,
 )
 from beliefbound.bounds.posterior.value_range import value_range
+from beliefbound.bounds.prior_sets import prior_set
 from beliefbound.errors import ParameterError
 from beliefbound.planning.task import Task
 
@@ -79,9 +81,23 @@ def test_worse_is_counted_and_cvar_is_the_mean_of_the_worst():
     assert cvar(x, 0.25) == -1.5
     assert Objective.parse("percentile:0.25").of(x) == -1.0
     assert Objective.parse("worst").of(x) == -2.0
-    for text in ("median", "cvar", "cvar:2", "mean:0.1", "percentile:x"):
+    for text in ("median", "cvar", "cvar:2", "mean:0.1", "percentile:x", "l1:2", "l1:0"):
         with pytest.raises(ParameterError, match="give mean, cvar:0.1"):
             Objective.parse(text)
+
+
+def test_the_worst_prior_nearby_and_the_least_that_is_credible():
+    """Against the set of priors itself, and against how often one more value is below."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(3, 37))
+    for distance in (0.01, 0.3, 1.9):
+        near = prior_set(f"l1:{distance}", np.full(37, 1.0 / 37.0))
+        worst = [near.worst(row)[0] for row in x]
+        assert np.allclose(Objective.parse(f"l1:{distance}").of(x), worst)
+    below = np.mean([y[0] < credible_lower(y[1:], 0.9).low for y in rng.exponential(size=(4000, 30))])
+    assert abs(below - 3.0 / 30.0) < 5 * np.sqrt(0.1 * 0.9 / 4000)  # rank 3 of 29
+    assert credible_lower(x[0, :8], 0.95, -7.0).low == -7.0
+    assert credible_lower(x[0, :19], 0.95).low == x[0, :19].min()
 
 
 def test_the_objective_decides():
@@ -98,10 +114,10 @@ def test_the_objective_decides():
     task = Task.of(belief, discount=0.5, horizon=1)
     first = {
         name: choose(task, Objective.parse(name), np.random.default_rng(0)).chosen.policy
-        for name in ("mean", "cvar:0.1", "percentile:0.1", "worst")
+        for name in ("mean", "cvar:0.1", "percentile:0.1", "l1:0.9", "worst")
     }
     taken = {name: int(policy.chances(2).reshape(-1, 3, 2)[0, 0].argmax()) for name, policy in first.items()}
-    assert taken == {"mean": 1, "cvar:0.1": 0, "percentile:0.1": 0, "worst": 0}
+    assert taken == {"mean": 1, "cvar:0.1": 0, "percentile:0.1": 0, "l1:0.9": 0, "worst": 0}
 
 
 def test_only_a_clear_gain_replaces_the_expected_mdps_policy():

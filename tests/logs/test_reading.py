@@ -112,7 +112,7 @@ def test_line_ends_and_quotes_of_other_programs(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "BLOCK_BYTES", 64)
     assert read_log(_copy(tmp_path, two_lines)).states == ("a\nb", 'c "d"')
     assert read_log(_copy(tmp_path, GOOD + "\n\n")).n_rows == 3
-    with pytest.raises(FileError, match="there is no column 'state'"):
+    with pytest.raises(FileError, match="cells are separated by"):
         read_log(_copy(tmp_path, GOOD.replace(",", ";")))
     packed = tmp_path / "cut.csv.gz"
     packed.write_bytes(gzip.compress(GOOD.encode())[:-12])
@@ -178,6 +178,8 @@ BAD = {
         GOOD + "2" * 3_000_000,
         r"row \d+: the line has more than a million characters|column 'episode'",
     ),
+    "open quote": (GOOD + '2,0,"0,1,0,1,false,false\n2,1,1,1,0,1,false,true\n', r"row 4: a quote is opened and never"),
+    "a column twice": ("state," + GOOD.replace("\n", "\n0,")[:-2], r"row 0: the column 'state' is there twice; leave"),
     "zero byte": (GOOD + "2,0,0,1,0,\0,false,false\n", r"row 4, column 6: there is a zero byte"),
 }
 
@@ -208,6 +210,9 @@ def test_encodings_are_told(tmp_path):
     file.write_text(GOOD, encoding="utf-16")
     with pytest.raises(FileError, match="UTF-16"):
         read_log(file)
+    file.write_text(GOOD, encoding="utf-32")
+    with pytest.raises(FileError, match="row 0: the text is UTF-32"):
+        read_log(file)
     file.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
     assert read_log(file).n_rows == 3
 
@@ -220,6 +225,14 @@ def test_files_that_are_none(tmp_path):
     (tmp_path / "log.parquet").write_bytes(b"PAR1" + b"x" * 100)
     with pytest.raises(FileError, match="damaged, or no Parquet"):
         read_log(tmp_path / "log.parquet")
+    for column, values in (("state", [[0], [1]]), ("reward", [b"x", b"y"])):
+        table = {"state": [0, 1], "action": [0, 0], "reward": [0.0, 1.0], "next_state": [1, 0], column: values}
+        pl.DataFrame(table).write_parquet(tmp_path / "log.parquet")
+        with pytest.raises(FileError, match=f"row 1, column '{column}': it holds .*; give numbers or text"):
+            read_log(tmp_path / "log.parquet")
+    (tmp_path / "log.csv.gz").write_bytes(gzip.compress(GOOD.encode())[:-12])
+    with pytest.raises(FileError, match="after row 0: "):
+        read_log(tmp_path / "log.csv.gz")
     for name, kind in (("text.parquet", "Parquet"), ("text.csv.gz", "gzip")):
         (tmp_path / name).write_text(GOOD)
         with pytest.raises(FileError, match=f"is no {kind} file, as its name says"):

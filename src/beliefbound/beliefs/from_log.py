@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 
 from beliefbound.beliefs.dirichlet import DirichletBelief
-from beliefbound.beliefs.log_priors import Prior, concentration_of, suggest_prior
+from beliefbound.beliefs.log_priors import Prior, concentration_of, foretold, suggest_prior
 from beliefbound.beliefs.log_rewards import RewardChoice, reward_posterior
 from beliefbound.beliefs.masks import terminal_states
 from beliefbound.beliefs.rewards import RewardBelief
 from beliefbound.errors import BeliefError
 from beliefbound.logs.log import Log
 from beliefbound.validation import (
+    BoolArray,
     FloatArray,
+    IntArray,
     as_flag,
     check_kind,
     check_sequence,
@@ -36,6 +38,7 @@ class Learnt:
       belief: the posterior.
       name: of the prior, as it was asked for or suggested.
       prior: what was believed about transitions before, in words; `concentration` as numbers `[s,a,t]`.
+      foretold: the log probability that the prior gives to every pair's rows, each from all others.
       rewards: what is believed about rewards, in words; `family` by name.
       notes: what a reader should know.
     """
@@ -44,6 +47,7 @@ class Learnt:
     name: str
     prior: str
     concentration: FloatArray
+    foretold: float
     family: str
     rewards: str
     notes: tuple[str, ...]
@@ -55,6 +59,29 @@ class Learnt:
         after = before + self.belief.observed
         share = np.where(self.belief.terminal[:, None], 0.0, before / after)
         return frozen(share)
+
+    def tried(self) -> DirichletBelief:
+        """The same belief, each state offering only the actions that were tried there; all where none was."""
+        belief = self.belief
+        offered = belief.available & tried_pairs(belief.observed)
+        if (offered == belief.available).all():
+            return belief
+        narrow = DirichletBelief(
+            belief.n_states,
+            belief.n_actions,
+            concentration=belief.concentration,
+            rewards=belief.rewards,
+            terminal=belief.terminal,
+            available=offered,
+            initial=belief.initial,
+        )
+        return narrow._with(narrow.concentration, narrow.rewards, belief.observed)
+
+
+def tried_pairs(visits: IntArray) -> BoolArray:
+    """Pairs `[s,a]` that were tried, and every pair of states where nothing was."""
+    pairs: BoolArray = (visits > 0) | (visits.sum(axis=1, keepdims=True) == 0)
+    return pairs
 
 
 def learn(
@@ -76,7 +103,7 @@ def learn(
         belief of your own, which is updated.
       known: rewards that are known beforehand, `[s,a]` or `[s,a,t]`, NaN where they are to be learnt.
       terminal: more states where episodes end, by id or name, than the log itself marks.
-      only_tried: offer in each state only the actions that were tried there.
+      only_tried: offer in each state only the actions that were tried there: others are believed not to exist.
       initial: start distribution or state; default: as episodes of the log begin.
 
     >>> from beliefbound.logs import log_of
@@ -102,7 +129,7 @@ def learn(
     notes += more
     available = None
     if as_flag(only_tried, "only_tried"):
-        available = (visits > 0) | (visits.sum(axis=1, keepdims=True) == 0)
+        available = tried_pairs(visits)
         notes.append("each state offers only the actions that were tried there")
     believed = reward_posterior(log, rewards, known, ends)
     notes += believed.notes
@@ -123,6 +150,7 @@ def learn(
         prior if isinstance(prior, str) else f"concentration {float(prior):g}",
         words,
         frozen(np.array(blank.concentration)),
+        foretold(log, prior, ends),
         believed.family,
         believed.words,
         (*notes, *counted.notes()),

@@ -18,6 +18,9 @@ beforehand, and its posterior mean under this likelihood is taken (empirical Bay
 is left out). So a log in which nothing ever varied gives a small weight, the smaller the more was repeated, and never
 none.
 
+So every prior can be asked how well it foretells the log (`foretold`): one that does so a thousand times worse than
+another is taken to be refuted.
+
 `suggest`: `uniform`, unless `empirical` or `local` foretells the pairs of the log more than a thousand times better.
 """
 
@@ -34,7 +37,7 @@ from beliefbound.validation import BoolArray, FloatArray, IntArray, check_positi
 Prior = Literal["suggest", "uniform", "jeffreys", "sparse", "empirical", "local"]
 PRIORS: tuple[Prior, ...] = get_args(Prior)[1:]
 _LOG_WEIGHTS = np.linspace(math.log(1e-8), math.log(1e5), 1000)
-_CLEAR = 1000.0  # how much better another prior must foretell the log
+CLEAR = 1000.0  # how much better another prior must foretell the log
 
 
 class Shares(NamedTuple):
@@ -83,20 +86,31 @@ def suggest_prior(log: Log, ends: BoolArray) -> tuple[Prior, str]:
     >>> suggest_prior(log_of(walk[:-1], a, 1.0 * walk[1:], walk[1:]), np.zeros(20, bool))[0]
     'local'
     """
-    flat = _shares(log, "empirical")
-    scores: dict[Prior, float] = {"uniform": float(_foretold(log, ends, flat, np.ones(1))[0])}
-    for name in ("empirical", "local"):
-        shares = _shares(log, name)
-        weight = np.array([fitted_weight(log, ends, shares)])
-        scores[name] = float(_foretold(log, ends, shares, weight)[0])
+    suggested: tuple[Prior, ...] = ("uniform", "empirical", "local")
+    scores = {name: foretold(log, name, ends) for name in suggested}
     best = max(scores, key=lambda name: scores[name])
     gain = scores[best] - scores["uniform"]
-    if gain <= math.log(_CLEAR):
+    if gain <= math.log(CLEAR):
         return "uniform", ""
     return best, (
         f"prior '{best}' is taken: it foretells the pairs of the log, each from all others, "
         f"10^{gain / math.log(10.0):.0f} times better than the uniform prior; other priors are in the table of priors"
     )
+
+
+def foretold(log: Log, prior: Prior | float, ends: BoolArray) -> float:
+    """The log probability that a prior gives to the rows of every pair, each from all others.
+
+    >>> from beliefbound.logs import log_of
+    >>> log = log_of([0, 0], [0, 1], [0.0, 0.0], [1, 1], n_states=2)
+    >>> [round(math.exp(foretold(log, prior, np.zeros(2, bool))), 3) for prior in ("uniform", "sparse")]
+    [0.25, 1.0]
+    """
+    shares = _shares(log, prior if prior in ("local", "sparse") else "empirical")
+    weight = {"uniform": 1.0, "jeffreys": 0.5 * log.n_states, "sparse": 1.0}.get(str(prior))
+    if weight is None:
+        weight = fitted_weight(log, ends, shares) if isinstance(prior, str) else prior * log.n_states
+    return float(_foretold(log, ends, shares, np.array([weight]))[0])
 
 
 def fitted_weight(log: Log, ends: BoolArray, shares: Shares) -> float:
@@ -148,7 +162,7 @@ def _shares(log: Log, prior: str) -> Shares:
     after = np.zeros((S, S))
     np.add.at(after, (s, t), times)
     alone = after[s, t] == times  # no other action led there
-    new = (alone.sum() + 1.0) / (len(s) + 1.0)
+    new = 0.0 if prior == "sparse" else (alone.sum() + 1.0) / (len(s) + 1.0)
     known = (after > 0.0).sum(axis=1)
     local = np.where(after > 0.0, (1.0 - new) / np.maximum(known, 1)[:, None], 0.0) + new / S
     table = np.where(known[:, None] > 0, local, 1.0 / S)

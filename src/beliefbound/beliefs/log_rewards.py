@@ -10,9 +10,9 @@
 * `beta`: a mean between the least and the largest reward of the log; rewards between count as shares of both.
 * `normal`: Normal with unknown mean and variance per pair.
 
-`suggest` takes `known` where at least `_REPEATS` rows repeat an earlier transition and none contradicts it (after `n`
-repeats without contradiction, the share of contradictions is below `3/n` with 95% confidence), else `values` where
-there are at most `_MOST_LEARNT` of them, else `normal`.
+`suggest` takes `known` where every row pays the same, or at least `_REPEATS` rows repeat an earlier transition and none
+contradicts it (after `n` repeats without contradiction, the share of contradictions is below `3/n` with 95%
+confidence), else `values` where there are at most `_MOST_LEARNT` of them, else `normal`.
 
 Before data a pair's rewards have the weight of one observation, spread as the rewards of the whole log are.
 """
@@ -72,6 +72,9 @@ def suggest(log: Log) -> tuple[RewardChoice, str]:
     triple = _index(log, log.cells)
     least, most, seen = _ends(triple, log.cells)
     repeats = log.n_rows - len(seen)
+    low, high = log.reward_range
+    if low == high:
+        return "known", f"every row pays {low:g}"
     if (least == most).all() and repeats >= _REPEATS:
         return "known", f"{repeats:,} rows repeat an earlier transition and none pays otherwise"
     if log.values is not None and len(log.values) <= _MOST_LEARNT:
@@ -119,6 +122,10 @@ def _known(log: Log, ends: BoolArray, reason: str) -> Believed:
     pair = cells.state * A + cells.action
     low, high, pairs = _ends(pair, cells)
     notes: list[str] = []
+    if log.reward_range[0] == log.reward_range[1]:
+        notes.append(
+            f"every row of the log pays {log.reward_range[0]:g}: nothing in it tells a good policy from a bad one"
+        )
     if (low == high).all() and _evidence(pair, cells.next_state, cells.times) >= _REPEATS:
         paid = np.full(S * A, np.nan)
         paid[pairs] = low

@@ -1,6 +1,7 @@
 """`beliefbound plan`."""
 
 import sys
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,14 +42,22 @@ def plan(
         typer.Option(help="CSV file state,action,reward of pairs whose reward is known; others are learnt."),
     ] = None,
     only_tried: Annotated[
-        bool, typer.Option("--only-tried", help="Never take an action that was not tried in the state.")
+        bool, typer.Option("--only-tried", help="Actions that were not tried in a state do not exist there.")
+    ] = False,
+    try_untried: Annotated[
+        bool, typer.Option("--try-untried", help="Let the policy do what was never tried, on the prior's word.")
     ] = False,
     objective: Annotated[
-        str, typer.Option(help="What is to be large over models: mean, cvar:0.1, percentile:0.1 or worst.")
+        str, typer.Option(help="What is to be large over models: mean, cvar:0.1, percentile:0.1, l1:0.2 or worst.")
     ] = "mean",
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all statements together.")] = 0.95,
     models: Annotated[int, typer.Option(min=50, max=1_000_000, help="Fresh models that value policies.")] = 2000,
-    time: Annotated[float, typer.Option(min=0.0, help="Seconds for the bracket; 0: without one.")] = 20.0,
+    time: Annotated[
+        float | None, typer.Option(min=0.0, help="Seconds for the bracket; 0: without one. Default: 20.")
+    ] = None,
+    effort: Annotated[
+        int | None, typer.Option(min=1, help="In place of a time: so many rungs of work, the same result every time.")
+    ] = None,
     interval: Annotated[
         str, typer.Option(help="betting: proven. t: Student's, narrower, true only in the limit of many models.")
     ] = "betting",
@@ -65,11 +74,14 @@ def plan(
     truncated`. Writes `policy.csv`, `policy.json` (for `load_policy`), `certificate.json`, `posterior.npz` (the prior
     of an agent that goes on learning) and `report.html`. Nothing is written before everything is found.
 
+    The policy does what was never tried in a state only where nothing was, unless you say `--try-untried`.
+
     Example: `beliefbound plan log.csv --discount 0.95 --out plan`
     """
     with loading():
         from beliefbound.logs.log import plain
         from beliefbound.report.from_log.command import plan_file
+        from beliefbound.report.from_log.headline import mean_words, sure_words
         from beliefbound.report.from_log.page import robust_words
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
@@ -97,6 +109,8 @@ def plan(
             confidence=confidence,
             n_models=models,
             time_limit=time,
+            effort=effort,
+            try_untried=try_untried,
             interval=interval,
             measure=measure,
             seed=seed,
@@ -115,19 +129,19 @@ def plan(
     ]
     show_table("Against other policies", ["policy", "its value", "gain over it", "worse than it at most"], rows)
     print(f"policy: {found.choice.chosen.name}, in {target / 'policy.json'}")
-    print(
-        f"worth at least {found.lower.value:.6g}; no policy is worth more than {found.upper.value:.6g}; "
-        f"{100 * found.confidence:.4g}% confidence"
-    )
+    print(sure_words(found))
+    print(mean_words(found))
     if found.objective.kind != "mean":
         c = found.certified
-        print(f"{found.objective.words}: {c.value:.4g}, at least {c.low:.4g} ({c.method})")
+        top = f"; no policy's is above {found.attainable.high:.4g}" if isfinite(found.attainable.high) else ""
+        print(f"{found.objective.words}: {c.value:.4g}, at least {c.low:.4g} ({c.method}){top}")
     if found.robust is not None:
         print(robust_words(found))
-    rows_of = found.reliance.table[1:-1]
+    others = [row for row in found.reliance.table[1:-1] if not row.refuted]
+    listed = ", ".join(f"{row.value:.4g} under {row.prior}" for row in others)
     print(
-        f"rests on the prior ({found.learnt.name}): {100 * found.reliance.share:.1f}% of its steps; the same policy is "
-        f"worth about {', '.join(f'{row.value:.4g} under {row.prior}' for row in rows_of)}"
+        f"rests on the prior ({found.learnt.name}): {100 * found.reliance.share:.1f}% of its steps; "
+        + (f"the same policy is worth about {listed}" if others else "the log refutes all other priors that were tried")
     )
     pairs = found.to_measure()
     if pairs:

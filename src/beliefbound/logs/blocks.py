@@ -22,6 +22,12 @@ BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 1 << 19
 LINE_BYTES = 1 << 20  # a longer line is refused: nobody logs megabytes a step
 _QUOTE, _END = b'"', b"\n"
+_MARKS = {
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\0\0\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
 
 
 def blocks(file: Path) -> Iterator[tuple[int, pl.DataFrame]]:
@@ -41,8 +47,9 @@ def blocks(file: Path) -> Iterator[tuple[int, pl.DataFrame]]:
         raise FileError(f"cannot read {file}: {cause.strerror or cause}") from None
     if not start:
         raise FileError(f"{file} is empty; expected a header and rows, one per transition")
-    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise FileError(f"{file}, row 0: the text is UTF-16; save it as UTF-8")
+    for mark, coding in _MARKS.items():
+        if start.startswith(mark):
+            raise FileError(f"{file}, row 0: the text is {coding}; save it as UTF-8")
     for ending, mark, kind in ((".parquet", b"PAR1", "Parquet"), (".gz", b"\x1f\x8b", "gzip")):
         if file.name.lower().endswith(ending) and not start.startswith(mark):
             raise FileError(f"{file} is no {kind} file, as its name says; name it .csv if it is text")
@@ -69,9 +76,10 @@ def _parquet(file: Path) -> Iterator[tuple[int, pl.DataFrame]]:
 
 
 def _csv(file: Path, *, packed: bool) -> Iterator[tuple[int, pl.DataFrame]]:
+    first = 1
     try:
         with gzip.open(file, "rb") if packed else file.open("rb") as opened:
-            header, types, first = b"", None, 1
+            header, types = b"", None
             for text in _pieces(file, cast(IO[bytes], opened)):
                 if not header:
                     end = text.index(_END) + 1
@@ -83,7 +91,7 @@ def _csv(file: Path, *, packed: bool) -> Iterator[tuple[int, pl.DataFrame]]:
                 yield first, frame
                 first += len(frame)
     except (OSError, EOFError, zlib.error) as cause:
-        raise FileError(f"cannot read {file}: {getattr(cause, 'strerror', None) or cause}") from None
+        raise FileError(f"cannot read {file} after row {first - 1}: {getattr(cause, 'strerror', 0) or cause}") from None
 
 
 def _pieces(file: Path, opened: IO[bytes]) -> Iterator[bytes]:
@@ -95,6 +103,7 @@ def _pieces(file: Path, opened: IO[bytes]) -> Iterator[bytes]:
         if not more:
             if kept:
                 _check_text(file, kept + _END, row)
+                _check_quotes(file, kept, row)
                 yield kept if kept.endswith(_END) else kept + _END
             return
         _check_lines(file, kept, row)
@@ -102,7 +111,7 @@ def _pieces(file: Path, opened: IO[bytes]) -> Iterator[bytes]:
         text = kept[:end]
         if not end or (_QUOTE in text and text.count(_QUOTE) % 2):
             if len(kept) > 4 * BLOCK_BYTES:
-                raise FileError(f"{file}, row {row}: a quote is opened and never closed; close it")
+                _check_quotes(file, text, row)
             continue
         _check_text(file, text, row)
         kept = kept[end:]
@@ -116,6 +125,12 @@ def _check_lines(file: Path, text: bytes, row: int) -> None:
         if text.find(_END, first, first + LINE_BYTES) < 0:
             at = row + text.count(_END, 0, first)
             raise FileError(f"{file}, row {at}: the line has more than a million characters; is this a log of steps?")
+
+
+def _check_quotes(file: Path, text: bytes, row: int) -> None:
+    if text.count(_QUOTE) % 2:
+        at = row + text.count(_END, 0, text.rfind(_QUOTE))
+        raise FileError(f"{file}, row {at}: a quote is opened and never closed; close it, or double it in a name")
 
 
 def _check_text(file: Path, text: bytes, row: int) -> None:

@@ -57,6 +57,9 @@ class Columns:
             raise FileError(f"{self.file}, row {first}: the column {missing[0]!r} is gone")
         frame = frame.select(pl.col(there).alias(name) for name, there in self._found.items())
         frame = frame.with_columns(row=pl.int_range(first, first + len(frame), dtype=pl.Int64))
+        for column, kind in frame.schema.items():
+            if kind.is_nested() or kind == pl.Binary or kind == pl.Object:
+                raise self._wrong(frame, column, 0, f"holds {kind}; give numbers or text")
         for column in IDS:
             frame = frame.with_columns(self._ids(frame, column))
         frame = frame.with_columns(self._rewards(frame))
@@ -74,9 +77,14 @@ class Columns:
         stripped = {name.strip(): name for name in header}
         for column in (*REQUIRED, *OPTIONAL):
             there = self.given.get(column, column)
+            if f"{there}_duplicated_0" in stripped:  # as the reader calls the second one
+                raise FileError(f"{self.file}, row 0: the column {there!r} is there twice; leave one")
             if there in stripped:
                 found[column] = stripped[there]
             elif column in REQUIRED or column in self.given:
+                other = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
+                if other is not None:
+                    raise FileError(f"{self.file}, row 0: cells are separated by {other!r}; separate them by commas")
                 raise FileError(
                     f"{self.file}, row 0: there is no column {there!r}; its columns are {_listed(header)}. Name the "
                     f"one that holds it: --column {column}=NAME"

@@ -13,7 +13,7 @@ from beliefbound.logs.assembling import assemble
 from beliefbound.logs.columns import Columns, Size
 from beliefbound.logs.counting import Counter
 from beliefbound.logs.log import Log
-from beliefbound.validation import Rng, as_rng, check_count
+from beliefbound.validation import Rng, as_rng, check_count, shown
 
 _BLOCK = 1 << 18
 
@@ -114,6 +114,8 @@ def read_minari(name: str) -> Log:
       ParameterError: Minari is not installed.
       BeliefboundError: there is no such dataset, or its spaces are not discrete.
     """
+    if not isinstance(name, str) or not name:
+        raise ParameterError(f"the dataset is {shown(name)}; give a name, such as minari:toy/walk-v0")
     try:
         import minari
     except ImportError:
@@ -121,7 +123,8 @@ def read_minari(name: str) -> Log:
     try:
         dataset = minari.load_dataset(name)
     except (FileNotFoundError, ValueError, KeyError) as fault:
-        raise ParameterError(f"there is no Minari dataset {name!r} here: {fault}; minari download {name}") from None
+        reason = str(fault).split(". ")[0]
+        raise ParameterError(f"there is no Minari dataset {name!r} here: {reason}; minari download {name}") from None
     except ImportError as fault:  # of what stores the dataset, such as h5py
         raise ParameterError(f"{fault}; pip install 'beliefbound[data]' has all of it") from None
     return log_of_minari(dataset)

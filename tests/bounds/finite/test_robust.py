@@ -215,19 +215,22 @@ def test_effort_is_a_number_of_rounds_and_not_given_with_a_time():
         robust_bracket(belief, discount=0.5, effort=0)
 
 
-@pytest.mark.parametrize("name", ["cvar:0.25", "worst"])
+@pytest.mark.parametrize("name", ["cvar:0.25", "l1:0.5", "worst"])
 def test_objectives_of_a_posterior_are_bracketed_on_drawn_models(name):
     """On twenty models of one step, where the best mixture is a small linear program; and the chosen policy's own."""
     paid = KnownRewards(np.array([[[0.4, 0.4], [0.0, 1.0]], [[0.0, 0.0]] * 2]))
     paying = DirichletBelief(2, 2, rewards=paid, concentration=1.0, initial=0)
     task, chosen = Task.of(paying, discount=1.0, horizon=1), Candidate("first", StationaryPolicy([1, 0]))
-    knobs = {"seconds": 1.0, "threads": 1, "stop": None, "watch": None}
+    knobs = {"seconds": 1.0, "rounds": 3, "threads": 1, "stop": None}
     found = drawn_models(task, Objective.parse(name), chosen, rng=np.random.default_rng(4), **knobs)
     sample = paying.sample(20, np.random.default_rng(4))
     values = np.stack([sample.rewards[:, 0, 0], sample.rewards[:, 0, 1]])
-    exact = minimax(values, "all" if name == "worst" else "cvar", 0.25, np.full(20, 0.05))
+    kind, level = ("all", 0.0) if name == "worst" else (name.split(":")[0], float(name.split(":")[1]))
+    exact = minimax(values, kind, level, np.full(20, 0.05))
     assert found.bracket.lower.value <= exact + 1e-9 <= found.bracket.upper.value + 2e-9
     assert found.bracket.width < 1e-6
     ranked = np.sort(values[1])
-    assert found.chosen == pytest.approx(ranked[0] if name == "worst" else ranked[:5].mean())
+    nearby = (5.0 * ranked[0] + ranked[:15].sum()) / 20.0  # a quarter of the weight goes from the best to the worst
+    own = {"worst": ranked[0], "cvar:0.25": ranked[:5].mean(), "l1:0.5": nearby}
+    assert found.chosen == pytest.approx(own[name])
     assert drawn_models(task, Objective.parse("percentile:0.1"), chosen, rng=np.random.default_rng(4), **knobs) is None

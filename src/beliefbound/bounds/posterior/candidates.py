@@ -124,7 +124,8 @@ def _responses(task: FiniteTask, pool: list[Candidate], objective: Objective) ->
     """Plans for the models that are worst for the best candidate so far."""
     found: list[Candidate] = []
     n = task.belief.n_models
-    count = max(1, math.ceil(n * (objective.level if objective.kind != "worst" else 1.0 / n)))
+    share = objective.level if objective.kind in ("cvar", "percentile") else 0.0
+    count = max(1, math.ceil(n * share))
     for i in range(_ROUNDS):
         values = np.stack([_values(c.policy, task.belief, task) for c in (*pool, *found)])
         best = int(objective.of(values).argmax())

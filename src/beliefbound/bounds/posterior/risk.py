@@ -7,8 +7,14 @@
   smallest is at most `q_p` with probability `1 − P(Bin(n, p) < k)`: proven, whatever the distribution.
 * *CVaR* of level `p`, the mean of the worst share `p`: `q_p − E(q_p − X)₊/p`, with the normal interval of that mean at
   the empirical quantile (asymptotic).
+* *L1*: the mean under the worst prior within an L1 distance of equal weights on the models drawn: half of the distance
+  goes from the best models to the worst one. It is about these models alone: of all that the posterior allows the worst
+  is the worst that is possible at all.
 * *Worst*: the least of `n` values `x₁`. With probability `1 − δ` at most a share `1 − δ^{1/n}` of the posterior is
   worth less. The worst model of a posterior that allows every model has no better bound than the range of values.
+* *What the truth pays*, if it is one more draw of the posterior: it is exchangeable with the `n` values drawn, hence
+  below the `k`-th smallest of them with a probability of at most `k/(n + 1)`, whatever the distribution. Proven, and
+  the probability is that of everything: of the truth given the log, and of the models drawn.
 * *Probability of being worse than another policy*: Clopper and Pearson's interval, proven.
 """
 
@@ -25,18 +31,20 @@ from beliefbound.validation import FloatArray, shown
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 _PILOT = 10
 _ENOUGH = 100  # samples below which a proven interval would be nearly the whole range
-_FORMS = "mean, cvar:0.1, percentile:0.1 or worst"
+_FORMS = "mean, cvar:0.1, percentile:0.1, l1:0.2 or worst"
+_LARGEST = {"cvar": 1.0, "percentile": 1.0, "l1": 2.0}  # levels stay below
 
 
 class Objective(NamedTuple):
-    """What is to be large: the mean, the mean of the worst share, a percentile, or the worst model."""
+    """What is to be large: the mean, the mean of the worst share, a percentile, the mean under the worst prior nearby,
+    or the worst model."""
 
     kind: str
     level: float
 
     @classmethod
     def parse(cls, text: str) -> "Objective":
-        """From `mean`, `worst`, `cvar:LEVEL` or `percentile:LEVEL`.
+        """From `mean`, `worst`, `cvar:LEVEL`, `percentile:LEVEL` or `l1:DISTANCE`.
 
         >>> Objective.parse("cvar:0.1")
         Objective(kind='cvar', level=0.1)
@@ -50,8 +58,10 @@ class Objective(NamedTuple):
             number = float(level)
         except ValueError:
             number = math.nan
-        if kind not in ("cvar", "percentile") or not 0.0 < number < 1.0:
-            raise ParameterError(f"the objective is {shown(text)}; give {_FORMS}, with a level between 0 and 1")
+        if kind not in _LARGEST or not 0.0 < number < _LARGEST[kind]:
+            raise ParameterError(
+                f"the objective is {shown(text)}; give {_FORMS}, with a level between 0 and 1, or a distance below 2"
+            )
         return cls(kind, number)
 
     def __str__(self) -> str:
@@ -65,6 +75,7 @@ class Objective(NamedTuple):
             "mean": "the mean value",
             "worst": "the value on the worst model drawn",
             "cvar": f"the mean value on the worst {share} of models",
+            "l1": f"the mean value if weights of the models drawn may be off by {self.level:g} in L1",
             "percentile": f"the value that {share} of models stay below",
         }[self.kind]
 
@@ -76,6 +87,9 @@ class Objective(NamedTuple):
             return np.asarray(values.min(axis=-1))
         if self.kind == "percentile":
             return np.asarray(np.quantile(values, self.level, axis=-1, method="lower"))
+        if self.kind == "l1":  # half of the distance is taken from the best models and given to the worst one
+            moved = 0.5 * self.level
+            return np.asarray((1.0 - moved) * cvar(values, 1.0 - moved) + moved * values.min(axis=-1))
         return cvar(values, self.level)
 
 
@@ -130,6 +144,18 @@ def quantile_interval(x: FloatArray, level: float, alpha: float) -> Estimate:
     return Estimate(float(np.quantile(ranked, level)), low, high, "order statistics")
 
 
+def credible_lower(x: FloatArray, probability: float, floor: float = -math.inf) -> Estimate:
+    """What one more value exceeds with a probability, in `low`; `floor`, where there are too few values to say more.
+
+    >>> credible_lower(np.arange(99.0), 0.95).low
+    4.0
+    """
+    k = math.floor((1.0 - probability) * (len(x) + 1) + 1e-9)
+    low = float(np.partition(x, k - 1)[k - 1]) if k >= 1 else floor
+    method = f"rank {k} of {len(x)} models" if k >= 1 else f"the least possible: {len(x)} models are too few"
+    return Estimate(float(np.median(x)), low, math.inf, method)
+
+
 def cvar_interval(x: FloatArray, level: float, alpha: float) -> Estimate:
     """Both ends for CVaR, each with error `alpha / 2`; asymptotic."""
     import scipy.stats as stats  # takes half a second, which most programs need not spend
@@ -159,6 +185,9 @@ def objective_interval(
         return quantile_interval(x, objective.level, alpha)
     if objective.kind == "cvar":
         return cvar_interval(x, objective.level, alpha)
+    if objective.kind == "l1":
+        value = float(objective.of(x))
+        return Estimate(value, value, value, f"of the {len(x)} models drawn, and of no others")
     share = 1.0 - alpha ** (1.0 / len(x))
     least = float(x.min())
     method = f"least of {len(x)} models; at most {100 * share:.2g}% of the posterior is worth less"

@@ -16,7 +16,9 @@ _PER_DRAW, _POOL = 128, 12  # models that a draw takes, and policies that are va
 _RATE, _OVERHEAD = 5e8, 2e-6  # multiply-adds a second, seconds a solve
 _LEAST, _MOST, _MODELS = 12, 100, 1000
 _BYTES = 1 << 29
-_CONFIDENCE = 0.95
+_OTHER = 3.0 / 16.0  # of the error, which the policy's value and `E max`, from the certificate, may have
+_BRACKET = 1.0 / 4.0  # and a bracket that is given
+_MOST_ERROR = 0.75
 
 
 def measure_next(
@@ -25,8 +27,9 @@ def measure_next(
     """The rise of the best plan's value from making each pair known; `None` where it would take too long.
 
     Args:
-      most: what knowing everything is worth at most, apart from an `error`.
-      bounds: a bracket of the task, where there is one.
+      most: what knowing everything is worth at most, apart from three sixteenths of the error.
+      error: of all intervals together.
+      bounds: a bracket of the task, where there is one, with a quarter of the error.
     """
     belief = task.belief
     S, A = belief.n_states, belief.n_actions
@@ -37,6 +40,7 @@ def measure_next(
     draws = int(min(_MOST, affordable, _BYTES // (16 * _PER_DRAW * S * A * S)))
     if draws < _LEAST:
         return None
+    own = (1.0 - _OTHER) * error if bounds is None else 2.0 * (1.0 - _OTHER - _BRACKET) * error  # half is the bracket's
     found = value_of_information(
         belief,
         discount=task.discount,
@@ -45,11 +49,9 @@ def measure_next(
         draws=draws,
         bounds=bounds,
         n_models=_MODELS,
-        confidence=min(
-            _CONFIDENCE + error, 0.5 * (1.0 + _CONFIDENCE)
-        ),  # so that with the error 95% remain, if they can
+        confidence=1.0 - min(own, _MOST_ERROR),
         rng=rng,
     )
-    known, sure = found.evpi, found.confidence - error
+    known, sure = found.evpi, found.confidence - _OTHER * error
     capped = between(min(known.low, most), min(known.high, most), known.of, known.method, confidence=sure)
     return Information(capped, np.minimum(found.low, most), np.minimum(found.high, most), sure, found.tries)

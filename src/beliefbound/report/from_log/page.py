@@ -6,7 +6,9 @@ import numpy as np
 
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.policy import StationaryPolicy
+from beliefbound.report.from_log.headline import mean_words, sure_words, warned
 from beliefbound.report.from_log.plan import LogPlan
+from beliefbound.report.from_log.prior import UnderPrior
 from beliefbound.report.page import Page, Picture, Section, Table
 
 _NAME = 200  # letters of a name that the page shows
@@ -18,19 +20,17 @@ def page_of(found: LogPlan, drawn: dict[str, Picture]) -> Page:
     """Everything that was found, as a page."""
     log, task = found.log, found.task
     early = " The work was interrupted: more time would have narrowed it." if found.interrupted else ""
+    doubt = f"Read with care: {warned(found)}. " if warned(found) else ""
     return Page(
         title=f"A policy from {Path(log.source).name[:_NAME]}",
-        lead=(
-            f"This policy is worth at least {found.lower.value:.4g} on average over what the log leaves possible, and "
-            f"no policy, not even one that learns, is worth more than {found.upper.value:.4g}. Both hold together with "
-            f"{100 * found.confidence:.4g}% confidence, if the prior and the family of rewards are right.{early}"
-        ),
+        lead=f"{doubt}{_sentence(sure_words(found))} {_sentence(mean_words(found, 4))}{early}",
         facts=[
             ("rows", f"{log.n_rows:,}"),
             ("states", str(log.n_states)),
             ("actions", str(log.n_actions)),
             ("pairs never tried", str(int(log.unseen.sum()))),
             ("rests on the prior", f"{100 * found.reliance.share:.1f}% of its steps"),
+            ("of them never tried", f"{100 * found.reliance.untried:.1f}%"),
             ("discount", f"{task.discount:g}"),
             ("decisions", "for ever" if task.horizon is None else str(task.horizon)),
         ],
@@ -74,7 +74,8 @@ def _which(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     table = Table(
         ["state", "action", "lower", "upper", "times tried", "prior's share", "of its steps"],
         rows,
-        f"What the policy does, what is certain from each state, and what that rests on.{staged}{more}",
+        f"What the policy does, bounds on the mean value from each state (Student's, asymptotic, all together), and "
+        f"what they rest on.{staged}{more}",
     )
     text = [
         f"It comes from: {chosen.name}, one of {len(found.choice.pool)} memoryless policies, chosen for "
@@ -87,6 +88,8 @@ def _which(found: LogPlan, drawn: dict[str, Picture]) -> Section:
 def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     value = f"{found.objective.words[0].upper()}{found.objective.words[1:]}"
     text = [
+        f"{_sentence(sure_words(found))} {found.credible.method[:1].upper()}{found.credible.method[1:]}: the truth is "
+        f"one more draw of the posterior.",
         f"{value} is {_told(found.certified)}.",
         f"Lower: {found.lower.method}. Upper: {found.upper.method}.",
     ]
@@ -95,6 +98,9 @@ def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
             f"The best policy that learns as it acts is worth between {found.bracket.lower.value:.4g} and "
             f"{found.bracket.upper.value:.4g}."
         )
+    if found.objective.kind != "mean" and np.isfinite(found.attainable.high):
+        text.append(f"No policy's, not even one's that learns, is above {found.attainable.high:.4g}: what knowing each "
+                    f"model gives ({found.attainable.method}).")  # fmt: skip
     if found.robust is not None:
         text.append(f"{robust_words(found)} It is in robust.policy.npz.")
     against = Table(
@@ -169,12 +175,11 @@ def _next(found: LogPlan, drawn: dict[str, Picture]) -> Section:
 
 def _data(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     priors = Table(
-        ["prior", "the policy's value", "from", "to", "knowing the model", "at most"],
-        [
-            [row.prior, *(f"{x:.4g}" for x in (row.value, row.low, row.high, row.best, row.best_high))]
-            for row in found.reliance.table
-        ],
-        "The same policy under other priors; intervals are 95% each. Where they disagree, the prior speaks.",
+        ["prior", "the policy's value", "from", "to", "true value above", "knowing the model", "at most", "foretells"],
+        [[row.prior, *map(_number, row[2:8]), _evidence(row)] for row in found.reliance.table],
+        f"The same policy under other priors; intervals, and what the true value is above, are "
+        f"{100 * found.confidence:.4g}% each. Foretells: how likely the rows of every pair are, given all others, "
+        f"against the best of these priors; one below 1/1000 is refuted. Where others disagree, the prior speaks.",
     )
     checks = Table(
         ["check", "p-value", "found"],
@@ -193,8 +198,22 @@ def _short(name: str) -> str:
     return name if len(name) <= _NAME else f"{name[:_NAME]}…"
 
 
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _number(x: float) -> str:
+    return f"{x:.4g}" if np.isfinite(x) else ""
+
+
 def _cells(x: Estimate) -> list[str]:
-    return [f"{value:.4g}" if np.isfinite(value) else "" for value in (x.value, x.low, x.high)]
+    return [_number(value) for value in (x.value, x.low, x.high)]
+
+
+def _evidence(row: UnderPrior) -> str:
+    if row.evidence is None:
+        return ""
+    return "best" if row.evidence == 0.0 else f"10^{row.evidence:.1f}" if np.isfinite(row.evidence) else "impossible"
 
 
 def _told(x: Estimate) -> str:

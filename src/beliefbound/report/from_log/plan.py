@@ -2,16 +2,22 @@
 
 1. The posterior of the log (`beliefs.from_log`).
 2. A memoryless policy, chosen among candidates on models of the posterior (`bounds.posterior.candidates`).
+   It does what was never tried in a state only where nothing ever was, or where somebody says so: how such pairs
+   behave is the prior's word alone, and of many pairs that only look good the best looks best. The bounds below are
+   those of the posterior as it is, in which every action is offered.
 3. *Certificate.* On fresh models: `lower ≤ E V^π`, what the chosen policy is worth on average over the posterior. From
    above, no policy, not even one that learns as it acts, is worth more than `upper`: `E max` on the same models, and
    the bracket of `bounds.bracket` where the problem is small enough. Hence `lower ≤ Bayes-optimal value ≤ upper`.
+   An average is no promise about the one process that made the log: that pays less than `credible.low` with a
+   probability of at most `1 − confidence` (`bounds.posterior.risk`), a statement of its own.
 4. Comparison with the behaviour policy of the log and with the expected MDP's policy, on the same models; the
    distribution of the value under the posterior.
-5. How much rests on the prior (`report.from_log.prior`), and what to measure next (`bounds.information`); intervals
-   there are 95% each, on their own.
+5. How much rests on the prior (`report.from_log.prior`), and what to measure next (`bounds.information`), each with
+   intervals of its own.
 
 The error `1 − confidence` is split: a quarter each to the bracket and to the comparisons, an eighth each to the
-policy's value, to `E max`, to statements about risk, and to the bars of single states. So all of them hold together.
+policy's value, to `E max`, to statements about risk, and to the bars of single states. So all of them hold together
+(the bars, and what says so, in the limit of many models only).
 
 All of it is about the posterior: if the prior or the family of rewards is wrong, so is the certificate.
 """
@@ -33,24 +39,25 @@ from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.log import TracePoint
-from beliefbound.bounds.posterior.candidates import Candidate, Choice, choose
+from beliefbound.bounds.posterior.candidates import Choice, choose
 from beliefbound.bounds.posterior.fresh import Fresh, affordable, fresh_values
 from beliefbound.bounds.posterior.risk import (
     LEVELS,
     Estimate,
     Objective,
+    credible_lower,
     cvar_interval,
     is_wide,
     mean_interval,
     objective_interval,
     quantile_interval,
-    worse_interval,
 )
 from beliefbound.bounds.posterior.value_range import value_range
 from beliefbound.errors import ParameterError
 from beliefbound.logs.log import Log
 from beliefbound.naming import Names
 from beliefbound.planning.task import Task
+from beliefbound.report.from_log.comparing import Comparison, behaviour_of, bolder, compared
 from beliefbound.report.from_log.measuring import measure_next
 from beliefbound.report.from_log.prior import Reliance, reliance
 from beliefbound.report.from_log.robust import DrawnModels, drawn_models
@@ -70,16 +77,8 @@ BRACKET_ENTRIES = 60_000  # states² × actions up to which the bracket's own sa
 _WORK, _LEAST = 1e10, 30  # multiply-adds that fresh models may take to be solved; and how many there are in any case
 _MOST_MODELS = 1_000_000
 _TAIL = 0.1  # of the CVaR that is always shown
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """The chosen policy against another, model by model."""
-
-    other: Candidate
-    value: Estimate  # of the other policy
-    gain: Estimate  # chosen minus other
-    worse: Estimate  # probability that the chosen one is worse
+_SECONDS = 20.0
+_RUNGS = 8  # of the bracket, for a round of the robust one
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +87,11 @@ class LogPlan:
 
     Attributes:
       log, learnt, task, checks: what was read, the posterior, the problem, and checks of one against the other.
-      choice: the chosen policy and its rivals; `objective`: what was asked to be large, `certified` its estimate.
+      choice: the chosen policy and its rivals; `objective`: what was asked to be large, `certified` its estimate, and
+        `attainable` that of knowing each model, which nobody's exceeds: every objective rises with values.
       lower, upper: bounds on the Bayes-optimal value, the first attained by the chosen policy.
+      credible: its `low` is what the process that made the log pays the chosen policy at least, with the probability
+        `confidence`.
       bracket: the bracket of policies that learn, where it was computed.
       robust: the bracket of an objective that looks at bad models, on models drawn for it; `None` for others.
       fresh: values on fresh models; its policies are the chosen one and then those of `comparisons`.
@@ -109,8 +111,10 @@ class LogPlan:
     choice: Choice
     objective: Objective
     certified: Estimate
+    attainable: Estimate
     lower: Bound
     upper: Bound
+    credible: Estimate
     bracket: Bracket | None
     robust: DrawnModels | None
     fresh: Fresh
@@ -168,10 +172,12 @@ def plan_log(
     known: Any = None,
     terminal: Any = None,
     only_tried: bool = False,
+    try_untried: bool = False,
     objective: str = "mean",
     confidence: float = 0.95,
     n_models: int = 2000,
-    time_limit: float = 20.0,
+    time_limit: float | None = None,
+    effort: int | None = None,
     interval: Literal["betting", "t"] = "betting",
     measure: bool = True,
     seed: int = 1,
@@ -186,14 +192,17 @@ def plan_log(
       log: from `read_log`, `roll_out` or `read_minari`.
       discount, horizon, initial: of the problem; default start: as episodes of the log begin.
       prior, rewards, known, terminal, only_tried: of the posterior, as for `DirichletBelief.from_log`.
-      objective: what a good policy is, over models of the posterior: `mean`, `cvar:0.1`, `percentile:0.1`, `worst`.
+      try_untried: let the policy do what was never tried in a state, on the prior's word.
+      objective: what a good policy is, over models of the posterior: `mean`, `cvar:0.1`, `percentile:0.1`,
+        `l1:0.2`, `worst`.
       confidence: of all statements together.
       n_models: fresh models that value policies; fewer are drawn where they would take too long.
-      time_limit: seconds for the bracket, roughly; 0: no bracket, `E max` alone from above.
+      time_limit: seconds for the bracket, roughly; 0: no bracket, `E max` alone from above; default 20.
+      effort: in place of a time limit, so many rungs of the bracket: the same result every time, bit for bit.
       interval: of means over fresh models: `betting` is proven wherever rewards are bounded, `t`, Student's, only in
         the limit of many models, and narrower where values could be far from all that were drawn.
       measure: whether to find out what to measure next.
-      seed: of all randomness; results depend on it, and the bracket on the time it takes.
+      seed: of all randomness.
       watch, stop, say: told of the closing bracket; asked whether to end early; told what is being done.
 
     >>> from beliefbound.logs import log_of
@@ -206,7 +215,13 @@ def plan_log(
     n_models, goal, rng = check_count(n_models, "n_models", least=50), Objective.parse(objective), as_rng(seed)
     if n_models > _MOST_MODELS:
         raise ParameterError(f"n_models is {n_models}; give at most {_MOST_MODELS}")
-    time_limit = check_not_below(time_limit, "time_limit")
+    limit = _SECONDS if time_limit is None else check_not_below(time_limit, "time_limit")
+    if effort is not None:
+        effort = check_count(effort, "effort")
+        if time_limit is not None:
+            raise ParameterError("give an effort, which is the same every time, or a time_limit, not both")
+    if as_flag(try_untried, "try_untried") and as_flag(only_tried, "only_tried"):
+        raise ParameterError("give only_tried or try_untried, not both")
     measure, threads = as_flag(measure, "measure"), check_threads(threads)
     if not isinstance(interval, str) or interval not in ("betting", "t"):
         raise ParameterError(f"interval is {shown(interval)}; give 'betting' or 't'")
@@ -220,26 +235,29 @@ def plan_log(
     n = affordable(task, ModelSource(learnt.belief), n_models, work=_WORK, least=_LEAST)
     error = 1.0 - confidence
     say("choosing a policy")
-    behaviour = _offered(log, learnt)
-    choice = choose(task, goal, rng, behaviour=behaviour.policy, n_select=min(1000, n))
+    behaviour = behaviour_of(log, learnt)
+    careful = task if try_untried else replace(task, belief=learnt.tried())
+    choice = choose(careful, goal, rng, behaviour=behaviour.policy, n_select=min(1000, n))
     say(f"valuing it on {n} fresh models")
-    others = [behaviour, choice.expected]
+    others = [behaviour, choice.expected, *bolder(task, choice.expected)]
     fresh = fresh_values(task, [choice.chosen.policy, *(other.policy for other in others)], n, rng, stop=stop)
-    range_ = None if interval == "t" else value_range(task)
+    ends = value_range(task)
+    range_ = None if interval == "t" else ends
     value = mean_interval(fresh.values[0], error / 8.0, range_)
     lower = _bound("lower", value.low, value, "the policy", error / 16.0, fresh.n, choice.chosen.policy)
     best = mean_interval(fresh.best, error / 4.0, range_)  # of which one side is used
     upper = _bound("upper", best.high, best, "E max", error / 8.0, fresh.n, None)
     hints = _wide(fresh.values[0], error / 8.0, range_)
     closed = None
-    if time_limit > 0.0 and log.n_states**2 * log.n_actions <= BRACKET_ENTRIES:
+    if limit > 0.0 and log.n_states**2 * log.n_actions <= BRACKET_ENTRIES:
         say("closing the bracket")
         closed = bracket(
             learnt.belief,
             discount=discount,
             horizon=horizon,
             confidence=1.0 - error / 4.0,
-            time_limit=time_limit,
+            time_limit=limit if effort is None else None,
+            effort=effort,
             rng=rng,
             threads=threads,
             interval=interval,
@@ -249,23 +267,26 @@ def plan_log(
         if closed.upper.value < upper.value:
             upper = closed.upper
     robust = None
-    if goal.kind != "mean" and time_limit > 0.0:
+    if goal.kind != "mean" and limit > 0.0:
         say("bracketing the objective on drawn models")
+        rounds = None if effort is None else max(1, effort // _RUNGS)
         robust = drawn_models(
-            task, goal, choice.chosen, seconds=time_limit, rng=rng, threads=threads, stop=stop, watch=None
+            task, goal, choice.chosen, seconds=limit, rounds=rounds, rng=rng, threads=threads, stop=stop
         )
-    comparisons = tuple(
-        _compared(other, choice.chosen, fresh, k, error / 8.0, range_) for k, other in enumerate(others, start=1)
+    comparisons = compared(others, choice.chosen, fresh, error / 4.0, range_)
+    each = error / 8.0 / (len(LEVELS) + 3)
+    certified, attainable = (
+        mean if goal.kind == "mean" else objective_interval(x, goal, each, range_)
+        for mean, x in ((value, fresh.values[0]), (best, fresh.best))
     )
-    each = error / 8.0 / (len(LEVELS) + 2)
-    state_lower, state_upper = _states(fresh, task, error / 8.0, range_)
+    state_lower, state_upper = _states(fresh, task, error / 8.0)
     say("looking at what rests on the prior")
-    rests = reliance(log, learnt, task, choice.chosen.policy, options, rng)
+    rests = reliance(log, learnt, task, choice.chosen.policy, options, rng, confidence=confidence)
     information = None
     if measure and not (stop is not None and stop()):
         say("valuing measurements")
         everything = max(0.0, best.high - lower.value)
-        information = measure_next(task, everything, 3.0 * error / 16.0, closed, rng, time_limit)
+        information = measure_next(task, everything, error, closed, rng, limit)
     names = Names(log.states, log.actions)
     return LogPlan(
         log=log,
@@ -274,9 +295,11 @@ def plan_log(
         checks=check_learnt(log, learnt),
         choice=choice,
         objective=goal,
-        certified=value if goal.kind == "mean" else objective_interval(fresh.values[0], goal, each, range_),
+        certified=certified,
+        attainable=attainable,
         lower=lower,
         upper=upper,
+        credible=credible_lower(fresh.values[0], confidence, -np.inf if ends is None else ends[0]),
         bracket=None if closed is None else replace(closed, names=names),
         robust=robust,
         fresh=fresh,
@@ -291,31 +314,6 @@ def plan_log(
         interrupted=stop is not None and stop(),
         hints=hints,
     )
-
-
-def _offered(log: Log, learnt: Learnt) -> Candidate:
-    """The behaviour policy, where an action that is not offered is never taken."""
-    return Candidate("behaviour", log.behaviour() if learnt.belief.available.all() else _within(log, learnt))
-
-
-def _within(log: Log, learnt: Learnt) -> Any:
-    from beliefbound.policy import StationaryPolicy
-
-    chances = log.behaviour().probabilities * learnt.belief.available
-    return StationaryPolicy(probabilities=chances / chances.sum(axis=1, keepdims=True))
-
-
-def _compared(
-    other: Candidate, chosen: Candidate, fresh: Fresh, k: int, error: float, range_: tuple[float, float] | None
-) -> Comparison:
-    """The chosen policy against policy `k` of the fresh values: three intervals that share the error."""
-    value = mean_interval(fresh.values[k], error / 2.0, range_)
-    if other.policy == chosen.policy:
-        same = Estimate(0.0, 0.0, 0.0, "the same policy")
-        return Comparison(other, value, same, same)
-    gain, wide = fresh.values[0] - fresh.values[k], None if range_ is None else range_[1] - range_[0]
-    between = mean_interval(gain, error / 4.0, None if wide is None else (-wide, wide))
-    return Comparison(other, value, between, worse_interval(gain, error / 4.0))
 
 
 def _bound(side: Any, value: float, estimate: Estimate, of: str, alpha: float, n: int, policy: Any) -> Bound:
@@ -343,10 +341,11 @@ def _wide(values: FloatArray, alpha: float, range_: tuple[float, float] | None) 
     )
 
 
-def _states(
-    fresh: Fresh, task: Task, alpha: float, range_: tuple[float, float] | None
-) -> tuple[FloatArray, FloatArray]:
-    """Bounds from each state: the policy's mean value, and QMDP; Student's intervals, all of them at once."""
+def _states(fresh: Fresh, task: Task, alpha: float) -> tuple[FloatArray, FloatArray]:
+    """Bounds from each state: the policy's mean value, and QMDP; Student's intervals (asymptotic), all of them at once.
+
+    Proven ones would take the values of every state on every model.
+    """
     S, A = fresh.qmdp.shape
     law = stats.t(fresh.n - 1)
     scale = np.sqrt(1.0 / max(1, fresh.n - 1))

@@ -4,10 +4,13 @@
 discounted visits of the policy in the expected MDP weigh these shares: the part of the policy's steps about which the
 log says nothing.
 
-*Other priors.* The same policy and the same upper bound (`E max`) under other reasonable priors: if they disagree, it
-is the prior that speaks. And under the chosen prior without any data.
+*Other priors.* The same policy and the same upper bound (`E max`) under other reasonable priors, and what the truth
+pays with some probability under each of them; and under the chosen prior without any data. How well a prior foretells
+the log is known (`beliefs.log_priors`): one that does so a thousand times worse than another is refuted, and
+its word does not count. If those that are left disagree, it is the prior that speaks.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,10 +18,10 @@ import numpy as np
 
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.from_log import Learnt, learn
-from beliefbound.beliefs.log_priors import PRIORS
+from beliefbound.beliefs.log_priors import CLEAR, PRIORS
 from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.bounds.posterior.fresh import affordable, fresh_values
-from beliefbound.bounds.posterior.risk import mean_interval
+from beliefbound.bounds.posterior.risk import credible_lower, mean_interval
 from beliefbound.bounds.posterior.value_range import value_range
 from beliefbound.logs.log import Log
 from beliefbound.planning.task import Task
@@ -26,21 +29,31 @@ from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray, frozen
 
 _MODELS, _FEW, _WORK = 300, 8, 2e9  # of each row: at most, at least, and multiply-adds to solve them
-_ERROR = 0.05  # of each interval in the table
 _MOST = 0.5
 _RISKY = 0.001  # of a policy's steps, actions never tried: once, and an episode may go wrong
 
 
 class UnderPrior(NamedTuple):
-    """What the policy and perfect knowledge are worth under one prior: estimates, and 95% intervals of each."""
+    """What the policy and perfect knowledge are worth under one prior: estimates, and intervals of each on its own.
+
+    `credible`: what the truth pays the policy at least, with the probability of the intervals. `evidence`: by how many
+    powers of ten it foretells the log worse than the best of these priors (0 or less); `None` for a prior without data.
+    """
 
     prior: str
     words: str
     value: float
     low: float
     high: float
+    credible: float
     best: float
     best_high: float
+    evidence: float | None = None
+
+    @property
+    def refuted(self) -> bool:
+        """Whether another prior foretells the log more than a thousand times better."""
+        return self.evidence is not None and self.evidence < -math.log10(CLEAR)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +62,18 @@ class Reliance:
 
     Attributes:
       table: one row per prior, the chosen one first, that without data last.
+      least: the row, of priors that the log does not refute and the chosen one, under which least is credible.
       visits: `[s,a]`, expected discounted visits of the policy in the expected MDP, as shares of all.
       share: of the policy's steps, the part about which the prior speaks.
-      warnings: sentences, where it is most of the value.
+      untried: of the policy's steps, the part that was never tried.
+      warnings: sentences, where it is the prior that speaks.
     """
 
     table: tuple[UnderPrior, ...]
+    least: UnderPrior
     visits: FloatArray
     share: float
+    untried: float
     warnings: tuple[str, ...]
 
 
@@ -67,19 +84,28 @@ def reliance(
     policy: TablePolicy,
     options: dict[str, Any],
     rng: np.random.Generator,
+    *,
+    confidence: float = 0.95,
 ) -> Reliance:
-    """How much of the value of a policy rests on the prior."""
+    """How much of the value of a policy rests on the prior; `confidence` of each interval in the table."""
     visits = occupancy(task, policy)
     share = float((visits * learnt.prior_share).sum())
-    rows = [_row(learnt.name, learnt.prior, learnt.belief, task, policy, rng)]
+    rows, scores = [_row(learnt.name, learnt.prior, learnt.belief, task, policy, rng, confidence)], [learnt.foretold]
     for other in PRIORS:
         if other != learnt.name:
             found = learn(log, prior=other, initial=task.start, **options)
-            rows.append(_row(other, found.prior, found.belief, task, policy, rng))
+            rows.append(_row(other, found.prior, found.belief, task, policy, rng, confidence))
+            scores.append(found.foretold)
+    rows = [
+        row._replace(evidence=(score - max(scores)) / math.log(10.0)) for row, score in zip(rows, scores, strict=True)
+    ]
     blank = _without_data(learnt)
-    rows.append(_row(f"{learnt.name}, without data", "the prior alone", blank, task, policy, rng))
+    alone = _row(f"{learnt.name}, without data", "the prior alone", blank, task, policy, rng, confidence)
+    counted = [rows[0], *(row for row in rows[1:] if not row.refuted)]
     untried = float(visits[(log.visits == 0) & learnt.belief.available].sum())
-    return Reliance(tuple(rows), visits, share, _warnings(rows, share, untried))
+    warnings = _warnings(rows, counted, share, untried, log)
+    least = min(counted, key=lambda row: row.credible)
+    return Reliance((*rows, alone), least, visits, share, untried, warnings)
 
 
 def occupancy(task: Task, policy: TablePolicy) -> FloatArray:
@@ -110,12 +136,15 @@ def _row(
     task: Task,
     policy: TablePolicy,
     rng: np.random.Generator,
+    confidence: float,
 ) -> UnderPrior:
     here = Task(belief, task.start, task.discount, task.horizon)
-    n = affordable(here, ModelSource(belief), _MODELS, work=_WORK, least=_FEW)
+    few = max(_FEW, min(_MODELS, math.ceil(1.0 / (1.0 - confidence))))  # so that something is credible
+    n = affordable(here, ModelSource(belief), _MODELS, work=_WORK, least=few)
     found, range_ = fresh_values(here, [policy], n, rng), value_range(here)
-    value, best = mean_interval(found.values[0], _ERROR, range_), mean_interval(found.best, _ERROR, range_)
-    return UnderPrior(name, words, value.value, value.low, value.high, best.value, best.high)
+    value, best = (mean_interval(x, 1.0 - confidence, range_) for x in (found.values[0], found.best))
+    credible = credible_lower(found.values[0], confidence, -np.inf if range_ is None else range_[0]).low
+    return UnderPrior(name, words, value.value, value.low, value.high, credible, best.value, best.high)
 
 
 def _without_data(learnt: Learnt) -> DirichletBelief:
@@ -124,8 +153,10 @@ def _without_data(learnt: Learnt) -> DirichletBelief:
     return belief._with(learnt.concentration, belief.rewards, np.zeros_like(belief.observed))
 
 
-def _warnings(rows: list[UnderPrior], share: float, untried: float) -> tuple[str, ...]:
-    """Plain words where the prior speaks louder than the data."""
+def _warnings(
+    rows: list[UnderPrior], counted: list[UnderPrior], share: float, untried: float, log: Log
+) -> tuple[str, ...]:
+    """Plain words where the prior speaks louder than the data; `counted`: the rows that are not refuted."""
     words = []
     if share > _MOST:
         fitted = " (which was fitted to the log as a whole)" if rows[0].prior in ("empirical", "local") else ""
@@ -134,15 +165,24 @@ def _warnings(rows: list[UnderPrior], share: float, untried: float) -> tuple[str
             f"what is expected comes from the prior{fitted} and not from what was seen there"
         )
     if untried > _RISKY:
-        words.append(
-            f"WARNING: on {100 * untried:.1f}% of its steps the policy does what was never tried there, on the prior's "
-            f"word alone; with --only-tried (only_tried=True) it never does"
+        where = (
+            "" if (log.visits.sum(axis=1) == 0).any() else "; without --try-untried (try_untried=True) it never does"
         )
-    values = np.array([row.value for row in rows[:-1]])
+        words.append(
+            f"WARNING: on {100 * untried:.1f}% of its steps the policy is expected to do what was never tried there, "
+            f"on the prior's word alone{where}"
+        )
+    values = np.array([row.value for row in counted])
     if np.ptp(values) > _MOST * float(np.abs(values).max()):
-        low, high = rows[int(values.argmin())], rows[int(values.argmax())]
+        low, high = counted[int(values.argmin())], counted[int(values.argmax())]
         words.append(
             f"WARNING: the value depends on the prior: the same policy is worth {low.value:.4g} under {low.prior} and "
             f"{high.value:.4g} under {high.prior}"
+        )
+    if rows[0].refuted:
+        best = max(rows, key=lambda row: row.evidence or 0.0)
+        words.append(
+            f"WARNING: the log speaks against the prior {rows[0].prior}: {best.prior} foretells the pairs of the log, "
+            f"each from all others, 10^{-(rows[0].evidence or 0.0):.0f} times better"
         )
     return tuple(words)

@@ -4,11 +4,17 @@ format        "beliefbound certificate"
 version       1
 lower         the policy is worth at least this, on average over the posterior
 upper         no policy, not even one that learns, is worth more
-confidence    with which everything in the file holds together, except `priors` and `measure`: 95% each on their own
+confidence    with which everything in the file holds together; except `priors`, every interval on its own, `measure`,
+              all of its intervals together, and `credible`, on its own
+credible      what the process that made the log pays the policy at least, with the probability `confidence`: value
+              (null: nothing can be said), method; prior and least: that which says least of all that the log does not
+              refute, and what it says
+by_prior      whether it is mostly the prior that speaks; `warnings` say how
 discount      of the problem
 horizon       decisions; null: for ever
 policy        file, origin, kind, gap (upper − lower) and actions: one name or number per state, of the first stage
-objective     what was asked to be large, of the policy: name, value, low, high, method
+objective     what was asked to be large, of the policy: name, value, low, high, method; attainable: the same of knowing
+              each model, whose high no policy's exceeds
 initial       {state: probability} of the start
 bounds        every bound: side, value, estimate, confidence, samples, method
 bracket       of policies that learn: lower, upper; null where it was not computed
@@ -17,9 +23,11 @@ robust        of `objective`, on models drawn from the posterior for it and abou
               one's objective on the same models); null for objectives that are no such game
 comparisons   name, value, gain and probability of being worse, each with low, high, method
 risk          quantiles and cvar of the policy's value over models
-states        name, action, lower, upper, visits, prior_share, terminal
-priors        the policy and perfect knowledge under other priors
+states        name, action, lower, upper (Student's, asymptotic), visits, prior_share, terminal
+priors        the policy and perfect knowledge under other priors: `credible` as above; `evidence`: by how many powers
+              of ten it foretells the log worse than the best of them
 prior_share   of the policy's steps, the part about which the prior speaks
+untried_share of the policy's steps, the part that was never tried
 measure       pairs by the rise that measuring them would bring; empty where it was not computed
 checks        of the posterior against the log: name, found, p
 log           what was read; posterior: prior, rewards, file
@@ -39,6 +47,7 @@ from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.io.atomic import write_aside, write_text
 from beliefbound.policy import StationaryPolicy
 from beliefbound.report.certificate import bound_entry
+from beliefbound.report.from_log.headline import by_prior, mean_words, sure_words, warned
 from beliefbound.report.from_log.page import page_of
 from beliefbound.report.from_log.pictures import pictures
 from beliefbound.report.from_log.plan import LogPlan
@@ -71,11 +80,12 @@ def write_plan(found: LogPlan, out: Path) -> Path:
 
 def policy_words(found: LogPlan) -> str:
     """What is true of the policy, in a sentence."""
-    return (
-        f"Worth at least {found.lower.value:.6g} on average over the posterior of {Path(found.log.source).name}; no "
-        f"policy is worth more than {found.upper.value:.6g}; with {100 * found.confidence:.4g}% confidence, if prior "
-        f"and reward family are right."
-    )
+    doubt = f"Read with care: {warned(found)}. " if warned(found) else ""
+    return f"From {Path(found.log.source).name}. {doubt}{_upper(sure_words(found, 6))}. {_upper(mean_words(found))}."
+
+
+def _upper(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}"
 
 
 def certificate(found: LogPlan) -> dict[str, Any]:
@@ -89,6 +99,14 @@ def certificate(found: LogPlan) -> dict[str, Any]:
         "lower": found.lower.value,
         "upper": found.upper.value,
         "confidence": found.confidence,
+        "credible": {
+            "value": _finite(found.credible.low),
+            "method": found.credible.method,
+            "prior": found.reliance.least.prior,
+            "least": _finite(min(found.credible.low, found.reliance.least.credible)),
+        },
+        "by_prior": by_prior(found),
+        "warnings": [warning.removeprefix("WARNING: ") for warning in found.reliance.warnings],
         "discount": task.discount,
         "horizon": task.horizon,
         "policy": {
@@ -98,7 +116,8 @@ def certificate(found: LogPlan) -> dict[str, Any]:
             "gap": max(0.0, found.upper.value - found.lower.value),
             "actions": [log.action_name(a) if log.actions else a for a in first_actions(found).tolist()],
         },
-        "objective": {"name": str(found.objective), "meaning": found.objective.words, **_estimate(found.certified)},
+        "objective": {"name": str(found.objective), "meaning": found.objective.words, **_estimate(found.certified)}
+        | {"attainable": _estimate(found.attainable)},
         "initial": {log.state_name(int(s)): float(task.start[s]) for s in start},
         "bounds": [
             bound_entry(bound) for bound in (found.lower, found.upper, *(found.bracket.bounds if found.bracket else ()))
@@ -136,8 +155,9 @@ def certificate(found: LogPlan) -> dict[str, Any]:
             "cvar": {"level": 0.1, **_estimate(found.cvar)},
         },
         "states": _states(found),
-        "priors": [row._asdict() for row in found.reliance.table],
+        "priors": [{key: _finite(x) for key, x in row._asdict().items()} for row in found.reliance.table],
         "prior_share": found.reliance.share,
+        "untried_share": found.reliance.untried,
         "measure": _measurements(found),
         "checks": [{"name": c.name, "found": c.found, "p": c.p} for c in found.checks],
         "log": {
@@ -165,8 +185,11 @@ def first_actions(found: LogPlan) -> Any:
 
 def _estimate(x: Estimate) -> dict[str, Any]:
     """Ends that are not finite are null."""
-    low, high = (end if np.isfinite(end) else None for end in (x.low, x.high))
-    return {"value": x.value, "low": low, "high": high, "method": x.method}
+    return {"value": x.value, "low": _finite(x.low), "high": _finite(x.high), "method": x.method}
+
+
+def _finite(x: Any) -> Any:
+    return None if isinstance(x, float) and not np.isfinite(x) else x
 
 
 def _states(found: LogPlan) -> list[dict[str, Any]]:
