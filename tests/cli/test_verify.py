@@ -23,7 +23,7 @@ def certificate(tmp_path_factory):
     drawn = chain_belief(30, 4).sample(6, np.random.default_rng(5))
     named = FiniteBelief.of(drawn.models, initial=drawn.initial, actions=ACTIONS)
     folder = write_models(place / "chain", named, discount=0.95)
-    made = certify_folder(folder, place / "out", effort=6, seed=3, controller=8, measure=2)
+    made = certify_folder(folder, place / "out", effort=6, seed=3, controller=8, measure=1)
     return made, folder, place / "out" / "bounds.json"
 
 
@@ -75,6 +75,7 @@ def test_no_number_of_a_certificate_can_be_changed(tmp_path, certificate, monkey
         monkeypatch.setattr(verify, "machine", lambda: machine)
     monkeypatch.setattr(verify, "bracket", lambda *values, **named: made.bracket)  # the search itself is tested above
     monkeypatch.setattr(verify, "small_controller", lambda *values, **named: made.graph)
+    monkeypatch.setattr(verify, "measured_next", lambda *values, **named: made.information)
     changes = [("width",), ("relative_gap",), ("confidence",), ("decision",)]
     changes += [(policy, key) for policy in ("policy", "memoryless") for key in ("gap", "confidence")]
     for *place, key in [*changes, ("policy", "value_at_least"), ("memoryless", "value")]:
@@ -92,6 +93,7 @@ def test_names_decisions_and_policies_cannot_be_changed_either(tmp_path, certifi
     made, folder, file = certificate
     monkeypatch.setattr(verify, "bracket", lambda *values, **named: made.bracket)
     monkeypatch.setattr(verify, "small_controller", lambda *values, **named: made.graph)
+    monkeypatch.setattr(verify, "measured_next", lambda *values, **named: made.information)
     for name in ("policy.npz", "memoryless.json", "controller.npz"):
         (tmp_path / name).write_bytes((file.parent / name).read_bytes())
     copy, text = tmp_path / "bounds.json", file.read_text()
