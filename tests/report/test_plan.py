@@ -134,7 +134,7 @@ def test_where_the_prior_speaks_that_is_said_first_and_the_least_number_leads():
     assert least.credible < found.credible.low
     page = page_of(found, defaultdict(lambda: None))
     assert page.lead.startswith("Read with care: most of this value rests on the prior")
-    assert f"at least {least.credible:.4g}, with 95% probability, if the prior {least.prior} is right" in page.lead
+    assert f"at least {least.credible:.4g} with 95% probability, if the prior {least.prior} is right" in page.lead
     said = certificate(found)
     assert said["by_prior"]
     assert said["credible"]["least"] == least.credible
@@ -389,7 +389,7 @@ def test_the_command_answers_three_questions(tmp_path, capsys):
     app(["plan", str(tmp_path / "log.csv"), *map(str, options)], standalone_mode=False)
     said = capsys.readouterr().out
     assert re.search(r"policy: .* in .*policy.json", said)
-    assert re.search(r"it earns at least [-\d.]+, with 95% probability, if the prior", said)
+    assert re.search(r"it earns at least [-\d.]+ with 95% probability, if the prior", said)
     assert re.search(r"worth at least [-\d.]+; no policy is worth more than [-\d.]+; 95% confidence", said)
     assert "report: " in said
     said = json.loads((tmp_path / "out" / "certificate.json").read_text())

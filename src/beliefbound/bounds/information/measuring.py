@@ -64,7 +64,7 @@ def dirichlet_gains(
     each = 1.0 - (1.0 - confidence) / (belief.n_states * belief.n_actions)
     rewards, lasts = belief.reward_range, task.effective_horizon
     range_ = None if rewards is None else (rewards[0] * lasts, rewards[1] * lasts)
-    for s, a in np.argwhere(belief.available):
+    for s, a in np.argwhere(open_pairs(belief)):
         together = belief.tied_to(s, a)
         changed = _measured(belief, fresh, int(s), int(a), together, tries, draws, rng)
         values = base.copy()
@@ -79,6 +79,13 @@ def dirichlet_gains(
         interval: Interval = "t" if range_ is None else "betting"
         after[s, a] = mean_bound(earned, "lower", confidence=each, range_=range_, interval=interval)
     return Gains(gain, after)
+
+
+def open_pairs(belief: Belief) -> BoolArray:
+    """Pairs `[s,a]` about which there is something to measure: actions that are offered where nothing has ended."""
+    ends = getattr(belief, "terminal", None)
+    pairs: BoolArray = belief.available if ends is None else belief.available & ~ends[:, None]
+    return pairs
 
 
 def _takes(pool: list[TablePolicy], n_states: int, n_actions: int) -> BoolArray:

@@ -23,7 +23,7 @@ from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.bounds.finite.problem import named_pool, stage_values
 from beliefbound.bounds.information.dirichlet import SampledValues
 from beliefbound.bounds.information.finite import FiniteValues, draw_tries, split_by_laws, split_by_tries
-from beliefbound.bounds.information.measuring import dirichlet_gains
+from beliefbound.bounds.information.measuring import dirichlet_gains, open_pairs
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.information.worth import Worth, between
 from beliefbound.errors import ParameterError
@@ -39,7 +39,7 @@ MOST_TRIES = 10_000
 _FEW_OWN = 8  # sampled models whose own optimal policies join the pool
 _EFFORT = 24  # rungs of the bracket of a belief that is not finite, where none is given
 _CHAINS = 40  # simulated measurements behind an upper end
-_PLANNED = 200  # models that a pool is planned on
+_PLANNED = 200  # models that a pool is planned on, and simulated measurements behind a lower end
 
 
 def evpi(
@@ -173,7 +173,7 @@ def value_of_information(
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
     tries = None if tries is None else _tries(tries)
-    pairs = [(int(s), int(a)) for s, a in np.argwhere(belief.available)]
+    pairs = [(int(s), int(a)) for s, a in np.argwhere(open_pairs(belief))]
     values, source = _values(task, bounds, nodes, n_models, confidence, rng)
     shape, known = belief.available.shape, values.evpi()
     low, high = np.zeros(shape), np.zeros(shape)
@@ -186,7 +186,7 @@ def value_of_information(
             sure = sure if found.confidence == values.confidence else values.confidence - 2 * alpha * len(pairs)
         return Information(known, low, np.maximum(low, high), max(0.0, sure), tries, names_of(belief))
     error = 1.0 - confidence
-    after = _after(task, tries, 0.125 * error, source)
+    after = _after(task, tries, draws or _PLANNED, 0.125 * error, source)
     for pair in pairs:
         low[pair] = max(0.0, after[pair] - values.upper)
         most = values.most([pair], tries, _CHAINS if draws is None else draws, 0.125 * error / len(pairs))
@@ -257,13 +257,13 @@ def _finite(
     return values.drawn(draw_tries(belief, s, a, rng.random((draws, tries)), true), alpha, of)
 
 
-def _after(task: Task, tries: int | None, error: float, rng: np.random.Generator) -> FloatArray:
+def _after(task: Task, tries: int | None, draws: int, error: float, rng: np.random.Generator) -> FloatArray:
     """`[s,a]`: at least so much is earned after measuring a pair, by a plan of a pool; all hold with `1 − error`."""
     sample = task.belief.sample(_PLANNED, rng)
     pool = _pool(FiniteTask(sample, task.start, task.discount, task.horizon))
     values = [stage_values(p, sample.models, task.discount, task.horizon, 0)[0] @ task.start for p in pool]
     now = int((np.stack(values) @ sample.weights).argmax())
-    return dirichlet_gains(task, pool, now, tries=tries, draws=_PLANNED, confidence=1.0 - error, rng=rng).after
+    return dirichlet_gains(task, pool, now, tries=tries, draws=draws, confidence=1.0 - error, rng=rng).after
 
 
 def _pool(task: FiniteTask) -> list[TablePolicy]:
