@@ -28,6 +28,7 @@ from beliefbound.errors import BeliefError, FileError, ParameterError
 from beliefbound.logs import log_of
 from beliefbound.report.from_log.command import plan_file
 from beliefbound.report.from_log.page import page_of
+from beliefbound.report.from_log.pictures import pictures
 from beliefbound.report.from_log.plan import plan_log
 from beliefbound.report.from_log.writing import certificate, policy_words
 from support.command_line import beliefbound
@@ -102,7 +103,7 @@ def test_what_is_credible_of_the_truth_is_seldom_too_much():
     assert below > 10
 
 
-def test_what_was_never_tried_is_left_alone_unless_allowed():
+def test_what_was_never_tried_is_left_alone_unless_allowed(tmp_path):
     """In state 0 an action that was never tried looks best, because the others of the log pay: only who says so takes
     it. Its worth is bounded from above either way, and it is what to measure."""
     log = log_of([0, 1] * 40, [0, 0] * 40, [-1.0, 0.5] * 40, [1, 0] * 40, n_actions=2)
@@ -119,6 +120,7 @@ def test_what_was_never_tried_is_left_alone_unless_allowed():
         "expected MDP",
         "expected MDP, also untried actions",
     ]
+    assert set(pictures(careful, tmp_path)) == {"policy", "states", "values", "coverage"}
     assert (0, 1) in careful.to_measure()
     assert careful.learnt.belief.available.all()
     with pytest.raises(ParameterError, match="only_tried or try_untried, not both"):

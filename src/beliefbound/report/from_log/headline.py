@@ -46,10 +46,11 @@ def sure_words(found: LogPlan, digits: int = 4) -> str:
 
 
 def mean_words(found: LogPlan, digits: int = 6) -> str:
-    """Bounds on the mean over the posterior."""
+    """Bounds on the mean over the posterior; the estimate beside them where the proven interval is wide."""
+    near = f" (about {found.lower.estimate:.4g}, not proven)" if found.hints else ""
     return (
-        f"on average over what the log leaves possible it is worth at least {found.lower.value:.{digits}g}; no policy "
-        f"is worth more than {found.upper.value:.{digits}g}; {100 * found.confidence:.4g}% confidence"
+        f"on average over what the log leaves possible it is worth at least {found.lower.value:.{digits}g}{near}; no "
+        f"policy is worth more than {found.upper.value:.{digits}g}; {100 * found.confidence:.4g}% confidence"
     )
 
 
@@ -60,7 +61,10 @@ def policy_shown(found: LogPlan) -> str:
     taken = (chances if chances.ndim == 2 else chances[0]).argmax(axis=-1)
     met = found.reliance.visits.sum(axis=1)
     open_ = [int(s) for s in np.argsort(-met, kind="stable") if not belief.terminal[s]]
-    told = ", ".join(f"{plain(log.state_name(s))}: {plain(log.action_name(int(taken[s])))}" for s in open_[:_SHOWN])
+    state, action = ("" if log.states else "state "), ("" if log.actions else "action ")
+    told = ", ".join(
+        f"{state}{plain(log.state_name(s))}: {action}{plain(log.action_name(int(taken[s])))}" for s in open_[:_SHOWN]
+    )
     more = f", and so on: {len(open_)} states in policy.csv" if len(open_) > _SHOWN else ""
     return f"{told}{more}"
 

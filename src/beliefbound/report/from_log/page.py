@@ -30,7 +30,7 @@ def page_of(found: LogPlan, drawn: dict[str, Picture]) -> Page:
             ("actions", str(log.n_actions)),
             ("pairs never tried", str(int(log.unseen.sum()))),
             ("rests on the prior", f"{100 * found.reliance.share:.1f}% of its steps"),
-            ("of them never tried", f"{100 * found.reliance.untried:.1f}%"),
+            ("never tried", f"{100 * found.reliance.untried:.1f}% of its steps"),
             ("discount", f"{task.discount:g}"),
             ("decisions", "for ever" if task.horizon is None else str(task.horizon)),
         ],
