@@ -27,6 +27,7 @@ from beliefbound.engine.actor import Actor
 from beliefbound.errors import BeliefError, FileError, ParameterError
 from beliefbound.logs import log_of
 from beliefbound.report.from_log.command import plan_file
+from beliefbound.report.from_log.headline import below
 from beliefbound.report.from_log.page import page_of
 from beliefbound.report.from_log.pictures import pictures
 from beliefbound.report.from_log.plan import plan_log
@@ -136,7 +137,7 @@ def test_where_the_prior_speaks_that_is_said_first_and_the_least_number_leads():
     assert least.credible < found.credible.low
     page = page_of(found, defaultdict(lambda: None))
     assert page.lead.startswith("Read with care: most of this value rests on the prior")
-    assert f"at least {least.credible:.4g} with 95% probability, if the prior {least.prior} is right" in page.lead
+    assert f"at least {below(least.credible)} with 95% probability, if the prior {least.prior} is right" in page.lead
     said = certificate(found)
     assert said["by_prior"]
     assert said["credible"]["least"] == least.credible

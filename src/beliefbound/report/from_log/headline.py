@@ -14,6 +14,25 @@ from beliefbound.logs.log import plain
 from beliefbound.report.from_log.plan import LogPlan
 
 _SHOWN = 6  # states whose action is told in a sentence
+_ROUNDING = 1e-9  # of the last digit: numbers that have no more digits stay as they are
+
+
+def below(x: float, digits: int = 4) -> str:
+    """A number of so many digits that is not above `x`: what is at least `x` is at least this.
+
+    >>> below(2.99999), below(-2.99999), above(2.00001), below(102.6)
+    ('2.999', '-3', '2.001', '102.6')
+    """
+    if x == 0.0 or not math.isfinite(x):
+        return f"{x:g}"
+    unit = 10.0 ** (math.floor(math.log10(abs(x))) - digits + 1)
+    return f"{math.floor(x / unit + _ROUNDING) * unit:.{digits}g}"
+
+
+def above(x: float, digits: int = 4) -> str:
+    """A number of so many digits that is not below `x`."""
+    text = below(-x, digits)
+    return text[1:] if text.startswith("-") else text if x == 0.0 else f"-{text}"
 
 
 def by_prior(found: LogPlan) -> bool:
@@ -33,14 +52,14 @@ def sure_words(found: LogPlan, digits: int = 4) -> str:
     if not math.isfinite(own):
         return f"what the process that made the log pays is not bounded {chance}: {found.credible.method}"
     earns = "in the process that made the log it earns at least"
-    first = f"{earns} {own:.{digits}g} {chance}, if the prior ({name}) is right"
+    first = f"{earns} {below(own, digits)} {chance}, if the prior ({name}) is right"
     if least.prior == name or not math.isfinite(least.credible) or least.credible >= own:
         return first
-    worst = f"{least.credible:.{digits}g}"
+    worst = below(least.credible, digits)
     if by_prior(found):
         return (
             f"{earns} {worst} {chance}, if the prior {least.prior} is right, the least favourable that the log does "
-            f"not refute; at least {own:.{digits}g} under {name}"
+            f"not refute; at least {below(own, digits)} under {name}"
         )
     return f"{first}; at least {worst} under {least.prior}, the least favourable prior that the log does not refute"
 
@@ -49,8 +68,8 @@ def mean_words(found: LogPlan, digits: int = 6) -> str:
     """Bounds on the mean over the posterior; the estimate beside them where the proven interval is wide."""
     near = f" (about {found.lower.estimate:.4g}, not proven)" if found.hints else ""
     return (
-        f"on average over what the log leaves possible it is worth at least {found.lower.value:.{digits}g}{near}; no "
-        f"policy is worth more than {found.upper.value:.{digits}g}; {100 * found.confidence:.4g}% confidence"
+        f"on average over what the log leaves possible it is worth at least {below(found.lower.value, digits)}{near}; "
+        f"no policy is worth more than {above(found.upper.value, digits)}; {100 * found.confidence:.4g}% confidence"
     )
 
 
