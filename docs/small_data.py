@@ -2,9 +2,10 @@
 
     python docs/small_data.py [logs per point, default 200]
 
-Three worlds: Chain and RiverSwim, each one known MDP; and MDPs drawn from the prior itself. Random behaviour in
-episodes of 20 steps is logged; the posterior is learnt with the uniform prior, rewards known; both policies are valued
-on the true MDP. The two are compared log by log: means and 95% intervals of the difference.
+Three worlds: Chain and RiverSwim, each one known MDP; and MDPs drawn from the uniform prior. Random behaviour in
+episodes of 20 steps is logged; everything is then as `plan` has it by default – the prior that suits the log, untried
+actions left alone by both policies – except that rewards are known; both policies are valued on the true MDP. The two
+are compared log by log: means and 95% intervals of the difference.
 """
 
 import sys
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from beliefbound import MDP, DirichletBelief, KnownRewards, evaluate, make_env, policy_iteration
+from beliefbound import MDP, KnownRewards, evaluate, make_env, policy_iteration
+from beliefbound.beliefs.from_log import learn
 from beliefbound.bounds.posterior.candidates import choose
 from beliefbound.bounds.posterior.risk import Objective
 from beliefbound.logs import log_of
@@ -56,8 +58,9 @@ def shares(world, steps: int, seed: int) -> tuple[float, float]:
     mdp = world(rng)
     s, a, t = logged(mdp, steps, rng)
     log = log_of(s, a, mdp.rewards[s, a], t, n_states=mdp.n_states, n_actions=mdp.n_actions)
-    belief = DirichletBelief.from_log(log, prior="uniform", rewards=KnownRewards(mdp.rewards), initial=0)
-    found = choose(Task.of(belief, discount=DISCOUNT), Objective.parse("mean"), rng)
+    learnt = learn(log, rewards=KnownRewards(mdp.rewards), initial=0)
+    task = Task.of(learnt.tried(), discount=DISCOUNT)
+    found = choose(task, Objective.parse("mean"), rng, behaviour=log.behaviour())
     best = policy_iteration(mdp, discount=DISCOUNT).value(0)
     chosen, expected = (float(evaluate(x.policy, mdp, discount=DISCOUNT)[0]) for x in (found.chosen, found.expected))
     return chosen / best, expected / best

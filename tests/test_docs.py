@@ -16,6 +16,7 @@ import beliefbound
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.M | re.S)
+SAID = re.compile(r"^It says[^`]*?^```text\n(.*?)^```", re.M | re.S)  # what the command before it prints
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if BLOCK.search(page.read_text())], ids=lambda page: page.stem)
@@ -24,6 +25,7 @@ def test_commands_and_code_of_a_page_work_in_the_order_given(page, tmp_path, mon
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
+    printed = ""
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     for kind, text in BLOCK.findall(page.read_text()):
         if kind == "python":
@@ -36,6 +38,9 @@ def test_commands_and_code_of_a_page_work_in_the_order_given(page, tmp_path, mon
             run = ["-m", "beliefbound", *words] if name == "beliefbound" else words
             done = subprocess.run([sys.executable, *run], capture_output=True, text=True)
             assert done.returncode == 0, f"{page.name}: {command}\n{done.stderr}"
+            printed += " ".join(done.stdout.split())
+    for line in "\n".join(SAID.findall(page.read_text())).splitlines():
+        assert " ".join(line.removesuffix("…").split()) in printed, f"{page.name}: {line}\n{printed}"
 
 
 def test_the_reference_has_every_public_name():

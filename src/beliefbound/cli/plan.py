@@ -79,9 +79,8 @@ def plan(
     Example: `beliefbound plan log.csv --discount 0.95 --out plan`
     """
     with loading():
-        from beliefbound.logs.log import plain
         from beliefbound.report.from_log.command import plan_file
-        from beliefbound.report.from_log.headline import mean_words, sure_words
+        from beliefbound.report.from_log.headline import mean_words, next_words, sure_words
         from beliefbound.report.from_log.page import robust_words
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
@@ -143,11 +142,8 @@ def plan(
         f"rests on the prior ({found.learnt.name}): {100 * found.reliance.share:.1f}% of its steps; "
         + (f"the same policy is worth about {listed}" if others else "the log refutes all other priors that were tried")
     )
-    pairs = found.to_measure()
-    if pairs:
-        s, a = pairs[0]
-        where = f"state {plain(found.log.state_name(s))}, action {plain(found.log.action_name(a))}"
-        print(f"measure next: {where}, {found.measuring_words(s, a)}")
+    if next_words(found):
+        print(next_words(found))
     print(f"report: {report}")
     if found.interrupted:
         print("interrupted: less was computed than asked for", file=sys.stderr)

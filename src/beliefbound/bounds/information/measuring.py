@@ -81,7 +81,7 @@ def dirichlet_gains(
     rewards, lasts = belief.reward_range, task.effective_horizon
     range_ = None if rewards is None else (0.0, (rewards[1] - rewards[0]) * lasts)
     interval: Interval = "t" if range_ is None else "betting"
-    for s, a in np.argwhere(belief.available):
+    for s, a in np.argwhere(open_pairs(belief)):
         together = belief.tied_to(s, a)
         changed = _measured(belief, fresh, int(s), int(a), together, tries, draws, rng)
         values = base.copy()
@@ -98,6 +98,13 @@ def dirichlet_gains(
         lost = np.maximum(lost, 0.0) if range_ is None else np.clip(lost, *range_)
         missing[s, a] = mean_bound(lost, "upper", confidence=each, range_=range_, interval=interval)
     return Gains(gain, missing)
+
+
+def open_pairs(belief: Belief) -> BoolArray:
+    """Pairs `[s,a]` about which there is something to measure: actions that are offered where nothing has ended."""
+    ends = getattr(belief, "terminal", None)
+    pairs: BoolArray = belief.available if ends is None else belief.available & ~ends[:, None]
+    return pairs
 
 
 def _takes(pool: list[TablePolicy], n_states: int, n_actions: int) -> BoolArray:

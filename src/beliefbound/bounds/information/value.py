@@ -23,7 +23,7 @@ from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.bounds.finite.problem import named_pool, stage_values
 from beliefbound.bounds.information.dirichlet import SampledValues
 from beliefbound.bounds.information.finite import FiniteValues, draw_tries, split_by_laws, split_by_tries
-from beliefbound.bounds.information.measuring import dirichlet_gains, measurements
+from beliefbound.bounds.information.measuring import dirichlet_gains, measurements, open_pairs
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.information.worth import Worth, between
 from beliefbound.errors import ParameterError
@@ -173,7 +173,7 @@ def value_of_information(
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     check_probability(confidence, "confidence")
     tries = None if tries is None else _tries(tries)
-    pairs = [(int(s), int(a)) for s, a in np.argwhere(belief.available)]
+    pairs = [(int(s), int(a)) for s, a in np.argwhere(open_pairs(belief))]
     values, source = _values(task, bounds, nodes, n_models, confidence, rng)
     shape, known = belief.available.shape, values.evpi()
     low, high = np.zeros(shape), np.zeros(shape)

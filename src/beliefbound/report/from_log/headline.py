@@ -8,7 +8,31 @@ log does not refute. Where it is the prior that speaks, that is said before any 
 
 import math
 
+import numpy as np
+
+from beliefbound.logs.log import plain
 from beliefbound.report.from_log.plan import LogPlan
+
+_SHOWN = 6  # states whose action is told in a sentence
+_ROUNDING = 1e-9  # of the last digit: numbers that have no more digits stay as they are
+
+
+def below(x: float, digits: int = 4) -> str:
+    """A number of so many digits that is not above `x`: what is at least `x` is at least this.
+
+    >>> below(2.99999), below(-2.99999), above(2.00001), below(102.6)
+    ('2.999', '-3', '2.001', '102.6')
+    """
+    if x == 0.0 or not math.isfinite(x):
+        return f"{x:g}"
+    unit = 10.0 ** (math.floor(math.log10(abs(x))) - digits + 1)
+    return f"{math.floor(x / unit + _ROUNDING) * unit:.{digits}g}"
+
+
+def above(x: float, digits: int = 4) -> str:
+    """A number of so many digits that is not below `x`."""
+    text = below(-x, digits)
+    return text[1:] if text.startswith("-") else text if x == 0.0 else f"-{text}"
 
 
 def by_prior(found: LogPlan) -> bool:
@@ -23,28 +47,52 @@ def warned(found: LogPlan) -> str:
 
 def sure_words(found: LogPlan, digits: int = 4) -> str:
     """What the process that made the log pays the policy at least, and with which probability."""
-    own, least = found.credible.low, found.reliance.least
+    own, least, name = found.credible.low, found.reliance.least, found.learnt.name
     chance = f"with {100 * found.confidence:.4g}% probability"
     if not math.isfinite(own):
         return f"what the process that made the log pays is not bounded {chance}: {found.credible.method}"
-    name = found.learnt.name
+    earns = "in the process that made the log it earns at least"
+    first = f"{earns} {below(own, digits)} {chance}, if the prior ({name}) is right"
     if least.prior == name or not math.isfinite(least.credible) or least.credible >= own:
-        return f"in the process that made the log it earns at least {own:.{digits}g}, {chance}, if the prior is right"
-    other = f"if the prior {least.prior} is right, which the log does not refute"
+        return first
+    worst = below(least.credible, digits)
     if by_prior(found):
         return (
-            f"in the process that made the log it earns at least {least.credible:.{digits}g}, {chance}, {other}; at "
-            f"least {own:.{digits}g} under the prior {name}"
+            f"{earns} {worst} {chance}, if the prior {least.prior} is right, the least favourable that the log does "
+            f"not refute; at least {below(own, digits)} under {name}"
         )
-    return (
-        f"in the process that made the log it earns at least {own:.{digits}g}, {chance}, if the prior {name} is right; "
-        f"at least {least.credible:.{digits}g} {other}"
-    )
+    return f"{first}; at least {worst} under {least.prior}, the least favourable prior that the log does not refute"
 
 
 def mean_words(found: LogPlan, digits: int = 6) -> str:
-    """Bounds on the mean over the posterior."""
+    """Bounds on the mean over the posterior; the estimate beside them where the proven interval is wide."""
+    near = f" (about {found.lower.estimate:.4g}, not proven)" if found.hints else ""
     return (
-        f"on average over what the log leaves possible it is worth at least {found.lower.value:.{digits}g}; no policy "
-        f"is worth more than {found.upper.value:.{digits}g}; {100 * found.confidence:.4g}% confidence"
+        f"on average over what the log leaves possible it is worth at least {below(found.lower.value, digits)}{near}; "
+        f"no policy is worth more than {above(found.upper.value, digits)}; {100 * found.confidence:.4g}% confidence"
     )
+
+
+def policy_shown(found: LogPlan) -> str:
+    """What the policy does in the states that it meets most."""
+    log, belief = found.log, found.learnt.belief
+    chances = found.policy.chances(log.n_actions)
+    taken = (chances if chances.ndim == 2 else chances[0]).argmax(axis=-1)
+    met = found.reliance.visits.sum(axis=1)
+    open_ = [int(s) for s in np.argsort(-met, kind="stable") if not belief.terminal[s]]
+    state, action = ("" if log.states else "state "), ("" if log.actions else "action ")
+    told = ", ".join(
+        f"{state}{plain(log.state_name(s))}: {action}{plain(log.action_name(int(taken[s])))}" for s in open_[:_SHOWN]
+    )
+    more = f", and so on: {len(open_)} states in policy.csv" if len(open_) > _SHOWN else ""
+    return f"{told}{more}"
+
+
+def next_words(found: LogPlan) -> str:
+    """The pair most worth measuring; nothing where there is none."""
+    pairs = found.to_measure()
+    if not pairs:
+        return ""
+    s, a = pairs[0]
+    where = f"state {plain(found.log.state_name(s))}, action {plain(found.log.action_name(a))}"
+    return f"measure next: {where}, {found.measuring_words(s, a)}"

@@ -6,7 +6,7 @@ import numpy as np
 
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.policy import StationaryPolicy
-from beliefbound.report.from_log.headline import mean_words, sure_words, warned
+from beliefbound.report.from_log.headline import mean_words, next_words, policy_shown, sure_words, warned
 from beliefbound.report.from_log.plan import LogPlan
 from beliefbound.report.from_log.prior import UnderPrior
 from beliefbound.report.page import Page, Picture, Section, Table
@@ -23,23 +23,37 @@ def page_of(found: LogPlan, drawn: dict[str, Picture]) -> Page:
     doubt = f"Read with care: {warned(found)}. " if warned(found) else ""
     return Page(
         title=f"A policy from {Path(log.source).name[:_NAME]}",
-        lead=f"{doubt}{_sentence(sure_words(found))} {_sentence(mean_words(found, 4))}{early}",
+        lead=f"{doubt}{_sentence(sure_words(found))}{early}",
         facts=[
             ("rows", f"{log.n_rows:,}"),
             ("states", str(log.n_states)),
             ("actions", str(log.n_actions)),
             ("pairs never tried", str(int(log.unseen.sum()))),
             ("rests on the prior", f"{100 * found.reliance.share:.1f}% of its steps"),
-            ("of them never tried", f"{100 * found.reliance.untried:.1f}%"),
+            ("never tried", f"{100 * found.reliance.untried:.1f}% of its steps"),
             ("discount", f"{task.discount:g}"),
             ("decisions", "for ever" if task.horizon is None else str(task.horizon)),
         ],
         sections=[
+            _short_answers(found),
             _warned(found),
             _which(found, drawn),
             _certain(found, drawn),
             _next(found, drawn),
             _data(found, drawn),
+        ],
+    )
+
+
+def _short_answers(found: LogPlan) -> Section:
+    """The three questions that somebody with a log has."""
+    top = _sentence(next_words(found) or "nothing is left to measure")
+    return Section(
+        "In short",
+        [
+            f"Which policy? {_sentence(policy_shown(found))}",
+            f"How good, for sure? {_sentence(sure_words(found))} {_sentence(mean_words(found, 4))}",
+            f"What next? {top}",
         ],
     )
 

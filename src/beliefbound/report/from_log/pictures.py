@@ -97,7 +97,8 @@ def _bars(found: LogPlan, states: IntArray, axes: Any) -> None:
 def _distributions(found: LogPlan, states: IntArray, axes: Any) -> None:
     names = ["this policy", *(c.other.name for c in found.comparisons), "knowing the model"]
     rows = [*found.fresh.values, found.fresh.best]
-    colours = [COLOURS["ours"], COLOURS["other"], COLOURS["expected"], COLOURS["upper"]]
+    others = [COLOURS[name] for name in ("other", "expected", "sharp")]
+    colours = [COLOURS["ours"], *others[: len(found.comparisons)], COLOURS["upper"]]
     low, high = min(float(x.min()) for x in rows), max(float(x.max()) for x in rows)
     bins = np.linspace(low, high if high > low else low + 1.0, 50)
     for name, row, colour in zip(names, rows, colours, strict=True):
