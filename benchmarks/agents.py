@@ -75,7 +75,7 @@ def work_of_a_run(n, environment, runs=20):
 
 def step_through(agent, environment, run):
     """One run by hand, past the checks of the agent's Python face."""
-    state, _, act, observe = agent.machine
+    state, _, act, observe, _ = agent.machine
     luck = environment_stream(1, run)
     agent.reset(run)
     s = int(begin(environment.outcomes, uniform(luck)))

@@ -164,11 +164,11 @@ def seconds_a_step(agent, environment, steps):
             times.append(spent / steps)
         return min(times), first
     if agent.machine.plan is not None or environment.name == "bandit":
-        runs = 0
-        while spent < WORK:
-            seconds, first = entered(agent, environment, steps, copied_state(agent.machine.state))
-            runs, spent = runs + 1, spent + seconds
-        return spent / (runs * steps), first
+        _, first = entered(agent, environment, steps, copied_state(agent.machine.state))  # compiles
+        times = []
+        while sum(times) < WORK:
+            times.append(entered(agent, environment, steps, copied_state(agent.machine.state))[0])
+        return min(times) / steps, first
     first = play(agent, environment, seed=1, runs=1, steps=steps).total[0]
     while spent < WORK:
         runs *= 2

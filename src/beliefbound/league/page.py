@@ -88,7 +88,7 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.1f}" if abs(value) < 1e5 else f"{value:.4g}"
+    return f"{value:.1f}" if abs(value) < 1e5 else f"{value:,.0f}"
 
 
 def _time(seconds: float) -> str:
