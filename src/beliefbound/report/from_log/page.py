@@ -6,7 +6,7 @@ import numpy as np
 
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.policy import StationaryPolicy
-from beliefbound.report.from_log.headline import mean_words, next_words, policy_shown, sure_words, warned
+from beliefbound.report.from_log.headline import above, below, mean_words, next_words, policy_shown, sure_words, warned
 from beliefbound.report.from_log.plan import LogPlan
 from beliefbound.report.from_log.prior import UnderPrior
 from beliefbound.report.page import Page, Picture, Section, Table
@@ -108,9 +108,9 @@ def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
         f"Lower: {found.lower.method}. Upper: {found.upper.method}.",
     ]
     if found.bracket is not None:
+        least = max(found.bracket.lower.value, found.lower.value)
         text.append(
-            f"The best policy that learns as it acts is worth between {found.bracket.lower.value:.4g} and "
-            f"{found.bracket.upper.value:.4g}."
+            f"The best policy that learns as it acts is worth between {below(least)} and {above(found.upper.value)}."
         )
     if found.objective.kind != "mean" and np.isfinite(found.attainable.high):
         text.append(f"No policy's, not even one's that learns, is above {found.attainable.high:.4g}: what knowing each "

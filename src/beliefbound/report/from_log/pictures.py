@@ -23,7 +23,7 @@ def pictures(found: LogPlan, folder: Path) -> dict[str, Picture]:
     some = "" if len(states) == open_ else f" The {len(states)} states that the policy meets most."
     drawn = {
         "policy": (_policy_map, f"Every action against the best of its state; circles: what the policy does.{some}"),
-        "states": (_bars, f"What is certain from each state: between the bars' ends.{some}"),
+        "states": (_bars, f"Bounds on the mean value from each state (asymptotic): the bars' ends.{some}"),
         "values": (_distributions, "How the value is distributed over models of the posterior."),
         "coverage": (_coverage, f"How often each pair was tried, and (crosses) which were never tried.{some}"),
     }
