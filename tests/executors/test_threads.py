@@ -72,8 +72,17 @@ def test_an_interruption_after_stop_waits_for_nothing_and_before_it_for_what_has
     results.close()  # would wait for the gate, which nobody has opened
     gate.set()
 
-    done = []
-    results = ThreadExecutor(2).map(lambda block: time.sleep(0.02 * block) or done.append(block), range(2))
+    begun, done = Event(), []
+
+    def slow(block):
+        if block:
+            begun.set()
+            time.sleep(0.02)
+        else:
+            assert begun.wait(60)  # both have begun before the first is done
+        done.append(block)
+
+    results = ThreadExecutor(2).map(slow, range(2))
     next(results)
     results.close()
     assert done == [0, 1]
