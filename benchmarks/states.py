@@ -53,7 +53,7 @@ def seconds(agent, environment, runs: int, steps: int) -> float:
 
 
 def step_cost(name: str, environment) -> float | None:
-    """Microseconds a step, from as many runs of the same length as fit into the time; nothing where one takes long."""
+    """Microseconds a step, from as many runs of the same length as fit into the time; nothing where a step is long."""
     agent, runs = make_agent(name, environment), 1
     if min(seconds(agent, environment, 1, 1) for _ in range(2)) > PATIENCE:
         return None
@@ -104,7 +104,7 @@ def stage_costs(n_states: int) -> list[float]:
 def main() -> None:
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         list(pool.map(compile_ahead, AGENTS))
-    print(f"microseconds a step, in runs of {STEPS}")
+    print(f"microseconds a step, in runs of up to {STEPS} steps; what is planned at their start is part of it")
     print(f"  {'agent':<20}" + "".join(f"{name:>14}" for name in ENVIRONMENTS))
     environments = [make_env(name) for name in ENVIRONMENTS]
     print(f"  {'states':<20}" + "".join(f"{environment.n_states:>14}" for environment in environments))
