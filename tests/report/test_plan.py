@@ -360,6 +360,14 @@ def test_bad_words_are_told_and_nothing_is_written(tmp_path, words, message):
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.parametrize("words", [{"columns": ["state=s"]}, {"states": "3"}, {"names": True}])
+def test_a_dataset_takes_no_words_about_files(tmp_path, words):
+    with pytest.raises(ParameterError, match="is for files; a Minari dataset says it itself"):
+        plan_file("minari:toy/walk-v0", tmp_path / "out", discount=0.9, **words)
+    with pytest.raises(ParameterError, match="the dataset is ''; give a name"):
+        plan_file("minari:", tmp_path / "out", discount=0.9)
+
+
 def test_known_rewards_come_from_a_table(tmp_path):
     rows = ["state,action,reward,next_state", *(["a,x,5,b", "b,x,1,a", "a,y,2,a", "b,y,0,b"] * 10)]
     (tmp_path / "log.csv").write_text("\n".join(rows))

@@ -77,6 +77,10 @@ def _read(
 ) -> Log:
     say(f"reading {source}")
     if source.startswith("minari:"):
+        for_files: dict[str, object] = {"column": columns, "states": states, "actions": actions, "names": names}
+        for name, value in (for_files | {"keep-suspicious": keep_suspicious}).items():
+            if value:
+                raise ParameterError(f"--{name} is for files; a Minari dataset says it itself")
         return read_minari(source.removeprefix("minari:"))
     mapping = {}
     for given in columns or ():
