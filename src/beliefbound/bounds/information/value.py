@@ -160,7 +160,8 @@ def value_of_information(
     Args:
       tries: how many more times a pair is tried; `None`: until it is known.
       confidence: of all intervals together, where they are not proven.
-      bounds, nodes, n_models, draws, rng: as for `evpi`, `evppi` and `evsi`.
+      bounds, nodes, n_models, draws, rng: as for `evpi`, `evppi` and `evsi`; a belief that is not finite has by default
+        as many simulated measurements behind lower ends as fit in memory, up to 800.
 
     >>> from beliefbound import FiniteBelief
     >>> safe, risky = [1.0, 0.0], [0.0, 1.0]
@@ -186,7 +187,7 @@ def value_of_information(
             sure = sure if found.confidence == values.confidence else values.confidence - 2 * alpha * len(pairs)
         return Information(known, low, np.maximum(low, high), max(0.0, sure), tries, names_of(belief))
     error = 1.0 - confidence
-    missing = _missing(task, tries, 0.125 * error, source)
+    missing = _missing(task, tries, draws, 0.125 * error, source)
     for pair in pairs:
         low[pair] = max(0.0, values.low - missing[pair] - values.upper)
         most = values.most([pair], tries, _CHAINS if draws is None else draws, 0.125 * error / len(pairs))
@@ -260,14 +261,15 @@ def _finite(
     return values.drawn(draw_tries(belief, s, a, rng.random((draws, tries)), true), alpha, of)
 
 
-def _missing(task: Task, tries: int | None, error: float, rng: np.random.Generator) -> FloatArray:
+def _missing(task: Task, tries: int | None, draws: int | None, error: float, rng: np.random.Generator) -> FloatArray:
     """`[s,a]`: at most so much is missing to `E max` after measuring a pair, by a plan of a pool; all hold with
     `1 − error`."""
     sample = task.belief.sample(_PLANNED, rng)
     pool = _pool(FiniteTask(sample, task.start, task.discount, task.horizon))
     values = [stage_values(p, sample.models, task.discount, task.horizon, 0)[0] @ task.start for p in pool]
     now = int((np.stack(values) @ sample.weights).argmax())
-    draws = measurements(task.belief)
+    most = measurements(task.belief)
+    draws = most if draws is None else min(draws, most)
     return dirichlet_gains(task, pool, now, tries=tries, draws=draws, confidence=1.0 - error, rng=rng).missing
 
 

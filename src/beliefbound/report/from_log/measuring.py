@@ -12,7 +12,7 @@ from beliefbound.bounds.information.value import value_of_information
 from beliefbound.bounds.information.worth import between
 from beliefbound.planning.task import Task
 
-_PER_DRAW, _POOL = 128, 12  # models that a draw takes, and policies that are valued on them
+_PER_DRAW, _POOL = 200, 12  # models that a draw is worth in time, and policies that are valued on them
 _RATE, _OVERHEAD = 5e8, 2e-6  # multiply-adds a second, seconds a solve
 _LEAST, _MOST, _MODELS = 12, 100, 1000
 _BYTES = 1 << 29
