@@ -27,7 +27,7 @@ from numba import njit
 from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.graph.nodes import NODES
 from beliefbound.kernels.graph.search import make_child, restore
-from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.random import inverse_cdf, seed_stream, uniform
 
 
@@ -134,7 +134,7 @@ def cheapest(problem, graph, root, u, powers, rules, stamp, keys, items):
             return cost, n_expanded
 
 
-@njit(**EXACT_INLINE)
+@njit(inline="always", **EXACT)
 def follow(problem, graph, root, u, powers, rules):
     """`(cost, node)` of the policy in the same scenario, including the leaf's gap. Past a cost of `stop` it settles for
     what is proven at the node reached, so no cost exceeds `stop` plus one loss and one gap. The node is −1 when the
