@@ -6,8 +6,12 @@ results are stored: sizes that lead by position, everything else that is not its
 """
 
 import difflib
+import hashlib
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 from beliefbound.errors import ParameterError
@@ -154,6 +158,17 @@ class Family:
     parameters: tuple[Parameter, ...] = ()
     presets: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     others: bool = False
+
+    @cached_property
+    def edition(self) -> str:
+        """A digest of the file that `build` is from, so that what it made before an edit is not taken for its own;
+        empty for this package's, which has a version, and where there is no file."""
+        if self.build.__module__.partition(".")[0] == __name__.partition(".")[0]:
+            return ""
+        try:
+            return hashlib.sha256(Path(inspect.getfile(self.build)).read_bytes()).hexdigest()[:8]
+        except (OSError, TypeError):
+            return ""
 
     @property
     def usage(self) -> str:

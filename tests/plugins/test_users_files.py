@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,9 @@ import pytest
 
 from beliefbound import DirichletBelief, KnownRewards, write_models
 from beliefbound.agents import check_agent, make_agent, play
+from beliefbound.engine.registry import AGENTS
 from beliefbound.envs import make_env
+from beliefbound.experiments.spec import Spec
 from beliefbound.plugins import load_plugin, loaded_plugins
 from support.command_line import beliefbound
 
@@ -258,3 +261,15 @@ def test_installed_packages_are_found_by_their_entry_points_and_a_broken_one_is_
     assert done.returncode == 0, done.stderr
     assert "Environment('bet', 1 states, 2 actions) LeastTried" in done.stdout
     assert "the plugin 'bad' (own_bad) cannot be loaded and is left out: RuntimeError: out of order" in done.stdout
+
+
+def test_an_agent_whose_file_was_edited_is_another_experiment(tmp_path):
+    path = tmp_path / "still.py"
+    path.write_text(PLAIN.replace("least-tried-plain", "still"))
+    load_plugin(str(path))
+    spec = Spec(agents=["still"], environments=["chain"], runs=2, steps=3)
+    before, family = spec.digest(), AGENTS.parse("still").family
+    path.write_text(path.read_text() + "\n# edited\n")
+    assert spec.digest() == before  # what was loaded still runs
+    assert replace(family).edition != family.edition != ""  # as a new process finds it
+    assert AGENTS.parse("exploit").family.edition == ""

@@ -101,11 +101,14 @@ class Cell(NamedTuple):
 
 
 def _files(spec: Spec) -> dict[str, str]:
-    """The content, as a digest, of every file and folder that the spec names: another content is another experiment."""
+    """The content, as a digest, of every file and folder that the spec names, and of those that agents and environments
+    of other people are made by: another content is another experiment."""
     names = [(AGENTS, name) for name in spec.agents] + [(ENVIRONMENTS, name) for name in spec.environments]
     found: dict[str, str] = {}
     for registry, name in names:
         parsed = registry.parse(name)
+        if parsed.family.edition:
+            found[f"the file of {parsed.family.name}"] = parsed.family.edition
         for parameter in parsed.family.parameters:
             if isinstance(parameter, Text) and parameter.path:
                 path = Path(str(parsed.values[parameter.name]))

@@ -1,8 +1,5 @@
 """Who plays, and how long: every registered agent that fits, and the variants worth a row of their own."""
 
-import hashlib
-import inspect
-from pathlib import Path
 from typing import NamedTuple
 
 from beliefbound.engine.registry import AGENTS, canonical_agent, make_agent
@@ -86,15 +83,9 @@ def entries(environment: Environment, prior: str | None) -> tuple[list[str], dic
 
 
 def edition(agent: str) -> str:
-    """What marks the runs of an agent that is not ours: a digest of its file, so that runs of what it was before an
-    edit are not taken for its own. Empty for our agents, and for those that have no file."""
-    build = AGENTS.parse(agent).family.build
-    if build.__module__.partition(".")[0] == __name__.partition(".")[0]:
-        return ""
-    try:
-        return f"-{hashlib.sha256(Path(inspect.getfile(build)).read_bytes()).hexdigest()[:8]}"
-    except (OSError, TypeError):
-        return ""
+    """What marks the runs of an agent that is not ours."""
+    made = AGENTS.parse(agent).family.edition
+    return f"-{made}" if made else ""
 
 
 def chosen(agents: list[str], prior: str | None) -> list[str]:
