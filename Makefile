@@ -19,7 +19,7 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 test: lint
-	PYTHONDONTWRITEBYTECODE= MPLBACKEND=Agg $(BIN)/python -m pytest -n 3 --dist loadfile
+	PYTHONDONTWRITEBYTECODE= MPLBACKEND=Agg $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile
 
 bench: $(STAMP)
 	MPLBACKEND=Agg $(BIN)/python -m benchmarks
