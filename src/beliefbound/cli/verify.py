@@ -29,9 +29,11 @@ def verify(
     """
     with loading():
         from beliefbound.report.verify import verify_bounds
+        from beliefbound.report.verify_robust import is_robust, verify_robust
 
+    check = verify_robust if is_robust(bounds) else verify_bounds
     with closing() as (watch, _):
-        result = verify_bounds(bounds, models, threads=threads, watch=watch)
+        result = check(bounds, models, threads=threads, watch=watch)
     for words in result.words:
         print(words)
     if not result.same:

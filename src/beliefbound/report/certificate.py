@@ -43,7 +43,7 @@ from beliefbound.report.information import (
 )
 from beliefbound.report.memoryless import memoryless_plan, memoryless_regret, policy_tables
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
-from beliefbound.report.verify import FORMAT, VERSION, Made, digest_of, machine
+from beliefbound.report.verify import FORMAT, VERSION, Made
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,18 +185,15 @@ def certify_folder(
         interrupted,
         place / ("policy.json" if isinstance(found.policy, TablePolicy) else "policy.npz"),
         place / "report.html",
-        Made(
-            models=str(models),
-            digest=digest_of(folder),
+        Made.of(
+            folder,
+            models,
             horizon=horizon,
-            discount=folder.discount,
-            reward_signal=folder.training.reward_signal,
             confidence=confidence,
             target=target,
             seed=found.seed,
             effort=found.effort,
             version=found.version,
-            machine=machine(),
             controller=controller,
             measure=measure,
         ),

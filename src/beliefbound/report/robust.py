@@ -13,7 +13,7 @@ from beliefbound.bounds.prior_sets import prior_set
 from beliefbound.bounds.robust import RobustBracket
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
-from beliefbound.report.verify import Made, digest_of, machine
+from beliefbound.report.verify import Made
 from beliefbound.results import literal
 
 _DRAWN = 40  # models that fit into a picture: those of largest weight, or of largest weight in the prior
@@ -32,18 +32,15 @@ def write_robust(
 ) -> Path:
     """Write `robust.json` with its policy, `prior.{png,svg}` and `report.html`, whose path is returned. `models` is
     where the folder was read from, `confidence` what was asked for."""
-    made = Made(
-        models=str(models),
-        digest=digest_of(folder),
+    made = Made.of(
+        folder,
+        models,
         horizon=horizon,
-        discount=folder.discount,
-        reward_signal=folder.training.reward_signal,
         confidence=confidence,
         target="value",
         seed=found.seed,
         effort=found.rounds,
         version=found.version,
-        machine=machine(),
     )
     replace(found, made=msgspec.to_builtins(made)).save(target / "robust.json")
     name = models.resolve().name

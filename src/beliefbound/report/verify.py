@@ -6,7 +6,7 @@ bit, with any number of threads. Another version or machine may round otherwise,
 then numbers are compared within `TOLERANCE` of the value, and the result says so.
 
 The files of policies beside it are compared as well: those of the certificate, or not. `robust.json` is checked in the
-same way (`report.verify_robust`).
+same way (`report.verify_robust`, which uses what is here).
 """
 
 import hashlib
@@ -53,6 +53,18 @@ class Made(msgspec.Struct, kw_only=True):
     machine: str
     controller: int | None = None
     measure: int | None = None
+
+    @classmethod
+    def of(cls, folder: ModelFolder, models: Path | str, **how: Any) -> "Made":
+        """From models, where they were read, and `how`: the fields that neither they nor this machine decide."""
+        return cls(
+            models=str(models),
+            digest=digest_of(folder),
+            discount=folder.discount,
+            reward_signal=folder.training.reward_signal,
+            machine=machine(),
+            **how,
+        )
 
 
 class _Written(msgspec.Struct, kw_only=True):
@@ -130,12 +142,7 @@ def verify_bounds(
       FileError: the file is damaged or of a certificate that cannot be made again; or the models are others.
     """
     file = Path(bounds)
-    content = _content(file)
-    if content.get("kind") == RobustBracket._kind:
-        from beliefbound.report.verify_robust import verify_robust  # which needs what is here
-
-        return verify_robust(file, content, models, threads=threads, watch=watch)
-    written = _converted(file, content)
+    written = _converted(file, content_of(file))
     made = written.made
     path, folder = models_of(file, made, models)
     found = bracket(
@@ -187,7 +194,7 @@ def compare_policies(place: Path, policies: dict[str, Any]) -> tuple[list[str], 
     return wrong, missing
 
 
-def _content(file: Path) -> dict[str, Any]:
+def content_of(file: Path) -> dict[str, Any]:
     """What a file holds that says how it was made."""
     try:
         content = msgspec.json.decode(file.read_bytes())

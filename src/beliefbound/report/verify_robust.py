@@ -2,27 +2,40 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from beliefbound.bounds.log import TracePoint
 from beliefbound.bounds.robust import RobustBracket, robust_bracket
 from beliefbound.errors import FileError
-from beliefbound.report.verify import TOLERANCE, Made, Verification, compare_policies, differences, models_of, near
+from beliefbound.report.verify import (
+    TOLERANCE,
+    Made,
+    Verification,
+    compare_policies,
+    content_of,
+    differences,
+    models_of,
+    near,
+)
 
 _NOT_COMPARED = ("format", "version", "kind", "policy", "library", "made")
 
 
+def is_robust(file: Path) -> bool:
+    """Whether a file that says how it was made holds a robust bracket."""
+    return content_of(file).get("kind") == RobustBracket._kind
+
+
 def verify_robust(
     file: Path,
-    content: dict[str, Any],
     models: Path | str | None = None,
     *,
     threads: int | None = None,
     watch: Callable[[TracePoint], object] | None = None,
 ) -> Verification:
-    """Play the rounds of a `robust.json`, whose content is given, again and compare."""
+    """Play the rounds of a `robust.json` again and compare."""
+    content = content_of(file)
     written = RobustBracket.load(file)  # every entry is of its type, and the policy is there
     try:
         made = msgspec.convert(content["made"], Made)

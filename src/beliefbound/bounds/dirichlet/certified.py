@@ -167,7 +167,7 @@ class _Certifying:
         while len(self.drops) < chains and not over():
             block = range(len(self.drops), min(chains, len(self.drops) + _TOGETHER))
             if self.sampler.effort.particles:
-                self.drops += map_with_scratch(drop, block, self.sampler._chains)
+                self.drops += map_with_scratch(drop, block, self.sampler.chains)
             else:
                 self.drops += [0.0 for _ in block]
             if walk is not None:
@@ -197,7 +197,7 @@ class _Certifying:
         return follow
 
     def _chain_depth(self) -> int:
-        return int(self.sampler._chains[0].depth) if self.sampler.effort.particles else 0
+        return int(self.sampler.chains[0].depth) if self.sampler.effort.particles else 0
 
     def walked(self, earned: FloatArray, best: Bound, delta: float) -> tuple[Bound, Bound]:
         """The value of a policy that was simulated; never above what any is worth."""

@@ -72,7 +72,7 @@ class Sampler:
         return workers(self.threads, self.policy.workspace, each, _MEMORY)
 
     @cached_property
-    def _chains(self) -> list[Chain]:
+    def chains(self) -> list[Chain]:
         def make() -> Chain:
             return Chain(self.task, self.problem, self.seed, self.stages, self.effort)
 
@@ -99,7 +99,7 @@ class Sampler:
         def one(i: int, chain: Chain) -> Drop:
             return chain.run(i)
 
-        for drop in self._map(one, len(self.drops), count, self._chains):
+        for drop in self._map(one, len(self.drops), count, self.chains):
             self.drops.append(drop.value)
             self.operations["upper"] += drop.operations
 
