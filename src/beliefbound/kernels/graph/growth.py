@@ -39,7 +39,7 @@ def add_children(problem, graph, node, a, row, least, most):
     base = problem.first[s, 0]
     begin, end = problem.first[s, a] - base, problem.first[s, a + 1] - base
     last = 0
-    for k in range(begin - 1, end):  # `row` first
+    for k in range(begin - 1, end):  # `row` first; in one loop, as `make_child` is compiled anew wherever it is called
         i = row if k < begin else k
         gap = (graph.above[node, i] - graph.below[node, i]) * graph.prob[node, i] * problem.discount
         wanted = graph.child[node, i] < 0 and gap >= least and graph.size[NODES] < last
