@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.beliefs.amounts import OF_LARGEST, RELATIVE
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.signals import Bernoulli, SilentStates
 from beliefbound.bounds.finite.outcomes import outcome_rows
@@ -45,7 +46,6 @@ _DEPTH = 60  # steps of a trajectory, where the discount allows as many
 _RANDOM = 0.15  # share of its steps that are random: beliefs beside the way
 _GAIN = 1e-6  # of the largest value: what a new vector must add
 _MMBI_WORK = 2e7  # multiply-adds: where MMBI cycles, 10⁵ sweeps would not make a better policy to start from
-_RELATIVE, _OF_LARGEST = 1e-9, 1e-12  # when two rewards are one amount, as in `beliefs.amounts`
 
 
 class Hypotheses(NamedTuple):
@@ -116,7 +116,7 @@ def rows_seen(models, s, a, r, t):
             won, lost = (k, lost) if paid == models.success else (won, k)
         elif abs(paid - r) < distance:
             distance = abs(paid - r)
-            if distance <= _OF_LARGEST * models.largest + _RELATIVE * max(abs(paid), abs(r)):
+            if distance <= OF_LARGEST * models.largest + RELATIVE * max(abs(paid), abs(r)):
                 won = lost = k
     return won, lost, x
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from beliefbound.validation import BoolArray, FloatArray
 
-_RELATIVE, _OF_LARGEST = 1e-9, 1e-12
+RELATIVE, OF_LARGEST = 1e-9, 1e-12  # how far apart one amount may be: of itself, and of the largest
 
 
 def alike(x: Any, y: Any, every: FloatArray) -> BoolArray:
@@ -20,7 +20,7 @@ def alike(x: Any, y: Any, every: FloatArray) -> BoolArray:
     >>> alike(0.1 + 0.2, 0.3, np.array([1.0])), alike(1e-12, 0.0, np.array([1e-12]))
     (np.True_, np.False_)
     """
-    reach = _OF_LARGEST * _largest(every) + _RELATIVE * np.maximum(np.abs(x), np.abs(y))
+    reach = OF_LARGEST * _largest(every) + RELATIVE * np.maximum(np.abs(x), np.abs(y))
     with np.errstate(over="ignore"):
         same: BoolArray = np.abs(np.subtract(x, y)) <= reach
     return same
