@@ -4,7 +4,6 @@ The twin is the agent itself under `NUMBA_DISABLE_JIT=1`, in a process of its ow
 same state and the same noise, so both must earn the same. Only explicit vectors (`kernels.planning.simd`), which Python
 does not know, are written out as loops here, and nothing is borrowed (`kernels.borrow`). Plans made before the first
 step of all runs (`beetle`, `controller`) or of each (`hypotheses`) are made compiled, handed over, and not timed.
-`bracket` is plain Python around compiled kernels, its twin around the same kernels run by the interpreter.
 
 `gittins` plays on a bandit. A step is a look into a table of indices, or, when counts are met for the first time,
 the computation of an index: both are timed. Its table outlives a run, so the same run is played again and again, each
@@ -81,26 +80,18 @@ def interpreted() -> None:
     """In the twin's process: play what stands on standard input, and say how many steps, how long, and what for."""
     without_vectors()
     warnings.simplefilter("ignore")  # integers of 64 bits wrap around
-    from beliefbound.agents import make_agent
-    from beliefbound.engine.protocol import seed_of
     from beliefbound.envs import make_env
     from beliefbound.kernels.play import agent_stream
 
-    name, where, machine = pickle.load(sys.stdin.buffer)  # from `twin`, through a pipe
+    where, state, functions = pickle.load(sys.stdin.buffer)  # from `twin`, through a pipe
     environment = make_env(where)
-    if machine is None:
-        agent = make_agent(name, environment)
-        agent.reset(seed_of(agent_stream(1, 0, 0)))
-        act, observe = agent.act, agent.observe
-    else:
-        state, functions = machine
-        reset, look, learn = (getattr(importlib.import_module(module), each) for module, each in functions)
-        reset(state, agent_stream(1, 0, 0))
-        act, observe = (lambda s: look(state, s)), (lambda *seen: learn(state, *seen))
+    reset, look, learn = (getattr(importlib.import_module(module), each) for module, each in functions)
+    reset(state, agent_stream(1, 0, 0))
+    act, observe = (lambda s: look(state, s)), (lambda *seen: learn(state, *seen))
     print(*stepped(act, observe, environment, STEPS, SECONDS))
 
 
-def stepped(act, observe, environment, steps, patience=np.inf):
+def stepped(act, observe, environment, steps, patience):
     """`(steps, seconds, total)` of run 0, step by step, for as long as patience lasts."""
     from beliefbound.kernels.outcomes import begin, step
     from beliefbound.kernels.play import environment_stream
@@ -117,15 +108,13 @@ def stepped(act, observe, environment, steps, patience=np.inf):
     return done, time.thread_time() - began, total
 
 
-def twin(name, agent, where):
+def twin(agent, where):
     """`(steps, seconds, total)` of an agent's twin."""
-    machine = None
-    if hasattr(agent, "machine"):
-        state, functions = agent.machine.state, agent.machine[1:4]
-        machine = state, [(each.py_func.__module__, each.py_func.__name__) for each in functions]
+    state, *functions = agent.machine[:4]
+    names = [(each.py_func.__module__, each.py_func.__name__) for each in functions]
     ran = subprocess.run(
         [sys.executable, "-m", "benchmarks.twins"],
-        input=pickle.dumps((name, where, machine)),
+        input=pickle.dumps((where, state, names)),
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         timeout=PATIENCE,
@@ -152,17 +141,8 @@ def seconds_a_step(agent, environment, steps):
     """Of the compiled agent, in runs as long as the twin's, and what run 0 earned."""
     from beliefbound.agents import play
     from beliefbound.engine.play import copied_state
-    from beliefbound.engine.protocol import seed_of
-    from beliefbound.kernels.play import agent_stream
 
     runs, spent = 1, 0.0
-    if not hasattr(agent, "machine"):
-        times = []
-        for _ in range(4):  # the first loads what is compiled
-            agent.reset(seed_of(agent_stream(1, 0, 0)))
-            _, spent, first = stepped(agent.act, agent.observe, environment, steps)
-            times.append(spent / steps)
-        return min(times), first
     if agent.machine.plan is not None or environment.name == "bandit":
         _, first = entered(agent, environment, steps, copied_state(agent.machine.state))  # compiles
         times = []
@@ -189,12 +169,12 @@ def main(*asked: str) -> None:
         name, where = label.partition(", all")[0], "bandit" if label in INDICES else "chain"
         environment = make_env(where)
         agent = make_agent(name, environment)
-        if hasattr(agent, "machine") and agent.machine.plan is not None:
+        if agent.machine.plan is not None:
             agent.reset(1)
         if label != name:
             entered(agent, environment, STEPS, agent.machine.state)
         try:
-            steps, seconds, total = twin(name, agent, where)
+            steps, seconds, total = twin(agent, where)
         except subprocess.TimeoutExpired:
             ours, _ = seconds_a_step(agent, environment, 3)
             print(f"{label:<58}{1e6 * ours:>12.2f}{'> ' + str(PATIENCE) + ' s':>14}")

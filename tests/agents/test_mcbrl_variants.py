@@ -21,6 +21,7 @@ from beliefbound.agents.hypotheses import best_action, planned, reweigh
 from beliefbound.agents.mcbrl import DUE, PLANS, STEP
 from beliefbound.agents.mcbrl_lookahead import look_ahead
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
+from beliefbound.engine.protocol import seed_of, stream_of
 from beliefbound.envs import make_env
 from beliefbound.errors import BeliefboundError, ObservationError
 from beliefbound.kernels.graph.alpha import look_below
@@ -162,7 +163,8 @@ def test_bracket_is_the_certified_policy_at_its_start():
     agent = make_agent("bracket:n=32", COIN, belief=BELIEF)
     for seed in range(3):
         agent.reset(seed)
-        policy = ParticlePolicy(BELIEF, np.full(4, 0.25), 0.95, None, seed, ((0.0, 32),))
+        particles = seed_of(stream_of(seed))
+        policy = ParticlePolicy(BELIEF, np.full(4, 0.25), 0.95, None, particles, ((0.0, 32),))
         for s, t in ((0, 1), (1, 0), (0, 2), (2, 0)):
             assert agent.act(s) == policy.act(s)
             agent.observe(s, 0, float(COIN.mdp.rewards[s, 0]), t)
@@ -174,11 +176,11 @@ def test_bracket_counts_rewards_in_between_as_successes_so_often():
     agent.reset(1)
     for _ in range(2000):
         agent.observe(0, 0, 2.0, 0)
-    counts = agent._counts[0].reshape(2, 5)
+    counts = agent.machine.state.counts[0].reshape(2, 5)
     assert counts.sum() == 2000
     assert abs(counts[0].sum() - 400) < 4 * np.sqrt(2000 * 0.2 * 0.8)  # false alarms: 6e-5
     agent.observe(4, 1, 10.0, 4)
-    assert agent._counts[9].tolist() == [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
+    assert agent.machine.state.counts[9].tolist() == [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
 
 
 def two_coins(discount=0.95, most=200):

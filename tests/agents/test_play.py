@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba.core.runtime import rtsys
 
-from beliefbound import MDP
+from beliefbound import MDP, DirichletBelief, DirichletRewards
 from beliefbound.agents import CompiledAgent, agents, make_agent, play, run_episode
 from beliefbound.envs import environment_from_mdp, gymnasium_env, make_env
 from beliefbound.errors import ObservationError, ParameterError
@@ -103,22 +103,31 @@ def test_playing_leaves_the_agent_as_it_was():
         np.testing.assert_array_equal(x, y)
 
 
+def allocations(agent, environment, steps):
+    """Of one run, without what is made when the loop is loaded."""
+    play(agent, environment, seed=1, runs=1, steps=2)
+    before = rtsys.get_allocation_stats().alloc
+    play(agent, environment, seed=1, runs=1, steps=steps)
+    return rtsys.get_allocation_stats().alloc - before
+
+
 VARIANTS = ("branch-and-bound:n=3,depth=5,leaves=cadp", "branch-and-bound:n=3,depth=5,leaves=pairs", "gittins:depth=50")
 
 
-@pytest.mark.parametrize("name", [*(name for name in NAMES if not name.startswith("bracket")), *VARIANTS])
+@pytest.mark.parametrize("name", [*NAMES, *VARIANTS])
 def test_steps_allocate_nothing(name):
-    """Whether they plan or not. `bracket` alone is plain Python around kernels that allocate."""
+    """Whether they plan or not."""
     environment = make_env("bandit" if name.startswith("gittins") else "chain")
     agent = make_agent(name, environment)
     assert isinstance(agent, CompiledAgent)
-    made = []
-    play(agent, environment, seed=1, runs=1, steps=2)  # what is made when the loop is loaded does not count
-    for steps in (40, 80):
-        before = rtsys.get_allocation_stats().alloc
-        play(agent, environment, seed=1, runs=1, steps=steps)
-        made.append(rtsys.get_allocation_stats().alloc - before)
-    assert made[0] == made[1] > 0
+    assert allocations(agent, environment, 40) == allocations(agent, environment, 80) > 0
+
+
+def test_drawing_rewards_of_several_values_allocates_nothing():
+    environment = make_env("chain")
+    belief = DirichletBelief(5, 2, rewards=DirichletRewards([0.0, 2.0, 10.0]))
+    agent = make_agent("mcbrl:n=4", environment, belief=belief)
+    assert allocations(agent, environment, 40) == allocations(agent, environment, 80) > 0
 
 
 def test_all_agents_face_the_same_noise():

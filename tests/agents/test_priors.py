@@ -102,6 +102,7 @@ def tied_belief(environment, shared):
         arrive=arrive,
         outcome=outcome,
         paid=np.array(environment.mdp.rewards / 10.0).reshape(1, S * A, 1),
+        room=np.zeros(2),
         tied=True,
         fractional=False,
         n_actions=A,

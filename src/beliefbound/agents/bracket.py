@@ -7,21 +7,82 @@ left of the discounted value. This agent has no last step: at every step it is w
 `n` particles of the posterior it has reached.
 
 Particles are a function of a run's seed and of the counts, so rows that were not visited keep theirs. Beta rewards
-between the two ends count as a success with that chance. What the belief rules out teaches nothing. A plain Python
-agent around compiled kernels, which allocate at every step: the only agent of this package that does.
+between the two ends count as a success with that chance. What the belief rules out teaches nothing, nor do outcomes so
+rare that the certified policy leaves them out (`bounds.dirichlet.rare`).
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
-from beliefbound.bounds.dirichlet.arrays import column_of
-from beliefbound.bounds.dirichlet.replanning import Replanning
+from beliefbound.agents.common.sampling import check_room, no_stream
+from beliefbound.beliefs.amounts import OF_LARGEST, RELATIVE
+from beliefbound.bounds.dirichlet.arrays import problem_of
+from beliefbound.bounds.dirichlet.rare import cut
+from beliefbound.bounds.dirichlet.replanning import MIX, POOL
 from beliefbound.engine.priors import PRIOR, offered_belief
-from beliefbound.engine.protocol import DISCOUNT, Setting
+from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
-from beliefbound.errors import ObservationError
 from beliefbound.grammar import Number
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.particles.look import Desk, look, new_desk
+from beliefbound.kernels.particles.rows import Problem, clear, n_columns
+from beliefbound.kernels.posterior import nearest_value, outcome_of, paid_for, row_of
+from beliefbound.kernels.random import load, save, uniform
+from beliefbound.planning.task import Task
+from beliefbound.validation import IntArray
+
+
+class State(NamedTuple):
+    """The prior, what was counted since, and particles."""
+
+    problem: Problem
+    desk: Desk
+    counts: IntArray  # [pair,column]
+    first: IntArray  # [s]: an action that is offered
+    stream: np.ndarray  # uint64 [4]
+
+
+@njit(**EXACT)
+def reset(state, stream):
+    """Back to the prior, with other particles. Their address is `engine.protocol.seed_of` of the stream."""
+    save(state.stream, load(stream))
+    state.problem.address[0] = stream[0] >> np.uint64(1)
+    state.counts.fill(0)
+    clear(state.desk.rows)
+
+
+@njit(**EXACT_INLINE)
+def act(state, s):
+    """Look ahead on particles of the posterior."""
+    action, _ = look(state.problem, state.desk, state.counts, s, state.problem.horizon, state.first, MIX)
+    return action
+
+
+@njit(**EXACT)
+def value_seen(posterior, pair, j, x, luck):
+    """The reward value that pays `x`: one of the two ends by luck where it is in between; −1 if none does."""
+    if posterior.fractional:
+        success, failure = paid_for(posterior, 0, pair, j), paid_for(posterior, 1, pair, j)
+        return 0 if success == failure or luck < (x - failure) / (success - failure) else 1
+    k = nearest_value(posterior.paid, pair, j, x)
+    paid = paid_for(posterior, k, pair, j)
+    return k if abs(paid - x) <= OF_LARGEST + RELATIVE * abs(x) else -1
+
+
+@njit(**EXACT)
+def observe(state, s, a, r, t):
+    """Count one transition, if the belief allows it."""
+    posterior = state.problem.posterior
+    pair, k = s * posterior.n_actions + a, 0
+    j = outcome_of(posterior, pair, t)
+    if j < 0 or not posterior.alpha[row_of(posterior, pair), j] > 0.0:
+        return
+    if posterior.reward.shape[0] > 1:
+        k = value_seen(posterior, pair, j, r / state.problem.unit, uniform(state.stream))
+    if k >= 0:
+        state.counts[pair, k * posterior.alpha.shape[1] + j] += 1
 
 
 @agent(
@@ -29,37 +90,18 @@ from beliefbound.grammar import Number
     summary="at every step the policy that `bracket` certifies for the present belief",
     parameters=(Number("n", 64, 8, 2**16, "particles", whole=True, always=True), *PRIOR, DISCOUNT),
 )
-class BracketAgent(Replanning):
-    """See above."""
-
-    def __init__(self, setting: Setting, *, n: int, **values: Any) -> None:
-        self._given = offered_belief(setting, values), np.full(setting.n_states, 1.0 / setting.n_states)
-        self._particles, self._planned = n, float(setting.discount)
-        self.reset(0)
-
-    def reset(self, seed: int) -> None:
-        """Back to the prior, with particles of this seed."""
-        super().__init__(*self._given, self._planned, None, seed, ((0.0, self._particles),))
-        self._counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
-        self._luck = np.random.default_rng(seed)
-        self._room = self.workspace()
-
-    def act(self, state: int) -> int:
-        """Look ahead on particles of the posterior."""
-        return self._look(self._room, self._counts, state, -1, 0).action
-
-    def observe(self, state: int, action: int, reward: float, next_state: int) -> None:
-        """Count one transition."""
-        posterior, pair = self._problem.posterior, state * self._problem.posterior.n_actions + action
-        if posterior.fractional:
-            j = max(0, int(posterior.outcome[pair, next_state]) if posterior.tied else next_state)
-            paid = self._problem.unit * posterior.paid[:, pair].reshape(2, -1)
-            success, failure = paid[:, j if paid.shape[1] > 1 else 0]
-            if success != failure:
-                share = (reward - failure) / (success - failure)
-                reward = float(success if self._luck.random() < share else failure)
-        try:
-            pair, column = column_of(self._problem, state, action, reward, next_state)
-        except ObservationError:  # outside the belief's support
-            return
-        self._counts[pair, column] += 1
+def bracket(setting: Setting, *, n: int, **values: Any) -> Machine:
+    """The machine. Draws of every pair are held for the present counts, and as many for earlier ones."""
+    S = setting.n_states
+    check_room(setting, 2 * n, f"n is {n}, with draws of earlier counts")
+    task = Task(offered_belief(setting, values), np.full(S, 1.0 / S), float(setting.discount), None)
+    problem = cut(problem_of(task, np.zeros(1, np.uint64), horizon=None), "lower", None)
+    pairs = len(problem.available)
+    state = State(
+        problem=problem,
+        desk=new_desk(problem, n, POOL, spare=pairs),
+        counts=np.zeros((pairs, n_columns(problem)), np.int64),
+        first=np.argmax(task.belief.available, axis=1),
+        stream=no_stream(),
+    )
+    return Machine(state, reset, act, observe)

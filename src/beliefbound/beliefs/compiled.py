@@ -52,6 +52,7 @@ def posterior_of(
         arrive=arrive,
         outcome=outcome,
         paid=(np.ascontiguousarray(paid) - low) / width,
+        room=np.zeros(max(n_outcomes, len(reward))),
         tied=belief.ties is not None,
         fractional=columns.fractional,
         n_actions=belief.n_actions,

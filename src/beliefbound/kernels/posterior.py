@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.draws import draw_betas, draw_lanes
+from beliefbound.kernels.draws import dirichlet_row, draw_betas, draw_lanes
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 
 kernel = njit(**EXACT)
@@ -44,6 +44,7 @@ class Posterior(NamedTuple):
     arrive: np.ndarray  # int64 [pair,j] where tied, else [0]: the next state; −1 where the pair has no such outcome
     outcome: np.ndarray  # int64 [pair,t] where tied, else [0]: the outcome that leads to t, −1 if none does
     paid: np.ndarray  # [k,pair] where K ≤ 2 and the outcome does not matter, else [k,pair,j], or [k,pair,1]
+    room: np.ndarray  # [max(J, K)], for one draw
     tied: bool
     fractional: bool
     n_actions: int
@@ -147,11 +148,17 @@ def learn_share(counts, paid, pair, j, x):
 @kernel
 def learn_value(counts, paid, pair, j, x):
     """Count the value that pays what is nearest to a scaled reward `x`."""
+    counts[nearest_value(paid, pair, j, x), pair] += 1.0
+
+
+@chosen
+def nearest_value(paid, pair, j, x):
+    """The value that pays what is nearest to a scaled reward `x`."""
     nearest = 0
-    for k in range(1, counts.shape[0]):
+    for k in range(1, paid.shape[0]):
         if abs(payment(paid, k, pair, j) - x) < abs(payment(paid, nearest, pair, j) - x):
             nearest = k
-    counts[nearest, pair] += 1.0
+    return nearest
 
 
 @inlined
@@ -224,46 +231,48 @@ def payment_on(paid, arrive, k, pair, p):
 @inlined
 def draw(posterior, stream, p, r):
     """Independent models, models last: transitions `p[s,a,t,m]` and expected rewards `r[s,a,m]`."""
-    draw_transitions(stream, posterior.alpha, posterior.row, posterior.arrive, p, r)
-    draw_rewards(stream, posterior.reward, posterior.paid, posterior.arrive, p, r)
+    draw_transitions(stream, posterior.alpha, posterior.row, posterior.arrive, p, r, posterior.room)
+    draw_rewards(stream, posterior.reward, posterior.paid, posterior.arrive, p, r, posterior.room)
 
 
 @chosen
-def draw_transitions(stream, alpha, row, arrive, p, scratch):
-    """Transitions `p[s,a,t,m]` of independent models; `scratch[s,a,m]` is written over."""
+def draw_transitions(stream, alpha, row, arrive, p, scratch, room):
+    """Transitions `p[s,a,t,m]` of independent models; `scratch[s,a,m]` and `room[j]` are written over."""
     space = scratch.reshape(scratch.size)
     if arrive.ndim == 1:
         draw_lanes(stream, alpha, p.reshape(p.size), space[: p.shape[3]])
     else:
-        draw_tied(stream, alpha, row, arrive, p, space)
+        draw_tied(stream, alpha, row, arrive, p, space, room)
 
 
 @kernel
-def draw_tied(stream, alpha, row, arrive, p, space):
-    """Transitions `p[s,a,t,m]` of models whose pairs share the rows of `alpha`. In `space[any]` or, where there are
-    more outcomes than pairs, in an array of its own."""
+def draw_tied(stream, alpha, row, arrive, p, space, room):
+    """Transitions `p[s,a,t,m]` of models whose pairs share the rows of `alpha`. All models at once in `space[any]` or,
+    where there are more outcomes than pairs, one after another in `room[j]`."""
     n_states, n_actions, _, n = p.shape
     n_rows, n_outcomes = alpha.shape
-    if space.size < (n_outcomes + 1) * n:
-        space = np.empty((n_outcomes + 1) * n)
-    each, theta = space[:n], space[n : (n_outcomes + 1) * n]
+    at_once = n if space.size >= (n_outcomes + 1) * n else 1
+    each, theta = space[:at_once], room[:n_outcomes]
+    if at_once > 1:
+        theta = space[n : (n_outcomes + 1) * n]
     p.fill(0.0)
     for i in range(n_rows):
-        draw_lanes(stream, alpha[i : i + 1], theta, each)
-        for pair in range(n_states * n_actions):
-            if row[pair] == i:
-                for j in range(n_outcomes):
-                    t = arrive[pair, j]
-                    if t >= 0:
-                        for m in range(n):
-                            p[pair // n_actions, pair % n_actions, t, m] = theta[j * n + m]
+        for first in range(0, n, at_once):
+            draw_lanes(stream, alpha[i : i + 1], theta, each)
+            for pair in range(n_states * n_actions):
+                if row[pair] == i:
+                    for j in range(n_outcomes):
+                        t = arrive[pair, j]
+                        if t >= 0:
+                            for m in range(at_once):
+                                p[pair // n_actions, pair % n_actions, t, first + m] = theta[j * at_once + m]
 
 
 @chosen
-def draw_rewards(stream, counts, paid, arrive, p, r):
-    """Expected rewards `r[s,a,m]` of models with transitions `p[s,a,t,m]`."""
+def draw_rewards(stream, counts, paid, arrive, p, r, room):
+    """Expected rewards `r[s,a,m]` of models with transitions `p[s,a,t,m]`; `room[k]` is written over."""
     if paid.ndim == 3:
-        draw_values(stream, counts, paid, arrive, p, r)
+        draw_values(stream, counts, paid, arrive, p, r, room)
     else:
         n = r.shape[2]
         if counts.shape[0] == 2:
@@ -287,31 +296,27 @@ def stretch(paid, r):
 
 
 @kernel
-def draw_values(stream, counts, paid, arrive, p, r):
-    """Expected rewards `r[s,a,m]` where there are any number of values, perhaps paid on arrival.
-
-    Where there are several it allocates three arrays; one is known, and there is nothing to draw.
-    """
-    n_states, n_actions, _, n = p.shape
+def draw_values(stream, counts, paid, arrive, p, r, room):
+    """Expected rewards `r[s,a,m]` where there are any number of values, perhaps paid on arrival. Chances of the values
+    are drawn to `room[k]`; one value is known, and there is nothing to draw."""
+    n_actions, n = r.shape[1:]
     n_values, n_pairs, n_outcomes = paid.shape
-    several = n_values > 1
-    chance, one, each = r[0], r[0], r[0, 0]
-    if several:
-        chance, one, each = np.empty((n_values, n)), np.empty((1, n_values)), np.empty(n)
+    chance = room[:n_values]
+    chance[0] = 1.0
     for pair in range(n_pairs):
         s, a = pair // n_actions, pair % n_actions
-        if several:
+        at_once = n if n_values == 1 else 1
+        for first in range(0, n, at_once):
+            if n_values > 1:
+                dirichlet_row(stream, counts[:, pair], chance)
+            for m in range(first, first + at_once):
+                r[s, a, m] = 0.0
             for k in range(n_values):
-                one[0, k] = counts[k, pair]
-            draw_lanes(stream, one, chance.reshape(chance.size), each)
-        for m in range(n):
-            r[s, a, m] = 0.0
-        for k in range(n_values):
-            for j in range(n_outcomes):
-                t = looked_up(arrive, pair, j)
-                if n_outcomes == 1:
-                    for m in range(n):
-                        r[s, a, m] += (chance[k, m] if several else 1.0) * paid[k, pair, 0]
-                elif t >= 0:
-                    for m in range(n):
-                        r[s, a, m] += (chance[k, m] if several else 1.0) * paid[k, pair, j] * p[s, a, t, m]
+                for j in range(n_outcomes):
+                    t = looked_up(arrive, pair, j)
+                    if n_outcomes == 1:
+                        for m in range(first, first + at_once):
+                            r[s, a, m] += chance[k] * paid[k, pair, 0]
+                    elif t >= 0:
+                        for m in range(first, first + at_once):
+                            r[s, a, m] += chance[k] * paid[k, pair, j] * p[s, a, t, m]

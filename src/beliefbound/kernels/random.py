@@ -48,14 +48,33 @@ def seed_stream(words):
     2⁻²⁵⁶.
     """
     stream = np.empty(4, np.uint64)
+    begin_address(stream)
+    for word in words:
+        add_word(stream, word)
+    end_address(stream)
+    return stream
+
+
+@inlined
+def begin_address(stream):
+    """The stream of an address without words, to be given some by `add_word` and finished by `end_address`: the same
+    as `seed_stream` of all of them, without an array that holds them."""
     for k in range(4):
-        z = SALTS[k]
-        for word in words:
-            z = mix(mix(z + GOLDEN) ^ (np.uint64(word) * SALTS[k]))
-        stream[k] = z
+        stream[k] = SALTS[k]
+
+
+@inlined
+def add_word(stream, word):
+    """One more word of an address."""
+    for k in range(4):
+        stream[k] = mix(mix(stream[k] + GOLDEN) ^ (np.uint64(word) * SALTS[k]))
+
+
+@inlined
+def end_address(stream):
+    """There are no more words. A stream is never all zero."""
     if stream[0] == 0 and stream[1] == 0 and stream[2] == 0 and stream[3] == 0:
         stream[0] = GOLDEN
-    return stream
 
 
 def stream_from(rng: np.random.Generator) -> np.ndarray:

@@ -26,17 +26,9 @@ from beliefbound.beliefs import Belief
 from beliefbound.bounds.dirichlet.arrays import problem_of, reward_range
 from beliefbound.bounds.dirichlet.effort import STEP, work
 from beliefbound.bounds.dirichlet.rare import Extremes, cut
-from beliefbound.kernels.particles.look import expected_policy, look, walk
-from beliefbound.kernels.particles.rows import (
-    Problem,
-    Rows,
-    clear,
-    draw_models,
-    n_columns,
-    new_rows,
-    width_of,
-)
-from beliefbound.kernels.particles.solving import optimal, values_of
+from beliefbound.kernels.particles.look import Desk, expected_policy, look, new_desk, new_expected, walk
+from beliefbound.kernels.particles.rows import Problem, draw_models, n_columns, width_of
+from beliefbound.kernels.particles.solving import values_of
 from beliefbound.kernels.random import stream_from
 from beliefbound.limits import ROWS_BYTES
 from beliefbound.planning.task import Task
@@ -44,10 +36,10 @@ from beliefbound.validation import FloatArray, IntArray
 
 _SHORT = 0.1  # a horizon after which more than this share of the value follows is planned for as it is
 _TAIL = 5e-3
-_POOL = 6  # policies to fall back on: the expected MDP's, then particles' own
+POOL = 6  # policies to fall back on: the expected MDP's, then particles' own
 _LEAF_MODELS = 64
 _TOLERANCE = 3e-4  # of the range of values
-_MIX = 0.6
+MIX = 0.6
 _MOST_STEPS = 1000
 _TAKEN, _TAKEN_AT_LEAST = 0.6, 0.05  # of what the expected MDP is worth, and of the range of values, above the least
 
@@ -71,20 +63,10 @@ class Lookahead(NamedTuple):
     guide: FloatArray
 
 
-class Particles(NamedTuple):
-    """Particles of one number."""
-
-    rows: Rows
-    slots: IntArray
-    weights: FloatArray
-    likely: FloatArray
-
-
 class Workspace(NamedTuple):
-    """Scratch of one thread."""
+    """Scratch of one thread: a desk for each level, and models for the end of a trajectory."""
 
-    particles: tuple[Particles, ...]
-    mean: FloatArray
+    desks: tuple[Desk, ...]
     leaf: FloatArray
 
 
@@ -122,15 +104,12 @@ class Replanning:
 
     def workspace(self) -> Workspace:
         """Scratch for one thread."""
-        wide, particles = width_of(self._problem), {}
+        wide, desks = width_of(self._problem), {}
         for n in {n for _, n in self.levels}:
-            room = max(1, ROWS_BYTES // (8 * wide * n * len(self.levels)))
-            rows = new_rows(self._problem, self._pairs + room, n)
-            slots = np.empty(self._pairs, dtype=np.int64)
-            particles[n] = Particles(rows, slots, np.full(n, 1.0 / n), np.empty(n))
-        mean = np.empty((self._pairs, wide, 1))
+            spare = max(1, ROWS_BYTES // (8 * wide * n * len(self.levels)))
+            desks[n] = new_desk(self._problem, n, POOL, spare)
         leaf = np.empty((self._pairs, wide, leaf_models(self._pairs, wide)))
-        return Workspace(tuple(particles[n] for _, n in self.levels), mean, leaf)
+        return Workspace(tuple(desks[n] for _, n in self.levels), leaf)
 
     @cached_property
     def floor(self) -> float:
@@ -139,11 +118,9 @@ class Replanning:
         starts, left = self.start > 0.0, self._left(0)
         low, high = (x[starts] for x in (self._extremes.low(left), self._extremes.high(left)))
         left = -1 if self._forever(left) else left
-        q, mean = np.empty((1, self._pairs, 1)), np.empty((self._pairs, width_of(self._problem), 1))
-        counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
-        policy = expected_policy(self._problem, counts, self._first, left, mean)[:, None].copy()
-        optimal(self.discount, mean, self._all, left, policy, q)
-        expected = q[0, :, 0].reshape(self._n_states, -1).max(axis=1)[starts]
+        mdp, counts = new_expected(self._problem), np.zeros((self._pairs, self._columns), dtype=np.int64)
+        expected_policy(self._problem, mdp, counts, self._first, left)
+        expected = mdp.q[0, :, 0].reshape(self._n_states, -1).max(axis=1)[starts]
         least = float(low.min())
         spread = max(_TAKEN * (float(expected.max()) - least), _TAKEN_AT_LEAST * (float(high.max()) - least))
         return float(self._problem.unit * (least - spread))
@@ -160,24 +137,11 @@ class Replanning:
         counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
         horizon = -1 if self.horizon is None else self.horizon
         stages = np.array([0, 0, state, horizon, self._short], dtype=np.int64)
-        limits, sums = np.array([self._tolerance, _MIX]), np.array([0.0, 1.0, 0.0])
+        limits, sums = np.array([self._tolerance, MIX]), np.array([0.0, 1.0, 0.0])
         operations, floor = 0.0, self.floor / self._problem.unit
-        for level, particles in enumerate(space.particles):
+        for level, desk in enumerate(space.desks):
             before, stages[1] = sums[2], self._until[level]
-            done = walk(
-                self._problem,
-                *particles,
-                self._first,
-                space.mean,
-                _POOL,
-                self._lows,
-                floor,
-                counts,
-                u,
-                stages,
-                limits,
-                sums,
-            )
+            done = walk(self._problem, desk, self._first, self._lows, floor, counts, u, stages, limits, sums)
             operations += (sums[2] - before + done) * (STEP + self._each * self.levels[level][1])
             if done:
                 break
@@ -207,7 +171,7 @@ class Replanning:
     @cached_property
     def _each(self) -> float:
         """Operations to solve a model and to value the pool on it."""
-        return work(self._problem) * (1.0 + _POOL / 4.0)
+        return work(self._problem) * (1.0 + POOL / 4.0)
 
     def _level(self, stage: int) -> int:
         return next(i for i, (share, _) in enumerate(self.levels) if self.discount**stage >= share)
@@ -231,32 +195,16 @@ class Replanning:
         return None if self.discount**stage * advice.gap <= self._tolerance else advice
 
     def _look(self, work: Workspace, counts: IntArray, state: int, left: int, level: int) -> Lookahead:
-        rows, slots, weights, likely = work.particles[level]
-        if rows.size[0] + self._pairs > len(rows.draws):
-            clear(rows)
-        guide = np.empty((self._problem.posterior.n_actions, self._columns))
-        action, gap = look(
-            self._problem,
-            rows,
-            slots,
-            weights,
-            likely,
-            counts,
-            state,
-            left,
-            self._first,
-            work.mean,
-            _POOL,
-            _MIX,
-            guide,
-        )
-        return Lookahead(int(action), float(gap), guide)
+        desk = work.desks[level]
+        action, gap = look(self._problem, desk, counts, state, left, self._first, MIX)
+        return Lookahead(int(action), float(gap), desk.guide.copy())
 
     def _last_policy(self, work: Workspace, counts: IntArray, left: int) -> IntArray:
         """The expected MDP's optimal policy; with a horizon that matters, its first step."""
         left = -1 if self._forever(left) else left
-        policy: IntArray = expected_policy(self._problem, counts, self._first, left, work.mean)
-        return policy
+        mdp = work.desks[0].expected
+        expected_policy(self._problem, mdp, counts, self._first, left)
+        return mdp.policy[:, 0].copy()
 
     def _leaf_value(self, work: Workspace, counts: IntArray, state: int, left: int, rng: np.random.Generator) -> float:
         """An estimate of what the last policy earns, from fresh models of the posterior."""

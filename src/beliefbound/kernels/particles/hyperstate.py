@@ -17,17 +17,17 @@ from beliefbound.kernels.random import inverse_cdf
 
 
 @njit(**FAST)
-def look_ahead(problem, draws, slots, q, pool, values, s, mix, weights, likely, guide):
+def look_ahead(problem, draws, slots, q, pool, values, s, mix, weights, likely, held, guide):
     """`(action, gap)` in state `s`: the action that maximises `(1 − mix) · lower + mix · upper` one step ahead (ties:
     lowest), and how far the best policy of the pool is from QMDP.
 
     `q[i,pair,m]` are optimal values now and, in the last stage, one step later; `pool[i,s]` are stationary policies and
     `values[i,s,m]` their values one step later; `weights[m]` are all equal. Writes `guide[a,column]`, the same mix of
-    lower and upper value after each outcome; `likely[m]` is scratch.
+    lower and upper value after each outcome; `likely[m]` and `held[i]` are scratch.
     """
     n_actions = problem.posterior.n_actions
     later = q[q.shape[0] - 1]
-    held = np.zeros(pool.shape[0])
+    held.fill(0.0)
     best, chosen, top = -np.inf, 0, -np.inf
     for a in range(n_actions):
         pair = s * n_actions + a
@@ -64,7 +64,7 @@ def look_ahead(problem, draws, slots, q, pool, values, s, mix, weights, likely, 
 
 
 @njit(**FAST)
-def step(problem, counts, s, a, guide, u, now, low, slack):
+def step(problem, counts, room, s, a, guide, u, now, low, slack):
     """`(column, value)`: the outcome at quantile `u` of the exact predictive after `counts[pair,column]`, which are
     advanced, and the expected reward plus a share of `γ (E[guide] − guide[column])`.
 
@@ -72,8 +72,8 @@ def step(problem, counts, s, a, guide, u, now, low, slack):
     at most `slack` below where it was with `now`: known before the outcome is, so the mean stays zero.
     """
     pair = s * problem.posterior.n_actions + a
-    p = np.empty(counts.shape[1])
-    reward = predictive(problem, counts, pair, p)
+    p = room.p
+    reward = predictive(problem, counts, pair, room)
     factor, centre, share = problem.discount * problem.keep[pair], dot(p, guide[a]), 1.0
     for c in range(p.size):
         fall = factor * (guide[a, c] - centre)

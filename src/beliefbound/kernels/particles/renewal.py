@@ -39,7 +39,7 @@ from numba import njit
 
 from beliefbound.kernels.graph.information_relaxation import pop, push
 from beliefbound.kernels.options import FAST
-from beliefbound.kernels.particles.rows import Problem, chances, dot, inlined, n_columns, next_state, tallied
+from beliefbound.kernels.particles.rows import Problem, chances, dot, inlined, n_columns, next_state, tally
 from beliefbound.kernels.posterior import row_of
 from beliefbound.kernels.random import inverse_cdf, mix, seed_stream
 
@@ -148,9 +148,11 @@ def log_size_change(problem, search, x, pair, column):
     posterior = problem.posterior
     n_values, n_outcomes = posterior.reward.shape[0], posterior.alpha.shape[1]
     count(search, x, ROOT)
-    ever, reward_ever = tallied(posterior, search.counts, pair)
+    ever, reward_ever = np.empty(n_outcomes, np.int64), np.empty(n_values, np.int64)
+    since, reward_since = np.empty(n_outcomes, np.int64), np.empty(n_values, np.int64)
+    tally(posterior.row, search.counts, pair, ever, reward_ever)
     count(search, x, search.set[search.node[x].set].start)
-    since, reward_since = tallied(posterior, search.counts, pair)
+    tally(posterior.row, search.counts, pair, since, reward_since)
     row, j, k = row_of(posterior, pair), column % n_outcomes, column // n_outcomes
     total, new = 0.0, 0.0
     for i in range(n_outcomes):

@@ -22,7 +22,7 @@ from numba import njit
 from beliefbound.kernels.draws import draw_betas, draw_lanes
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.posterior import Posterior, arrival_of, looked_up, paid_for, row_of
-from beliefbound.kernels.random import seed_stream
+from beliefbound.kernels.random import add_word, begin_address, end_address
 from beliefbound.kernels.sums import sum_of
 
 NEVER = -1e300  # the reward of an action that is not available
@@ -44,6 +44,19 @@ class Problem(NamedTuple):
     unit: float  # of rewards: they are so many times larger than the arrays say
 
 
+class Room(NamedTuple):
+    """Arrays to work in, for one pair and so many models."""
+
+    outcomes: np.ndarray  # int64 [j]: counted of its row
+    rewards: np.ndarray  # int64 [k]: counted of its rewards
+    streams: np.ndarray  # uint64 [2,4]: of the pair, and of a row that it shares
+    alpha: np.ndarray  # [1,j]: a posterior of the row
+    ratio: np.ndarray  # [1,k]: a posterior of the rewards
+    theta: np.ndarray  # [j,m]
+    each: np.ndarray  # [m]
+    p: np.ndarray  # [column]
+
+
 class Rows(NamedTuple):
     """Draws for pairs, by generation, pair and counts."""
 
@@ -51,6 +64,7 @@ class Rows(NamedTuple):
     key: np.ndarray  # uint64 [slot,2]
     table: np.ndarray  # int32 [2^j]: open addressing by key
     draws: np.ndarray  # [slot,t + 1 + K,m]: chances of the next states, expected reward, chances of K > 1 values
+    room: Room
 
 
 def n_columns(problem: Problem) -> int:
@@ -64,6 +78,21 @@ def width_of(problem: Problem) -> int:
     return int(problem.n_states + 1 + (n_values if n_values > 1 else 0))
 
 
+def new_room(problem: Problem, n: int) -> Room:
+    """For `n` models."""
+    n_values, n_outcomes = problem.posterior.reward.shape[0], problem.posterior.alpha.shape[1]
+    return Room(
+        outcomes=np.empty(n_outcomes, dtype=np.int64),
+        rewards=np.empty(n_values, dtype=np.int64),
+        streams=np.empty((2, 4), dtype=np.uint64),
+        alpha=np.empty((1, n_outcomes)),
+        ratio=np.empty((1, n_values)),
+        theta=np.empty((n_outcomes, n)),
+        each=np.empty(n),
+        p=np.empty(n_values * n_outcomes),
+    )
+
+
 def new_rows(problem: Problem, slots: int, n: int) -> Rows:
     """For draws of `n` models in `slots` slots."""
     bits = max(4, int(np.ceil(np.log2(2 * slots))))
@@ -72,6 +101,7 @@ def new_rows(problem: Problem, slots: int, n: int) -> Rows:
         key=np.empty((slots, 2), dtype=np.uint64),
         table=np.full(1 << bits, -1, dtype=np.int32),
         draws=np.empty((slots, width_of(problem), n)),
+        room=new_room(problem, n),
     )
 
 
@@ -99,15 +129,6 @@ def tally(row, counts, pair, outcomes, rewards):
 
 
 @inlined
-def tallied(posterior, counts, pair):
-    """`tally` in arrays of its own."""
-    outcomes = np.empty(posterior.alpha.shape[1], np.int64)
-    rewards = np.empty(posterior.reward.shape[0], np.int64)
-    tally(posterior.row, counts, pair, outcomes, rewards)
-    return outcomes, rewards
-
-
-@inlined
 def next_state(posterior, pair, column):
     """Where a column of a pair leads; −1 where it cannot happen."""
     j = column % posterior.alpha.shape[1]
@@ -115,30 +136,28 @@ def next_state(posterior, pair, column):
 
 
 @njit(**FAST)
-def address_of(address, generation, what, outcomes, rewards):
-    """A stream of its own for `what` after these counts."""
-    words = np.empty(address.size + 2 + outcomes.size + rewards.size, dtype=np.uint64)
-    for i in range(address.size):
-        words[i] = address[i]
-    i = address.size
-    words[i], words[i + 1] = np.uint64(generation), np.uint64(what)
+def address_of(address, generation, what, outcomes, rewards, stream):
+    """A `stream` of its own for `what` after these counts."""
+    begin_address(stream)
+    for x in address:
+        add_word(stream, x)
+    add_word(stream, np.uint64(generation))
+    add_word(stream, np.uint64(what))
     for x in outcomes:
-        words[i + 2] = np.uint64(x)
-        i += 1
+        add_word(stream, np.uint64(x))
     for x in rewards:
-        words[i + 2] = np.uint64(x)
-        i += 1
-    return seed_stream(words)
+        add_word(stream, np.uint64(x))
+    end_address(stream)
 
 
 @njit(**FAST)
-def find(rows, stream):
+def find(table, key, stream):
     """`(slot of the draws with this stream or −1, place in the table)`."""
-    mask = np.uint64(rows.table.size - 1)
+    mask = np.uint64(table.size - 1)
     place = stream[0] & mask
-    while rows.table[place] >= 0:
-        slot = rows.table[place]
-        if rows.key[slot, 0] == stream[0] and rows.key[slot, 1] == stream[1]:
+    while table[place] >= 0:
+        slot = table[place]
+        if key[slot, 0] == stream[0] and key[slot, 1] == stream[1]:
             return np.int64(slot), place
         place = (place + np.uint64(1)) & mask
     return np.int64(-1), place
@@ -147,45 +166,47 @@ def find(rows, stream):
 @inlined
 def slot_of(problem, rows, generation, pair, counts):
     """The draws of a pair after `counts[pair,column]`: their slot, −1 when there is no space."""
-    posterior = problem.posterior
-    outcomes, rewards = tallied(posterior, counts, pair)
+    posterior, room = problem.posterior, rows.room
+    outcomes, rewards, stream, own = room.outcomes, room.rewards, room.streams[0], room.streams[0]
+    tally(posterior.row, counts, pair, outcomes, rewards)
     if posterior.tied:
         told = rewards if rewards.size > 1 else rewards[:0]  # known rewards tell nothing
-        stream = address_of(problem.address, generation, pair, outcomes, told)
+        address_of(problem.address, generation, pair, outcomes, told, stream)
     else:
-        stream = address_of(problem.address, generation, pair, counts[pair], rewards[:0])
-    slot, place = find(rows, stream)
+        address_of(problem.address, generation, pair, counts[pair], rewards[:0], stream)
+    slot, place = find(rows.table, rows.key, stream)
     if slot < 0 and rows.size[0] < rows.draws.shape[0]:
         slot = rows.size[0]
         rows.size[0] = slot + 1
         rows.table[place] = slot
         rows.key[slot, 0], rows.key[slot, 1] = stream[0], stream[1]
-        theta = np.empty((outcomes.size, rows.draws.shape[2]))
-        row, own = row_of(posterior, pair), stream
+        row = row_of(posterior, pair)
         if posterior.tied:
-            own = address_of(problem.address, generation, posterior.row.size + row, outcomes, rewards[:0])
-        draw_outcomes(posterior.alpha, row, outcomes, own, theta)
-        draw_pair(problem, pair, rewards, theta, stream, rows.draws[slot])
+            own = room.streams[1]
+            what = posterior.row.size + row
+            address_of(problem.address, generation, what, outcomes, rewards[:0], own)
+        draw_outcomes(posterior.alpha, row, outcomes, own, room.theta, room.alpha, room.each)
+        draw_pair(problem, pair, room, room.theta, stream, rows.draws[slot])
     return slot
 
 
 @njit(**FAST)
-def draw_outcomes(alpha, row, outcomes, stream, theta):
-    """Chances `theta[j,m]` from the posterior of a row of `alpha` after `outcomes[j]`."""
-    after = np.empty((1, outcomes.size))
+def draw_outcomes(alpha, row, outcomes, stream, theta, after, each):
+    """Chances `theta[j,m]` from the posterior of a row of `alpha` after `outcomes[j]`. `after[0,j]` and `each[m]` are
+    scratch."""
     for j in range(outcomes.size):
         after[0, j] = alpha[row, j] + outcomes[j]
-    draw_lanes(stream, after, theta.reshape(theta.size), np.empty(theta.shape[1]))
+    draw_lanes(stream, after, theta.reshape(theta.size), each)
 
 
 @inlined
-def draw_pair(problem, pair, rewards, theta, stream, out):
+def draw_pair(problem, pair, room, theta, stream, out):
     """`out[t + 1 + K,m]` of a pair whose outcomes have the chances `theta[j,m]`: next states, the expected reward, and
-    where there is more than one reward value their chances, drawn after `rewards[k]`."""
+    where there is more than one reward value their chances, drawn after `room.rewards[k]`."""
     n_states = problem.n_states
     spread(problem.posterior.arrive, pair, theta, problem.keep[pair], out[:n_states])
     chance = out[n_states + 1 :]
-    draw_chances(problem.posterior.reward, pair, rewards, stream, chance)
+    draw_chances(problem.posterior.reward, pair, room.rewards, stream, chance, room.ratio, room.each)
     if problem.available[pair]:
         expect(problem.posterior.paid, pair, theta, chance, problem.keep[pair], out[n_states])
         for m in range(theta.shape[1]):
@@ -206,18 +227,18 @@ def spread(arrive, pair, theta, keep, out):
 
 
 @njit(**FAST)
-def draw_chances(counts, pair, rewards, stream, out):
-    """Chances `out[k,m]` of the reward values of a pair, after `rewards[k]`; nothing where there is one value."""
+def draw_chances(counts, pair, rewards, stream, out, ratio, each):
+    """Chances `out[k,m]` of the reward values of a pair, after `rewards[k]`; nothing where there is one value.
+    `ratio[0,k]` and `each[m]` are scratch."""
     n_values, n = rewards.size, out.shape[1]
-    alpha = np.empty((n_values, 1))
     for k in range(n_values):
-        alpha[k, 0] = counts[k, pair] + rewards[k]
+        ratio[0, k] = counts[k, pair] + rewards[k]
     if n_values == 2:
-        draw_betas(stream, alpha[0], alpha[1], 0.0, 1.0, out[0], n, 1)
+        draw_betas(stream, ratio[0, :1], ratio[0, 1:], 0.0, 1.0, out[0], n, 1)
         for m in range(n):
             out[1, m] = 1.0 - out[0, m]
     elif n_values > 2:
-        draw_lanes(stream, alpha.reshape((1, n_values)), out.reshape(out.size), np.empty(n))
+        draw_lanes(stream, ratio, out.reshape(out.size), each)
 
 
 @njit(**FAST)
@@ -250,21 +271,26 @@ def particles_at(problem, rows, generation, counts, slots):
     return True
 
 
-@njit(**FAST)
-def draw_models(problem, counts, stream, out):
+def draw_models(problem: Problem, counts: np.ndarray, stream: np.ndarray, out: np.ndarray) -> None:
     """Fresh models `out[pair,t + 1 + K,m]` after `counts[pair,column]`, all from one stream."""
+    draw_models_in(new_room(problem, out.shape[2]), problem, counts, stream, out)
+
+
+@njit(**FAST)
+def draw_models_in(room, problem, counts, stream, out):
+    """`draw_models`, in the room given."""
     posterior = problem.posterior
     n_rows, n_outcomes = posterior.alpha.shape
     theta = np.empty((n_rows if posterior.tied else 1, n_outcomes, out.shape[2]))
     drawn = np.zeros(theta.shape[0], np.bool_)
     for pair in range(out.shape[0]):
-        outcomes, rewards = tallied(posterior, counts, pair)
+        tally(posterior.row, counts, pair, room.outcomes, room.rewards)
         row = row_of(posterior, pair)
         i = row if posterior.tied else 0
         if not (posterior.tied and drawn[i]):
-            draw_outcomes(posterior.alpha, row, outcomes, stream, theta[i])
+            draw_outcomes(posterior.alpha, row, room.outcomes, stream, theta[i], room.alpha, room.each)
             drawn[i] = True
-        draw_pair(problem, pair, rewards, theta[i], stream, out[pair])
+        draw_pair(problem, pair, room, theta[i], stream, out[pair])
 
 
 @inlined
@@ -301,12 +327,12 @@ def dot(x, y):
 
 
 @inlined
-def predictive(problem, counts, pair, p):
-    """Chances `p[column]` of what a pair shows next, after `counts[pair,column]`, if it is no outcome that was cut;
-    returns the expected reward, with the credit for those."""
-    posterior = problem.posterior
+def predictive(problem, counts, pair, room):
+    """Chances `room.p[column]` of what a pair shows next, after `counts[pair,column]`, if it is no outcome that was
+    cut; returns the expected reward, with the credit for those."""
+    posterior, p, outcomes, rewards = problem.posterior, room.p, room.outcomes, room.rewards
     n_values, n_outcomes = posterior.reward.shape[0], posterior.alpha.shape[1]
-    outcomes, rewards = tallied(posterior, counts, pair)
+    tally(posterior.row, counts, pair, outcomes, rewards)
     row = row_of(posterior, pair)
     for k in range(n_values):
         for j in range(n_outcomes):
@@ -327,12 +353,12 @@ def predictive(problem, counts, pair, p):
 
 
 @njit(**FAST)
-def expected_rows(problem, counts, mean):
+def expected_rows(problem, counts, room, mean):
     """The posterior mean of all rows as one model, `mean[pair,t + 1,0]`."""
-    p = np.empty(counts.shape[1])
+    p = room.p
     mean.fill(0.0)
     for pair in range(counts.shape[0]):
-        reward = predictive(problem, counts, pair, p)
+        reward = predictive(problem, counts, pair, room)
         for c in range(p.size):
             t = next_state(problem.posterior, pair, c)
             if t >= 0:

@@ -134,7 +134,7 @@ class Scratch(NamedTuple):
     policy: np.ndarray  # int64 [s,m]
 
 
-def scratch_for(pairs, n_states, n):
+def scratch_for(pairs: int, n_states: int, n: int) -> Scratch:
     """For at most `n` models."""
     size = min(n, _TOGETHER)
     return Scratch(
@@ -144,9 +144,6 @@ def scratch_for(pairs, n_states, n):
         np.empty((pairs, size)),
         np.empty((n_states, size), dtype=np.int64),
     )
-
-
-compiled_scratch = njit(**FAST)(scratch_for)  # for those who solve within compiled code
 
 
 def optimal(

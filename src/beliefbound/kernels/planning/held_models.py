@@ -103,10 +103,10 @@ def renew(posterior, stream, models):
 def renew_form(p, posterior, stream, models):
     """`renew`, of the form that `p` has."""
     if p.ndim == 4:
-        draw_transitions(stream, posterior.alpha, posterior.row, posterior.arrive, p, models.r)
+        draw_transitions(stream, posterior.alpha, posterior.row, posterior.arrive, p, models.r, posterior.room)
     else:
         draw_models(stream, posterior.alpha, models)
-    draw_rewards(stream, posterior.reward, posterior.paid, posterior.arrive, p, models.r)
+    draw_rewards(stream, posterior.reward, posterior.paid, posterior.arrive, p, models.r, posterior.room)
 
 
 @njit(inline="always", **EXACT)
