@@ -172,13 +172,14 @@ def _front(found: League, stem: Path) -> Picture:
                 continue
             colours = ["tab:blue" if on else "tab:gray" for on in some["front"]]
             axes.scatter(some["step_seconds"], some[score], s=20, c=colours, marker=marker, zorder=2, label=label)
-        axes.step(front["step_seconds"], front[score], where="post", linewidth=1.4, zorder=1, label="Pareto front")
+        if len(front):
+            axes.step(front["step_seconds"], front[score], where="post", linewidth=1.4, zorder=1, label="Pareto front")
+        else:
+            axes.set_yticks([])
         bottom = axes.get_xaxis_transform()  # times, and heights from 0 to 1
         if len(shorter):
-            zeros, label = np.zeros(len(shorter)), "time only: fewer steps"
-            axes.scatter(
-                shorter["step_seconds"], zeros, 40, "tab:red", "|", transform=bottom, clip_on=False, label=label
-            )
+            on_axis = {"transform": bottom, "clip_on": False, "label": "time only: fewer steps"}
+            axes.scatter(shorter["step_seconds"], np.zeros(len(shorter)), s=60, c="tab:red", marker="|", **on_axis)
         for i, row in enumerate(table.iter_rows(named=True)):
             short = row["steps"] < found.spec.steps
             colour = "tab:red" if short else "tab:blue" if row["front"] else "dimgray"
