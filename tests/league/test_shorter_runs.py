@@ -15,6 +15,7 @@ from beliefbound.engine.play import play
 from beliefbound.engine.registry import AGENTS, agent, make_agent
 from beliefbound.envs import make_env
 from beliefbound.envs.environment import environment_from_mdp
+from beliefbound.errors import PolicyError
 from beliefbound.grammar import Number
 from beliefbound.league import season, timing
 from beliefbound.league.clock import working_time
@@ -22,6 +23,7 @@ from beliefbound.league.page import shown, write_league
 from beliefbound.league.season import league
 from beliefbound.league.timing import Timing, read_timings, timed
 from beliefbound.mdp import MDP
+from beliefbound.policy import MemorylessPolicy
 
 NOW = [0.0]
 REFERENCE = "mcbrl:n=16"
@@ -116,6 +118,12 @@ def test_a_run_that_is_over_takes_no_more_time(monkeypatch):
     monkeypatch.setattr(timing, "make_env", lambda name: way)
     found = timed("slow:first=2.0,later=2.0", "way", steps=500, runs=20, budget=60.0, discount=None, clock=clock)
     assert (found.steps, found.runs) == (500, 10)
+
+
+def test_a_policy_of_too_few_decisions_is_refused_before_it_plays(tmp_path):
+    MemorylessPolicy([[1] * 5] * 5).save(tmp_path / "five.json")
+    with pytest.raises(PolicyError, match="40 are to be made; play fewer steps"):
+        league("chain", tmp_path / "out", agents=[f"policy:{tmp_path / 'five.json'}"], runs=3, steps=40)
 
 
 def test_a_slow_agent_is_compared_after_as_many_steps(tmp_path):

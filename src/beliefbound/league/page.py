@@ -183,8 +183,14 @@ def _front(found: League, stem: Path) -> Picture:
         for i, row in enumerate(table.iter_rows(named=True)):
             short = row["steps"] < found.spec.steps
             colour = "tab:red" if short else "tab:blue" if row["front"] else "dimgray"
-            at, where = ((row["step_seconds"], 0.0), bottom) if short else ((row["step_seconds"], row[score]), "data")
-            axes.annotate(str(row["number"]), at, (3, 3), where, textcoords="offset points", fontsize=6, color=colour)
+            height, scale = (0.0, bottom) if short else (row[score], "data")
+            at, above = (
+                (row["step_seconds"], height),
+                3 + 7 * (i % 3) * short,
+            )  # marks on the axis may be close together
+            axes.annotate(
+                str(row["number"]), at, (3, above), scale, textcoords="offset points", fontsize=6, color=colour
+            )
             place = (1.02 + 0.48 * (i // lines), 1.0 - (i % lines + 0.5) / lines)
             name = f"{row['number']}  {literal(row['agent'], 38)}"
             axes.text(*place, name, transform=axes.transAxes, fontsize=6, va="center", color=colour)
@@ -195,7 +201,7 @@ def _front(found: League, stem: Path) -> Picture:
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("time a step, one core")
         axes.set_ylabel(f"mean {score}" + (" reward" if score == "total" else ""))
-        axes.legend(loc="lower right", fontsize=7)
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.09 if len(shorter) else 0.0), fontsize=7)
         path = save(drawn, stem)[1]
     caption = "Score against time per step, numbered as in the table; the line is the Pareto front."
     marks = " Marks on the time axis are agents that played fewer steps: their time, without a score."

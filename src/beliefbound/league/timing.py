@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from beliefbound.engine.play import check_action, play
+from beliefbound.engine.policies import player
 from beliefbound.engine.protocol import Agent
 from beliefbound.engine.registry import make_agent
 from beliefbound.envs import make_env
@@ -28,6 +29,7 @@ from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.play import environment_stream
 from beliefbound.kernels.random import uniform
 from beliefbound.league.clock import Clock, working_time
+from beliefbound.policy import Policy
 
 _SHARE = 0.1  # of the budget: for stepping by hand, and again for playing
 _BY_HAND = 10  # steps that tell roughly how long a run takes
@@ -112,6 +114,8 @@ def _pace(machine: Agent, place: Environment, steps: int, budget: float, discoun
 
 def _by_hand(machine: Agent, place: Environment, steps: int, budget: float, now: Clock) -> tuple[Pace, int]:
     """The pace of the first steps of a run, and how many were made: all, where the run is over."""
+    if isinstance(machine, Policy):  # as `play` does
+        machine = player(machine, place, steps)
     luck: Any = environment_stream(0, 0)
     s, done, first = int(begin(place.outcomes, uniform(luck))), 0, 0.0
     began = now()
