@@ -2,12 +2,15 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from beliefbound.cli.app import Address, Plugins, Repair, Threads, Where, app, load_plugins
 from beliefbound.cli.show import leave_on_interrupt, loading, show_table
+
+if TYPE_CHECKING:
+    from beliefbound.league.timing import Timing
 
 
 @app.command()
@@ -24,7 +27,8 @@ def league(
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of a run; default: as in the papers.")] = None,
     seed: Annotated[int, typer.Option(min=0)] = 1,
     budget: Annotated[
-        float, typer.Option(min=0.1, help="Seconds of one core for each agent: slow ones play less.")
+        float,
+        typer.Option(min=0.1, help="Seconds of one core for each agent: slow ones play fewer runs, or shorter ones."),
     ] = 120.0,
     threads: Threads = None,
     executor: Where = "threads",
@@ -36,6 +40,8 @@ def league(
 
     All face the same noise, so differences are taken run by run. Writes `league.csv`, `ranking.csv`, `league.md`,
     figures and `report.html`; finished runs are kept, so the same command continues, and more agents can join later.
+    An agent of which two runs do not fit `--budget` plays shorter ones and stands at the end of the table, compared
+    with as many steps of MCBRL.
     `drawn-chain`, `drawn-double-loop` and `drawn-grid` draw another MDP for every run from a prior that agents are told
     (Castronovo et al. 2016); `--prior inaccurate` tells them a wrong one.
 
@@ -43,14 +49,17 @@ def league(
     """
     with loading():
         from beliefbound.executors import opened
-        from beliefbound.league.page import shown, write_league
+        from beliefbound.league.page import about_shorter, shown, write_league
         from beliefbound.league.season import league as play_league
 
         load_plugins(plugin)
     folder = out or Path("league-" + "".join(c if c.isalnum() or c in "-_" else "-" for c in environment))
 
-    def begin(agent: str, n: int) -> None:
-        print(f"{agent}: {f'{n} runs' if n else 'compiling, once, and taking its time'}", file=sys.stderr)
+    def begin(agent: str, timing: "Timing | None") -> None:
+        doing = "compiling, once, and taking its time"
+        if timing is not None:
+            doing = f"{timing.runs} runs of {timing.steps} step{'s' * (timing.steps != 1)}"
+        print(f"{agent}: {doing}", file=sys.stderr)
 
     with leave_on_interrupt(folder), opened(executor, threads=threads, address=address) as where:
         found = play_league(
@@ -68,7 +77,9 @@ def league(
             say=lambda text: print(text, file=sys.stderr),
         )
     report = write_league(found, folder)
-    show_table(f"League: {environment}", *shown(found.table))
+    show_table(f"League: {environment}", *shown(found))
+    for sentence in about_shorter(found):
+        print(sentence)
     for agent, why in found.left_out.items():
         print(f"left out: {agent}: {why}", file=sys.stderr)
     print(f"report: {report}")

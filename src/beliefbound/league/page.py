@@ -22,25 +22,27 @@ def write_league(found: League, out: Path | str) -> Path:
     """Write `league.{png,svg}`, `curves.{png,svg}`, `league.md` and `report.html` into a folder; the report's path."""
     folder = as_path(out)
     environment = found.spec.environments[0]
-    header, rows = shown(found.table)
+    header, rows = shown(found)
     words = _words(found)
-    pictures = [_front(found, folder / "league"), _curves(found, folder / "curves")]
+    pictures = [_front(found, folder / "league"), *_curves(found, folder / "curves")]
+    caption = " ".join([_CAPTION, *about_shorter(found)])
     write_text(folder / "league.md", markdown(header, rows))
     sections = [
         Section(
             "Standings",
             words,
-            [Table(header, rows, _CAPTION, frozenset(np.flatnonzero(found.table["front"].to_numpy()).tolist()))],
+            [Table(header, rows, caption, frozenset(np.flatnonzero(found.table["front"].to_numpy()).tolist()))],
             pictures,
         ),
         Section("Within a bound on the time of a step", [_RANKING], [_ranking(found.ranking)]),
     ]
     if found.left_out:
         left = [[agent, why] for agent, why in found.left_out.items()]
-        sections.append(Section("Who did not play", tables=[Table(["agent", "why"], left)]))
+        sections.append(Section("Who cannot play", tables=[Table(["agent", "why"], left)]))
+    length = f"{found.spec.steps:,} steps a run{' or fewer' if about_shorter(found) else ''}"
     page = Page(
         title=f"League: {environment}",
-        lead=f"{len(found.table)} agents, {found.spec.steps:,} steps a run, the same environment noise for all.",
+        lead=f"{len(found.table)} agents, {length}, the same environment noise for all.",
         sections=sections,
         facts=[("seed", str(found.spec.seeds[0])), ("runs", f"up to {found.spec.runs:,}")],
     )
@@ -57,13 +59,39 @@ _RANKING = (
 )
 
 
-def shown(table: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """Header and formatted cells of the standings."""
-    header = ["", "agent", "runs", "total", "95%", "utility", "95%", "− MCBRL", "95%", "a step", "published"]
+_SHORTER = (
+    "Rows with fewer steps are of agents of which two full runs do not fit the budget: they earned so much in so many "
+    "steps, the difference is to MCBRL after as many, and they have no part in the front, the ranking and the curves."
+)
+
+
+def about_shorter(found: League) -> list[str]:
+    """The sentence about rows with fewer steps, where there are any."""
+    return [_SHORTER] if (found.table["steps"] < found.spec.steps).any() else []
+
+
+def shown(found: League) -> tuple[list[str], list[list[str]]]:
+    """Header and formatted cells of the standings; the steps only where somebody played fewer."""
+    table, some = found.table, bool(about_shorter(found))
+    header = [
+        "",
+        "agent",
+        *["steps"] * some,
+        "runs",
+        "total",
+        "95%",
+        "utility",
+        "95%",
+        "− MCBRL",
+        "95%",
+        "a step",
+        "published",
+    ]
     rows = [
         [
             str(number),
             row["agent"],
+            *[f"{row['steps']:,}"] * some,
             str(row["runs"]),
             _number(row["total"]),
             f"{_number(row['total_low'])} – {_number(row['total_high'])}" if row["runs"] >= _FEWEST else "",
@@ -99,7 +127,9 @@ def _time(seconds: float) -> str:
 
 
 def _words(found: League) -> list[str]:
-    table = found.table.filter(~pl.col("agent").is_in(APART))
+    table = found.table.filter(~pl.col("agent").is_in(APART), steps=found.spec.steps)
+    if table.is_empty():
+        return [f"Of no agent two runs of {found.spec.steps:,} steps fit the budget."]
     best = table.row(0, named=True)
     table = table.filter((pl.col("runs") >= _FEWEST) & pl.col("difference").is_not_null())
     unclear = table.filter((pl.col("difference_low") <= 0.0) & (pl.col("difference_high") >= 0.0))
@@ -130,22 +160,37 @@ def _front(found: League, stem: Path) -> Picture:
 
     score = "utility" if found.spec.environments[0].startswith("drawn-") else "total"
     table = found.table.with_row_index("number", offset=1).filter(~pl.col("agent").is_in(APART))
-    front = table.filter("front").sort("step_seconds")
+    whole, shorter = table.filter(steps=found.spec.steps), table.filter(pl.col("steps") < found.spec.steps)
+    front = whole.filter("front").sort("step_seconds")
     told = pl.col("agent").str.contains("tied")
     lines = max(_ONE_COLUMN, (len(table) + 1) // 2)
     with figure(figsize=(9.6, max(4.0, 0.15 * lines + 1.0)), layout="none") as (drawn, axes):
         drawn.subplots_adjust(left=0.08, right=0.55, bottom=0.12, top=0.97)
         for those, marker, label in ((~told, "o", None), (told, "^", "told which pairs behave alike")):
-            some = table.filter(those)
+            some = whole.filter(those)
             if some.is_empty():
                 continue
             colours = ["tab:blue" if on else "tab:gray" for on in some["front"]]
             axes.scatter(some["step_seconds"], some[score], s=20, c=colours, marker=marker, zorder=2, label=label)
-        axes.step(front["step_seconds"], front[score], where="post", linewidth=1.4, zorder=1, label="Pareto front")
+        if len(front):
+            axes.step(front["step_seconds"], front[score], where="post", linewidth=1.4, zorder=1, label="Pareto front")
+        else:
+            axes.set_yticks([])
+        bottom = axes.get_xaxis_transform()  # times, and heights from 0 to 1
+        if len(shorter):
+            on_axis = {"transform": bottom, "clip_on": False, "label": "time only: fewer steps"}
+            axes.scatter(shorter["step_seconds"], np.zeros(len(shorter)), s=60, c="tab:red", marker="|", **on_axis)
         for i, row in enumerate(table.iter_rows(named=True)):
-            colour = "tab:blue" if row["front"] else "dimgray"
-            at = (row["step_seconds"], row[score])
-            axes.annotate(str(row["number"]), at, (3, 3), textcoords="offset points", fontsize=6, color=colour)
+            short = row["steps"] < found.spec.steps
+            colour = "tab:red" if short else "tab:blue" if row["front"] else "dimgray"
+            height, scale = (0.0, bottom) if short else (row[score], "data")
+            at, above = (
+                (row["step_seconds"], height),
+                3 + 7 * (i % 3) * short,
+            )  # marks on the axis may be close together
+            axes.annotate(
+                str(row["number"]), at, (3, above), scale, textcoords="offset points", fontsize=6, color=colour
+            )
             place = (1.02 + 0.48 * (i // lines), 1.0 - (i % lines + 0.5) / lines)
             name = f"{row['number']}  {literal(row['agent'], 38)}"
             axes.text(*place, name, transform=axes.transAxes, fontsize=6, va="center", color=colour)
@@ -156,19 +201,24 @@ def _front(found: League, stem: Path) -> Picture:
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("time a step, one core")
         axes.set_ylabel(f"mean {score}" + (" reward" if score == "total" else ""))
-        axes.legend(loc="lower right", fontsize=7)
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.09 if len(shorter) else 0.0), fontsize=7)
         path = save(drawn, stem)[1]
-    return Picture(path, "Score against time per step, numbered as in the table; the line is the Pareto front.")
+    caption = "Score against time per step, numbered as in the table; the line is the Pareto front."
+    marks = " Marks on the time axis are agents that played fewer steps: their time, without a score."
+    return Picture(path, caption + marks * bool(len(shorter)))
 
 
 def _curves_said(agents: int) -> str:
     return f"Learning curves of the {_CURVES} with the highest means." if agents > _CURVES else "Learning curves."
 
 
-def _curves(found: League, stem: Path) -> Picture:
-    every = found.spec.curve_every
+def _curves(found: League, stem: Path) -> list[Picture]:
+    """Of those who played all steps; none, where nobody did."""
+    every, agents = found.spec.curve_every, found.table.filter(steps=found.spec.steps)["agent"]
+    if agents.is_empty():
+        return []
     with figure() as (drawn, axes):
-        for agent in found.table["agent"].head(_CURVES):
+        for agent in agents.head(_CURVES):
             curves = np.array(found.frame.filter(agent=agent)["curve"].to_list())
             steps = every * np.arange(1, curves.shape[1] + 1)
             axes.plot(steps, curves.mean(axis=0) / steps, label=str(agent), linewidth=1.2)
@@ -176,4 +226,4 @@ def _curves(found: League, stem: Path) -> Picture:
         axes.set_ylabel("mean reward a step so far")
         axes.legend(fontsize=7)
         path = save(drawn, stem)[1]
-    return Picture(path, _curves_said(len(found.table)))
+    return [Picture(path, _curves_said(len(agents)))]

@@ -1,7 +1,7 @@
 """A league: agents on one environment and the same noise, each in a store of its own, so that more can join later."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +16,7 @@ from beliefbound.io.paths import as_path
 from beliefbound.league.entries import REFERENCE, chosen, edition, entries, length_of, with_prior
 from beliefbound.league.ranking import ranking
 from beliefbound.league.standings import standings
-from beliefbound.league.timing import read_timings, timed, write_timings
+from beliefbound.league.timing import Timing, read_timings, timed, write_timings
 from beliefbound.validation import check_count
 
 _POINTS = 100  # of a learning curve
@@ -27,11 +27,11 @@ class League:
     """What a league found.
 
     Attributes:
-      table: one row per agent, best first; see `standings`.
-      ranking: who leads within each bound on the time of a step; see `ranking`.
-      frame: every run: agent, run, total, utility, curve.
-      spec: the experiment of the agent that all are compared with.
-      left_out: agents that did not play, and why.
+      table: one row per agent, best first, those with fewer steps last; see `standings`.
+      ranking: who leads within each bound on the time of a step, of those who played all steps; see `ranking`.
+      frame: every run that the table counts: agent, steps, run, total, utility, curve.
+      spec: the experiment of the agent that all are compared with, in full length.
+      left_out: agents that cannot play, and why.
     """
 
     table: pl.DataFrame
@@ -53,7 +53,7 @@ def league(
     budget: float = 120.0,
     executor: Executor | None = None,
     repair: bool = False,
-    begin: Callable[[str, int], object] = lambda agent, runs: None,
+    begin: Callable[[str, Timing | None], object] = lambda agent, timing: None,
     progress: Callable[[Cell, int], None] | None = None,
     say: Say = lambda text: None,
 ) -> League:
@@ -66,10 +66,11 @@ def league(
       prior: told to every agent that can be told one; default `environment` where MDPs are drawn from a prior, else
         each agent's own.
       runs, steps, seed: of each agent; all face the same environment noise, run by run.
-      budget: seconds of one core for an agent: it plays fewer runs where they take longer, none if two do not fit.
+      budget: seconds of one core for an agent: where runs take longer it plays fewer, and where two do not fit,
+        shorter ones, which are compared with as many steps of the reference.
       executor: where runs are played; default threads.
       repair: play the runs of corrupt parts again.
-      begin: told of `(agent, runs)` before each agent.
+      begin: told of `(agent, None)` before an agent's time is taken, of `(agent, timing)` before it plays.
       progress, say: as in `experiments.run`.
 
     >>> import tempfile
@@ -91,34 +92,48 @@ def league(
     folder = as_path(out)
     check_writable(folder)
     timings = read_timings(folder / "timing.json")
+    reference = with_prior(REFERENCE, prior)
     frames, times = [], {}
+
+    def played(agent: str, timing: Timing) -> pl.DataFrame:
+        begin(agent, timing)
+        spec = _spec(agent, place.name, timing.runs, timing.steps, seed)
+        short = "" if timing.steps == steps else f"@{timing.steps}"
+        own = folder / "runs" / f"{Cell(agent, place.name, seed).folder}{edition(agent)}{short}"
+        store = run(spec, own, executor=executor, repair=repair, progress=progress, say=say)
+        return store.read(("total", "utility", "curve")).with_columns(steps=pl.lit(timing.steps))
+
     for agent in named:
-        made = edition(agent)
-        key = f"{agent}{made} on {place.name}, {runs} runs of {steps} steps, {budget:g} s"
+        key = f"{agent}{edition(agent)} on {place.name}, {runs} runs of {steps} steps, {budget:g} s"
         if key not in timings:
-            begin(agent, 0)
+            begin(agent, None)
             timings[key] = timed(agent, place.name, steps=steps, runs=runs, budget=budget, discount=None)
             write_timings(folder / "timing.json", timings)
-        if timings[key].runs == 0:
-            left_out[agent] = f"two runs take more than {budget:g} s: {timings[key].step:.3g} s a step"
-            continue
-        begin(agent, timings[key].runs)
-        spec = _spec(agent, place.name, timings[key].runs, steps, seed)
         times[agent] = timings[key]
-        own = folder / "runs" / f"{Cell(agent, place.name, seed).folder}{made}"
-        store = run(spec, own, executor=executor, repair=repair, progress=progress, say=say)
-        frames.append(store.read(("total", "utility", "curve")))
-    if not frames:
-        raise ParameterError(f"no agent can play within {budget:g} s; give a larger budget or fewer steps")
+        frames.append(played(agent, times[agent]))
     frame = pl.concat(frames)
-    reference = with_prior(REFERENCE, prior)
+    shorter = [played(reference, timing) for timing in _to_compare(times, reference)]
+    compared = pl.concat([frame.filter(agent=reference), *shorter])
     score = "utility" if place.of_run is not None else "total"
     papers = place.name if steps == usual.steps else None  # what was published is of so many steps
-    table = standings(frame, times, papers, reference=reference, score=score)
-    ranks = ranking(frame, {agent: timing.step for agent, timing in times.items()}, score=score)
+    table = standings(frame, times, papers, steps=steps, reference=reference, compared=compared, score=score)
+    whole = {agent: timing.step for agent, timing in times.items() if timing.steps == steps}
+    ranks = ranking(frame, whole, score=score)
     write_aside(folder / "league.csv", table.write_csv)
     write_aside(folder / "ranking.csv", ranks.write_csv)
     return League(table, ranks, frame, _spec(reference, place.name, runs, steps, seed), left_out)
+
+
+def _to_compare(times: Mapping[str, Timing], reference: str) -> list[Timing]:
+    """What the reference plays for those who play fewer steps than itself: as many, in as many runs."""
+    own = times.get(reference)
+    if own is None:
+        return []
+    runs: dict[int, int] = {}
+    for timing in times.values():
+        if timing.steps < own.steps:
+            runs[timing.steps] = max(timing.runs, runs.get(timing.steps, 0))
+    return [replace(own, steps=steps, runs=most) for steps, most in runs.items()]
 
 
 def _spec(agent: str, environment: str, runs: int, steps: int, seed: int) -> Spec:

@@ -14,24 +14,37 @@ APART = ("oracle",)  # it knows the MDP, and is no rival
 
 
 def standings(
-    frame: pl.DataFrame, times: Mapping[str, Timing], environment: str | None, *, reference: str, score: str
+    frame: pl.DataFrame,
+    times: Mapping[str, Timing],
+    environment: str | None,
+    *,
+    steps: int,
+    reference: str,
+    compared: pl.DataFrame,
+    score: str,
 ) -> pl.DataFrame:
-    """One row per agent, the best `score` first.
+    """One row per agent, the best `score` first; those who played fewer than `steps` steps come last, longest first.
 
-    Columns: `agent, runs, total, total_low, total_high, utility, utility_low, utility_high`: means and 95% bootstrap
-    intervals; `difference, difference_low, difference_high`: of `score`, the agent less the reference, run by run;
-    `step_seconds, build_seconds`: time of a step and of planning before the first; `published`: a total that a paper
-    reports of the environment, if it is given; `front`: no agent, the oracle apart, is both better and faster.
+    `compared` has the runs of the `reference`, for each number of steps that it played.
+
+    Columns: `agent, steps, runs, total, total_low, total_high, utility, utility_low, utility_high`: means and 95%
+    bootstrap intervals; `difference, difference_low, difference_high`: of `score`, the agent less the reference in as
+    many steps, run by run; `step_seconds, build_seconds`: time of a step and of planning before the first; `published`:
+    a total that a paper reports of the environment, if it is given; `front`: no agent, the oracle apart, is both better
+    and faster. Who played fewer steps has no published figure, and is not on the front.
     """
     rows = []
     for (agent,), group in frame.group_by("agent", maintain_order=True):
         total, utility = (bootstrap_mean(group[name].to_numpy()) for name in ("total", "utility"))
-        paired = paired_difference(frame, str(agent), reference, score)
-        gap = bootstrap_mean(paired) if len(paired) > 1 and agent != reference else None
         timing = times[str(agent)]
+        both = pl.concat([group, compared.filter(steps=timing.steps)])
+        paired = paired_difference(both, str(agent), reference, score)
+        gap = bootstrap_mean(paired) if len(paired) > 1 and agent != reference else None
+        papers = environment if timing.steps == steps else None
         rows.append(
             {
                 "agent": agent,
+                "steps": timing.steps,
                 "runs": len(group),
                 "total": total.mean,
                 "total_low": total.low,
@@ -44,11 +57,11 @@ def standings(
                 "difference_high": None if gap is None else gap.high,
                 "step_seconds": timing.step,
                 "build_seconds": timing.build,
-                "published": None if environment is None else published(environment, str(agent)),
+                "published": None if papers is None else published(papers, str(agent)),
             }
         )
-    table = pl.DataFrame(rows, infer_schema_length=None).sort(score, descending=True, maintain_order=True)
-    rivals = table.filter(~pl.col("agent").is_in(APART))
+    table = pl.DataFrame(rows, infer_schema_length=None).sort("steps", score, descending=True, maintain_order=True)
+    rivals = table.filter(~pl.col("agent").is_in(APART), steps=steps)
     front = rivals.filter(pl.Series(pareto(rivals["step_seconds"].to_numpy(), rivals[score].to_numpy())))
     return table.with_columns(front=pl.col("agent").is_in(front["agent"].implode()))
 

@@ -1,69 +1,158 @@
-"""How long an agent takes for a step: one run on one thread, compiled before the clock starts.
+"""How long an agent takes for a step, and how many runs of how many steps fit into a budget.
 
-What counts is the time that the processor spends on it, so that a busy machine says nearly the same as a quiet one.
+A run is its first step, before which agents may plan for minutes, and the steps that follow: `first + (steps − 1)
+later`. Both are taken by stepping an agent by hand, and where that goes fast enough again by playing it, which leaves
+out what stepping by hand costs. Each of the two may take a tenth of the budget, but for a step that was begun; where
+the first step takes longer than that, a second tells whether all do.
 
-Times are no part of a run's results, which stay the same bit for bit; they are measured once per folder and kept in
-`timing.json`, with the number of runs that a budget of seconds allows.
+What counts is the time that the processor spends on it (`league.clock`), so that a busy machine says nearly the same as
+a quiet one. Times are no part of a run's results, which stay the same bit for bit; they are measured once per folder
+and kept in `timing.json`.
 """
 
 import json
+import re
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from beliefbound.engine.play import play
+from beliefbound.engine.play import check_action, play
+from beliefbound.engine.policies import player
+from beliefbound.engine.protocol import Agent
 from beliefbound.engine.registry import make_agent
 from beliefbound.envs import make_env
+from beliefbound.envs.environment import Environment
 from beliefbound.errors import FileError
 from beliefbound.io.atomic import write_text
+from beliefbound.kernels.outcomes import begin, step
+from beliefbound.kernels.play import environment_stream
+from beliefbound.kernels.random import uniform
+from beliefbound.league.clock import Clock, working_time
+from beliefbound.policy import Policy
 
-_FIRST = 10  # steps that tell roughly how long a run takes
-_TOO_LONG = 0.05  # of the budget: an agent whose first step takes so much is not tried any further
+_SHARE = 0.1  # of the budget: for stepping by hand, and again for playing
+_BY_HAND = 10  # steps that tell roughly how long a run takes
+_REPEATS = 3  # of what takes a small part of that
+_LEAST = 1e-9  # seconds of a step
+_ROUND = [digit * 10**power for power in range(9, -1, -1) for digit in (5, 2, 1)]  # numbers of steps, falling
+_OF_KEY = re.compile(r" runs of (\d+) steps, \S+ s$")
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Processor seconds a step on average over a run and to build the agent (offline planning); the runs to play."""
+    """Processor seconds a step on average over a run and to build the agent (offline planning); the runs to play, and
+    the steps of each."""
 
     step: float
     build: float
     runs: int
+    steps: int
 
 
-def timed(agent: str, environment: str, *, steps: int, runs: int, budget: float, discount: float | None) -> Timing:
-    """Play one run, or as many steps of one as a tenth of the budget allows; `runs` is 0 where not even two fit."""
+class Pace(NamedTuple):
+    """Seconds of the first step of a run, what comes before it included, and of one that follows, on average."""
+
+    first: float
+    later: float
+
+    def run(self, steps: int) -> float:
+        return max(self.first, _LEAST) + (steps - 1) * self.later
+
+
+def timed(
+    agent: str,
+    environment: str,
+    *,
+    steps: int,
+    runs: int,
+    budget: float,
+    discount: float | None,
+    clock: Clock = time.process_time,
+) -> Timing:
+    """The time of a step, and what fits into `budget` seconds.
+
+    Two runs of `steps` steps, or of the largest round number (1, 2, 5, 10, …) of steps of which two fit, or of one step
+    where not even that does; and as many more of these, up to `runs`, as fit.
+    """
     place = make_env(environment)
     place = place if place.of_run is None else place.of_run(0)
+    with working_time(clock) as now:
+        began = now()
+        machine = make_agent(agent, place, discount=discount)
+        build = now() - began
+        pace = _pace(machine, place, steps, budget, discount, now)
+    lengths = (steps, *(n for n in _ROUND if n < steps))
+    length = next((n for n in lengths if 2 * pace.run(n) <= budget), 1)
+    seconds = pace.run(length)
+    return Timing(seconds / length, build, max(2, min(runs, int(budget / seconds))), length)
+
+
+def _pace(machine: Agent, place: Environment, steps: int, budget: float, discount: float | None, now: Clock) -> Pace:
+    """By hand; then, as long as this lengthens what was measured, by playing."""
 
     def seconds(n: int) -> float:
-        began = time.process_time()
+        began = now()
         play(machine, place, seed=0, runs=1, steps=n, discount=discount)
-        return time.process_time() - began
+        return now() - began
 
-    began = time.process_time()
-    machine = make_agent(agent, place, discount=discount)
-    build = time.process_time() - began
-    seconds(1)  # compiles
-    once = seconds(1)
-    if steps * _TOO_LONG >= 1.0 and once > _TOO_LONG * budget:
-        return Timing(once, build, 0)
-    first = min(_FIRST, steps)
-    rough = max(seconds(first) / first, 1e-9)
-    n = steps if rough * steps <= budget else max(first, min(steps, int(budget / 10 / rough)))
-    step = min(seconds(n) for _ in range(3 if rough * n < 0.1 else 1)) / n
-    fit = int(budget / max(step * steps, 1e-12))
-    return Timing(step, build, min(runs, fit) if fit >= 2 else 0)
+    left = _SHARE * budget
+    pace, done = _by_hand(machine, place, steps, budget, now)
+    n = 0
+    while n < steps and pace.first <= left:
+        longer = min(steps, 1 + int((left - pace.first) / max(pace.later, _LEAST)))
+        # Where the first step is most of what is played, the others cannot be told from its noise.
+        if longer < steps and (longer < max(2 * n, done) or pace.first > left / 2):
+            break
+        n = longer
+        times = [seconds(n) for _ in range(max(1, min(_REPEATS, int(left / pace.run(n)))))]
+        left -= sum(times)
+        first = min(pace.first, *times)
+        pace = Pace(first, (min(times) - first) / max(n - 1, 1))
+    return pace
+
+
+def _by_hand(machine: Agent, place: Environment, steps: int, budget: float, now: Clock) -> tuple[Pace, int]:
+    """The pace of the first steps of a run, and how many were made: all, where the run is over."""
+    if isinstance(machine, Policy):  # as `play` does
+        machine = player(machine, place, steps)
+    luck: Any = environment_stream(0, 0)
+    s, done, first = int(begin(place.outcomes, uniform(luck))), 0, 0.0
+    began = now()
+    machine.reset(0)
+    while True:
+        a = check_action(machine, place, s, machine.act(s))
+        reward, t = step(place.outcomes, s, a, uniform(luck))
+        machine.observe(s, a, float(reward), int(t))
+        s, done, spent = int(t), done + 1, now() - began
+        first = spent if done == 1 else first
+        if place.terminal[s]:
+            done = steps
+        enough = spent > _SHARE * budget and (done > 1 or 2 * first > budget)
+        if enough or done >= min(steps, _BY_HAND):
+            return Pace(first, (spent - first) / max(done - 1, 1)), done
 
 
 def read_timings(path: Path) -> dict[str, Timing]:
-    """What was measured before; nothing where there is no file."""
+    """What was measured before; nothing where there is no file.
+
+    Where the steps are not given, as in earlier versions, an agent plays all that its key speaks of. One that was to
+    play no run is measured anew.
+    """
     if not path.exists():
         return {}
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        return {str(k): Timing(float(v["step"]), float(v["build"]), int(v["runs"])) for k, v in content.items()}
+        found = {key: _timing(key, entry) for key, entry in content.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as cause:
         raise FileError(f"{path} does not hold times ({cause}); remove it to measure again") from None
+    return {key: timing for key, timing in found.items() if timing.runs > 0 and timing.steps > 0}
+
+
+def _timing(key: str, entry: Any) -> Timing:
+    whole = _OF_KEY.search(key)
+    steps = entry.get("steps", whole[1] if whole else 0)
+    return Timing(float(entry["step"]), float(entry["build"]), int(entry["runs"]), int(steps))
 
 
 def write_timings(path: Path, timings: dict[str, Timing]) -> None:
