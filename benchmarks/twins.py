@@ -163,7 +163,7 @@ def main(*asked: str) -> None:
     from beliefbound.envs import make_env
     from beliefbound.league.entries import entries
 
-    names, _ = entries(make_env("chain"), None)
+    names = [name for name in entries(None) if name not in INDICES]
     print(f"{'agent':<58}{'µs a step':>12}{'interpreted':>14}{'ratio':>9}   [target: ratio at least 20]")
     for label in asked or (*names, *BESIDE, *INDICES):
         name, where = label.partition(", all")[0], "bandit" if label in INDICES else "chain"

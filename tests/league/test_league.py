@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beliefbound.envs import make_env
-from beliefbound.errors import FileError
+from beliefbound.errors import FileError, ParameterError
 from beliefbound.experiments.cells import play_cell
 from beliefbound.experiments.spec import Cell, Spec
 from beliefbound.league.entries import chosen, entries, with_prior
@@ -54,15 +53,24 @@ def test_times_that_cannot_be_read_are_said(tmp_path):
         league("chain", tmp_path, agents=["random"], **SMALL)
 
 
-def test_every_agent_is_entered_once_or_said_why_not():
-    able, unable = entries(make_env("chain"), None)
-    assert {"exploit", "mcbrl:n=16", "oracle", "ucrl2"} <= set(able)
-    assert "of one state" in unable["gittins"]
-    assert not any(name.startswith("policy") for name in able)
+def test_every_agent_is_entered_once():
+    named = entries(None)
+    assert {"exploit", "gittins", "mcbrl:n=16", "oracle", "ucrl2"} <= set(named)
+    assert len(named) == len(set(named))
+    assert not any(name.startswith("policy") for name in named)
     assert with_prior("thompson", "support") == "thompson:prior=support"
     assert with_prior("qlearning", "support") == "qlearning"
     assert with_prior("mcbrl:n=4,prior=support", "known-rewards") == "mcbrl:n=4,prior=support"
     assert chosen(["exploit", "exploit"], None) == ["exploit", "mcbrl:n=16"]
+
+
+def test_who_cannot_play_is_left_out_unless_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("beliefbound.league.season.entries", lambda prior: ["gittins", "random", "mcbrl:n=16"])
+    found = league("chain", tmp_path, **SMALL)
+    assert set(found.table["agent"]) == {"random", "mcbrl:n=16"}
+    assert "of one state" in found.left_out["gittins"]
+    with pytest.raises(ParameterError, match="of one state"):
+        league("chain", tmp_path, agents=["gittins"], **SMALL)
 
 
 def test_own_agents_enter_with_one_file(tmp_path):

@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from beliefbound.engine.registry import AGENTS, canonical_agent, make_agent
-from beliefbound.envs.environment import Environment
-from beliefbound.errors import BeliefboundError, ParameterError
+from beliefbound.engine.registry import AGENTS, canonical_agent
+from beliefbound.errors import ParameterError
 
 REFERENCE = "mcbrl:n=16"
 
@@ -61,25 +60,15 @@ def with_prior(agent: str, prior: str | None) -> str:
     return canonical_agent(f"{parsed}{',' if ':' in str(parsed) else ':'}prior={prior}")
 
 
-def entries(environment: Environment, prior: str | None) -> tuple[list[str], dict[str, str]]:
-    """The agents that can play on an environment, and why the others cannot.
-
-    Each registered agent enters with its defaults, or with the variants above in their place; agents that must be told
-    something, such as a file, are left to whoever names them.
-    """
-    able: list[str] = []
-    unable: dict[str, str] = {}
-    for family in AGENTS.families().values():
-        if any(parameter.required for parameter in family.parameters):
-            continue
-        for variant in VARIANTS.get(family.name, (family.name,)):
-            agent = with_prior(variant, prior)
-            try:
-                make_agent(agent, environment)
-                able.append(agent)
-            except BeliefboundError as cause:
-                unable[agent] = str(cause)
-    return able, unable
+def entries(prior: str | None) -> list[str]:
+    """The agents that enter: each registered one with its defaults, or with the variants above in their place. Agents
+    that must be told something, such as a file, are left to whoever names them."""
+    return [
+        with_prior(variant, prior)
+        for family in AGENTS.families().values()
+        if not any(parameter.required for parameter in family.parameters)
+        for variant in VARIANTS.get(family.name, (family.name,))
+    ]
 
 
 def edition(agent: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from beliefbound.envs import make_env
-from beliefbound.errors import ParameterError
+from beliefbound.errors import BeliefboundError, ParameterError
 from beliefbound.executors import Executor
 from beliefbound.experiments.run import Say, run
 from beliefbound.experiments.spec import Cell, Spec
@@ -87,13 +87,12 @@ def league(
         raise ParameterError(f"budget is {budget}; give seconds for each agent")
     if prior is None and place.of_run is not None:
         prior = "environment"
-    first = place if place.of_run is None else place.of_run(0)
-    named, left_out = (chosen(list(agents), prior), {}) if agents is not None else entries(first, prior)
+    named = entries(prior) if agents is None else chosen(list(agents), prior)
     folder = as_path(out)
     check_writable(folder)
     timings = read_timings(folder / "timing.json")
     reference = with_prior(REFERENCE, prior)
-    frames, times = [], {}
+    frames, times, left_out = [], {}, {}
 
     def played(agent: str, timing: Timing) -> pl.DataFrame:
         begin(agent, timing)
@@ -107,7 +106,13 @@ def league(
         key = f"{agent}{edition(agent)} on {place.name}, {runs} runs of {steps} steps, {budget:g} s"
         if key not in timings:
             begin(agent, None)
-            timings[key] = timed(agent, place.name, steps=steps, runs=runs, budget=budget, discount=None)
+            try:
+                timings[key] = timed(agent, place.name, steps=steps, runs=runs, budget=budget, discount=None)
+            except BeliefboundError as cause:
+                if agents is not None:
+                    raise
+                left_out[agent] = str(cause)
+                continue
             write_timings(folder / "timing.json", timings)
         times[agent] = timings[key]
         frames.append(played(agent, times[agent]))
