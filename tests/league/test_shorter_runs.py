@@ -36,17 +36,17 @@ def clock():
 
 
 class Slow:
-    """Always forward; its first step of a run takes a time of its own."""
+    """Always forward; its first step of a run, and every so many, takes a time of its own."""
 
-    def __init__(self, setting, *, first, later):
-        self.first, self.later = first, later
+    def __init__(self, setting, *, first, later, every):
+        self.first, self.later, self.every = first, later, every
 
     def reset(self, seed):
-        self.next = self.first
+        self.done = 0
 
     def act(self, state):
-        NOW[0] += self.next
-        self.next = self.later
+        NOW[0] += self.later if self.done % self.every else self.first
+        self.done += 1
         return 1
 
     def observe(self, state, action, reward, next_state):
@@ -58,7 +58,8 @@ def slow(monkeypatch):
     monkeypatch.setattr(AGENTS, "_families", dict(AGENTS.families()))
     monkeypatch.setattr(season, "timed", partial(timed, clock=clock))
     seconds = [Number(name, 0.0, 0.0, 1e9, "seconds", always=True) for name in ("first", "later")]
-    agent("slow", summary="lets time pass", parameters=tuple(seconds))(Slow)
+    every = Number("every", 10**6, 1, 10**6, "steps", whole=True)
+    agent("slow", summary="lets time pass", parameters=(*seconds, every))(Slow)
 
 
 @pytest.mark.parametrize(
@@ -84,6 +85,16 @@ def test_as_many_steps_as_fit_twice_and_as_many_runs_as_fit_then(first, later, s
     assert (found.steps, found.runs) == (steps, runs)
     assert found.step == pytest.approx((first + (steps - 1) * later) / steps)
     assert spent <= 0.2 * budget + later or spent == first or spent == first + later
+
+
+def test_who_plans_again_and_again_is_not_taken_for_fast():
+    """Ten steps by hand have one plan. A hundred more have five, and tell that a thousand do not fit."""
+    budget, began = 20.0, NOW[0]
+    found = timed(
+        "slow:first=0.5,later=0.0,every=20", "chain", steps=1000, runs=9, budget=budget, discount=None, clock=clock
+    )
+    assert NOW[0] - began <= 0.2 * budget
+    assert (found.steps, found.runs) == (200, 4)
 
 
 def test_what_is_compiled_meanwhile_takes_no_time():

@@ -33,7 +33,8 @@ from beliefbound.policy import Policy
 
 _SHARE = 0.1  # of the budget: for stepping by hand, and again for playing
 _BY_HAND = 10  # steps that tell roughly how long a run takes
-_REPEATS = 3  # of what takes a small part of that
+_GROWTH = 10  # of what is played next: agents may plan again after some steps, and then take longer than so far
+_REPEATS = 3  # of a run that takes a small part of that
 _LEAST = 1e-9  # seconds of a step
 _ROUND = [digit * 10**power for power in range(9, -1, -1) for digit in (5, 2, 1)]  # numbers of steps, falling
 _OF_KEY = re.compile(r" runs of (\d+) steps, \S+ s$")
@@ -100,12 +101,14 @@ def _pace(machine: Agent, place: Environment, steps: int, budget: float, discoun
     pace, done = _by_hand(machine, place, steps, budget, now)
     n = 0
     while n < steps and pace.first <= left:
-        longer = min(steps, 1 + int((left - pace.first) / max(pace.later, _LEAST)))
+        longer = min(steps, _GROWTH * max(n, done), 1 + int((left - pace.first) / max(pace.later, _LEAST)))
         # Where the first step is most of what is played, the others cannot be told from its noise.
         if longer < steps and (longer < max(2 * n, done) or pace.first > left / 2):
             break
         n = longer
-        times = [seconds(n) for _ in range(max(1, min(_REPEATS, int(left / pace.run(n)))))]
+        times = [seconds(n)]
+        while n == steps and len(times) < _REPEATS and sum(times) + times[0] <= left:
+            times.append(seconds(n))
         left -= sum(times)
         first = min(pace.first, *times)
         pace = Pace(first, (min(times) - first) / max(n - 1, 1))
