@@ -28,6 +28,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.agents.common.belief import observe, reset
+from beliefbound.engine.offline import MOST_PLANNING
 from beliefbound.engine.priors import PRIOR, posterior_for
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
@@ -63,6 +64,7 @@ from beliefbound.validation import FloatArray, IntArray
 
 LEAVES = ("original", "mmbi", "cadp", "pairs")
 ORIGINAL, MMBI, CADP, PAIRS = range(4)
+DRAWN = 20  # operations that it takes to draw what a sweep takes one for
 
 
 class Tree(NamedTuple):
@@ -280,6 +282,12 @@ def branch_and_bound(
     needed = 8 * (5 * nodes + S * A * S * (n + 1) + lines * S * (n + 2) + 2 * pairs.chance.size)
     if needed > AGENT_BYTES:
         raise ParameterError(f"a tree of {nodes} nodes and {n} models need {1e-9 * needed:.0f} GB; take fewer")
+    work = float(nodes) * n * (S * A * S * (depth + DRAWN) + depth * pairs.chance.size / 2)
+    if work > MOST_PLANNING:
+        raise ParameterError(
+            f"expansions is {expansions}, n {n}: bounds of {nodes - 1} leaves at every step are {work:.1g} operations; "
+            "take fewer, a smaller depth, or a smaller environment"
+        )
     state = State(
         posterior=posterior,
         urn=new_urn(posterior, expansions + 1),
