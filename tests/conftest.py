@@ -1,5 +1,6 @@
 """What holds for every test."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -10,6 +11,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Compiled code counts the arrays that it makes; tests/agents/test_play.py looks. Before anything imports numba.
 os.environ["NUMBA_NRT_STATS"] = "1"
+
+# Most of the time goes into compiling, which makes millions of objects: the usual thresholds spend a seventh of it on
+# walking over those that stay.
+gc.set_threshold(50_000, 10, 10)
+
+
+def pytest_collection_finish():
+    """What was imported and collected stays to the end: no walk over it either."""
+    gc.freeze()
 
 
 def pytest_configure(config):

@@ -17,7 +17,9 @@ from beliefbound.bounds.finite import outcomes
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.glance import glance
 from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.warmup import _finite
 from beliefbound.errors import ObservationError, ParameterError
+from beliefbound.models.model_set import ModelSet
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.planning.task import FiniteTask, Task
 from support import oracles
@@ -139,6 +141,19 @@ def test_the_warm_up_leaves_nothing_to_compile():
     done = subprocess.run([sys.executable, "-c", NEW_KERNELS], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n") == ["[]"] * 6 + [""]
+
+
+def test_where_all_is_compiled_the_warm_up_is_little_work(monkeypatch):
+    """Every process that makes a bracket waits for it."""
+    follow, sweeps = ModelSet.follow, []
+
+    def counted(*arguments, **values):
+        sweeps.append(1)
+        follow(*arguments, **values)
+
+    monkeypatch.setattr(ModelSet, "follow", counted)
+    _finite.__wrapped__(None, False)
+    assert 0 < len(sweeps) < 1000
 
 
 def test_the_policy_of_a_sampled_bracket_earns_what_the_bracket_says():

@@ -54,7 +54,7 @@ def _finite(horizon: int | None, sparse: bool) -> None:
     log = _log(600.0, 0.0)
     climb(finite_rungs(task, rng, None, log), log, effort=_EFFORT)
     if horizon is None:
-        finish(swept(task, Meter(), log))
+        finish(swept(task, Meter(), log, work=0.0))  # RUNG of so few entries would be seconds of sweeps
     policies = [policy for _, policy in named_pool(task)]
     problem = with_pairs(problem_of(task, stages=_HORIZON, policies=policies), task.weights, task.start)
     cells = cell_rungs(problem, np.ones((4, 4)), task.weights, task.start, Size(3, 4, 0.0), Meter())

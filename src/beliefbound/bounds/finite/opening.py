@@ -85,10 +85,10 @@ def _solved(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
     return Opening(policies, values, apart, stages)
 
 
-def swept(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
-    """The first rungs where models are too large to be solved."""
+def swept(task: FiniteTask, meter: Meter, log: Log, *, work: float = RUNG) -> Part[Opening]:
+    """The first rungs where models are too large to be solved; `work` is operations of sweeps at a time."""
     models, discount, weights = task.models, task.discount, task.weights
-    batch = max(_SWEEPS, int(RUNG / models.n_entries))
+    batch = max(_SWEEPS, int(work / models.n_entries))
     above = models.from_above(discount, _EPSILON * task.largest_value, batch)
     q = models.backup(above, discount)
     meter.add(2.0 * batch * models.n_entries)

@@ -29,6 +29,7 @@ from numba import njit
 
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.planning.sweep import best_action
+from beliefbound.kernels.posterior import copy_into
 from beliefbound.kernels.sums import sum_of
 
 
@@ -214,7 +215,8 @@ def solve_cell(problem, models, points, resolution, binom, corners, max_sweeps, 
         if stage < n_stages - 1:
             sweep_cell(problem, models, points, outcomes, values, q)
         if stage < table.shape[0]:
-            table[stage] = q
+            for s in range(q.shape[0]):
+                copy_into(table[stage, s], q[s])
     return values
 
 

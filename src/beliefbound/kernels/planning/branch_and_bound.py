@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import FAST
+from beliefbound.kernels.posterior import copy_into
 
 
 class Problem(NamedTuple):
@@ -159,7 +160,7 @@ def open_node(problem, fixed, solved, rule, scratch):
         solve_fixed(problem, fixed, horizon - 1, m, solved)
         if w[m] == 0.0:
             continue
-        d[0] = p0
+        copy_into(d[0], p0)
         scale = w[m]
         for k in range(horizon):
             if k + 1 < horizon:
@@ -212,8 +213,8 @@ def bound_child(problem, fixed, stage, state, action, parent, child, scratch):
         again[m] = problem.w[m] > 0.0 and q[stage, m, state, action] != v[stage, m, state]
         if not again[m]:
             continue
-        child.v[stage, m] = v[stage, m]
-        child.q[stage, m] = q[stage, m]
+        copy_into(child.v[stage, m], v[stage, m])
+        copy_into(child.q[stage, m], q[stage, m])
         child.v[stage, m, state] = q[stage, m, state, action]
         solve_fixed(problem, fixed, stage - 1, m, child)
     bound = frontier(problem, fixed, stage, q, child.q, scratch)
