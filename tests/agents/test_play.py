@@ -24,7 +24,7 @@ SMALL = {  # searches that take milliseconds a step, in small
 }
 # From the end: tests that run side by side with test_agents.py then meet agents that it has not compiled yet.
 NAMES = [
-    SMALL.get(name, name) for name in ("mcbrl:n=5,schedule=posterior", *reversed(agents())) if name not in ELSEWHERE
+    SMALL.get(name, name) for name in (*reversed(agents()), "mcbrl:n=5,schedule=posterior") if name not in ELSEWHERE
 ]
 
 
