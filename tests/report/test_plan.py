@@ -167,7 +167,7 @@ def test_an_effort_gives_the_same_every_time():
     assert first.bracket.effort == 3
     for name in ("lower", "upper", "credible"):
         assert getattr(first, name) == getattr(second, name)
-    with pytest.raises(ParameterError, match="an effort, which is the same every time, or a time_limit"):
+    with pytest.raises(ParameterError, match="an effort, which is the same every time, or a time limit"):
         plan_log(log, **knobs, time_limit=1.0)
 
 

@@ -308,7 +308,7 @@ def bracket(
     if effort is not None:
         effort = check_count(effort, "effort")
         if time_limit is not None:
-            raise ParameterError("give an effort, which is the same every time, or a time_limit, not both")
+            raise ParameterError("give an effort, which is the same every time, or a time limit, not both")
     if target_gap is None:
         target_gap = DEFAULT_GAP if time_limit is None and effort is None else 0.0
     if not isinstance(interval, str) or interval not in ("betting", "t"):

@@ -224,7 +224,7 @@ def robust_bracket(
     if effort is not None:
         effort = check_count(effort, "effort")
         if time_limit is not None:
-            raise ParameterError("give an effort, which is the same every time, or a time_limit, not both")
+            raise ParameterError("give an effort, which is the same every time, or a time limit, not both")
     if target_gap is None:
         target_gap = DEFAULT_GAP if time_limit is None and effort is None else 0.0
     target_gap = check_gap(target_gap, "target_gap")

@@ -219,7 +219,7 @@ def plan_log(
     if effort is not None:
         effort = check_count(effort, "effort")
         if time_limit is not None:
-            raise ParameterError("give an effort, which is the same every time, or a time_limit, not both")
+            raise ParameterError("give an effort, which is the same every time, or a time limit, not both")
     if as_flag(try_untried, "try_untried") and as_flag(only_tried, "only_tried"):
         raise ParameterError("give only_tried or try_untried, not both")
     measure, threads = as_flag(measure, "measure"), check_threads(threads)
