@@ -284,3 +284,10 @@ def test_structured_priors_are_learnt_from(name, prior):
 def test_mistakes_are_answered(name, message):
     with pytest.raises(BeliefboundError, match=message):
         make_agent(name, CHAIN)
+
+
+def test_particles_of_many_reward_values_need_room_too():
+    belief = DirichletBelief(5, 2, rewards=DirichletRewards(np.linspace(0.0, 10.0, 5000)))
+    with pytest.raises(BeliefboundError, match="n is 20000, .* need 32 GB; take fewer"):
+        make_agent("bracket:n=20000", CHAIN, belief=belief)
+    assert make_agent("bracket:n=8", CHAIN, belief=belief)

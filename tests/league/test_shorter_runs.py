@@ -18,7 +18,7 @@ from beliefbound.envs.environment import environment_from_mdp
 from beliefbound.errors import PolicyError
 from beliefbound.grammar import Number
 from beliefbound.league import season, timing
-from beliefbound.league.clock import working_time
+from beliefbound.league.clock import Spent, working_time
 from beliefbound.league.page import shown, write_league
 from beliefbound.league.season import league
 from beliefbound.league.timing import Timing, read_timings, timed
@@ -129,6 +129,24 @@ def test_a_run_that_is_over_takes_no_more_time(monkeypatch):
     monkeypatch.setattr(timing, "make_env", lambda name: way)
     found = timed("slow:first=2.0,later=2.0", "way", steps=500, runs=20, budget=60.0, discount=None, clock=clock)
     assert (found.steps, found.runs) == (500, 10)
+    assert found.step == 2.0  # of the three that are made, not of 500
+    found = timed("slow:first=2.0,later=2.0", "way", steps=500, runs=20, budget=10.0, discount=None, clock=clock)
+    assert (found.steps, found.runs) == (2, 2)  # as few as 50 would take as long as all
+
+
+def test_a_budget_without_end_is_all_runs():
+    found = timed("slow:first=9.0,later=9.0", "chain", steps=30, runs=7, budget=np.inf, discount=None, clock=clock)
+    assert (found.steps, found.runs, found.step) == (30, 7, 9.0)
+
+
+def test_waiting_is_time_and_a_busy_machine_is_not():
+    worked, passed = [0.0], [0.0]
+    spent = Spent(lambda: worked[0], lambda: passed[0])
+    for work, wait, counted in ((1.0, 0.0, 1.0), (1.0, 2.5, 1.0), (0.0, 0.05, 0.0), (0.01, 2.0, 2.01), (0.0, 0.5, 0.5)):
+        before = spent()
+        worked[0] += work
+        passed[0] += work + wait
+        assert spent() - before == pytest.approx(counted)
 
 
 def test_a_policy_of_too_few_decisions_is_refused_before_it_plays(tmp_path):
@@ -196,6 +214,23 @@ def test_the_reference_may_be_the_slow_one(tmp_path, monkeypatch, others):
     page = write_league(found, tmp_path).read_text()
     assert ("Of no agent" in page) == (others == 10)
     assert ("Learning curves" in page) == (others == 40)
+
+
+def test_an_interval_of_the_difference_needs_ten_runs_of_both(tmp_path, monkeypatch):
+    runs = {REFERENCE: 4, "random": 12, "exploit": 3}
+    monkeypatch.setattr(season, "timed", lambda name, place, **_: Timing(1e-3, 0.0, runs[name], 40))
+    found = league("chain", tmp_path, agents=list(runs), runs=12, steps=40)
+    pairs = dict(zip(found.table["agent"], found.table["pairs"], strict=True))
+    assert pairs == {REFERENCE: 0, "random": 4, "exploit": 3}
+    header, rows = shown(found)
+    row = next(row for row in rows if row[1] == "random")
+    assert row[header.index("95%")] != ""
+    assert row[header.index("− MCBRL")] != ""
+    assert row[header.index("− MCBRL") + 1] == ""
+    page = write_league(found, tmp_path).read_text()
+    assert "has the highest mean total." in page
+    assert "or more beside" not in page
+    assert "the difference is that of the total to MCBRL" in page
 
 
 def test_times_of_earlier_versions_are_taken_but_for_who_was_left_out(tmp_path):

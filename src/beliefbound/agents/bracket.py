@@ -27,7 +27,7 @@ from beliefbound.engine.registry import agent
 from beliefbound.grammar import Number
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.particles.look import Desk, look, new_desk
-from beliefbound.kernels.particles.rows import Problem, clear, n_columns
+from beliefbound.kernels.particles.rows import Problem, clear, n_columns, width_of
 from beliefbound.kernels.posterior import nearest_value, outcome_of, paid_for, row_of
 from beliefbound.kernels.random import load, save, uniform
 from beliefbound.planning.task import Task
@@ -93,9 +93,9 @@ def observe(state, s, a, r, t):
 def bracket(setting: Setting, *, n: int, **values: Any) -> Machine:
     """The machine. Draws of every pair are held for the present counts, and as many for earlier ones."""
     S = setting.n_states
-    check_room(setting, 2 * n, f"n is {n}, with draws of earlier counts")
     task = Task(offered_belief(setting, values), np.full(S, 1.0 / S), float(setting.discount), None)
     problem = cut(problem_of(task, np.zeros(1, np.uint64), horizon=None), "lower", None)
+    check_room(setting, 2 * n, f"n is {n}, with draws of earlier counts", width=width_of(problem))
     pairs = len(problem.available)
     state = State(
         problem=problem,

@@ -25,7 +25,7 @@ def write_league(found: League, out: Path | str) -> Path:
     header, rows = shown(found)
     words = _words(found)
     pictures = [_front(found, folder / "league"), *_curves(found, folder / "curves")]
-    caption = " ".join([_CAPTION, *about_shorter(found)])
+    caption = " ".join([_CAPTION.format(found.score), *about_shorter(found)])
     write_text(folder / "league.md", markdown(header, rows))
     sections = [
         Section(
@@ -51,7 +51,8 @@ def write_league(found: League, out: Path | str) -> Path:
 
 _CAPTION = (
     "Mean total reward and discounted utility with 95% bootstrap intervals where there are ten runs; the difference is "
-    "paired, run by run, with MCBRL; times are of one core. Highlighted: nobody is both better and faster."
+    "that of the {} to MCBRL's, over the runs that both played; times are of one core. Highlighted: nobody is both "
+    "better and faster."
 )
 _RANKING = (
     "For each bound, each family of agents sends its best setting; those listed are the leader and all who follow it "
@@ -98,9 +99,7 @@ def shown(found: League) -> tuple[list[str], list[list[str]]]:
             f"{row['utility']:.2f}",
             f"{row['utility_low']:.2f} – {row['utility_high']:.2f}" if row["runs"] >= _FEWEST else "",
             "" if row["difference"] is None else f"{row['difference']:+.4g}",
-            ""
-            if row["difference"] is None or row["runs"] < _FEWEST
-            else f"{row['difference_low']:+.4g} – {row['difference_high']:+.4g}",
+            "" if row["pairs"] < _FEWEST else f"{row['difference_low']:+.4g} – {row['difference_high']:+.4g}",
             _time(row["step_seconds"]),
             "" if row["published"] is None else f"{row['published']:g}",
         ]
@@ -131,15 +130,15 @@ def _words(found: League) -> list[str]:
     if table.is_empty():
         return [f"Of no agent two runs of {found.spec.steps:,} steps fit the budget."]
     best = table.row(0, named=True)
-    table = table.filter((pl.col("runs") >= _FEWEST) & pl.col("difference").is_not_null())
+    table = table.filter(pl.col("pairs") >= _FEWEST)
     unclear = table.filter((pl.col("difference_low") <= 0.0) & (pl.col("difference_high") >= 0.0))
     better = table.filter(pl.col("difference_low") > 0.0)
     reference = found.spec.agents[0]
-    words = [f"{best['agent']} has the highest mean."]
+    words = [f"{best['agent']} has the highest mean {found.score}."]
     if len(table):
         words[0] += (
-            f" Of {len(table)} others with {_FEWEST} runs or more, {len(better)} earned more than {reference} beyond "
-            f"the 95% interval of the paired difference, and {len(unclear)} cannot be told apart from it."
+            f" Of {len(table)} with {_FEWEST} runs or more beside {reference}, {len(better)} earned more than it "
+            f"beyond the 95% interval of the paired difference, and {len(unclear)} cannot be told apart from it."
         )
     if found.table["published"].is_not_null().any():
         words.append("Published figures were mostly recalled, not read, and their settings are their authors' own.")
@@ -158,7 +157,7 @@ def _front(found: League, stem: Path) -> Picture:
     """Points are numbered as in the table: forty names would cover one another."""
     from matplotlib.ticker import EngFormatter, NullFormatter
 
-    score = "utility" if found.spec.environments[0].startswith("drawn-") else "total"
+    score = found.score
     table = found.table.with_row_index("number", offset=1).filter(~pl.col("agent").is_in(APART))
     whole, shorter = table.filter(steps=found.spec.steps), table.filter(pl.col("steps") < found.spec.steps)
     front = whole.filter("front").sort("step_seconds")

@@ -31,6 +31,7 @@ class League:
       ranking: who leads within each bound on the time of a step, of those who played all steps; see `ranking`.
       frame: every run that the table counts: agent, steps, run, total, utility, curve.
       spec: the experiment of the agent that all are compared with, in full length.
+      score: what agents are compared by: `"utility"` where every run has an MDP of its own, else `"total"`.
       left_out: agents that cannot play, and why.
     """
 
@@ -38,6 +39,7 @@ class League:
     ranking: pl.DataFrame
     frame: pl.DataFrame
     spec: Spec
+    score: str
     left_out: dict[str, str]
 
 
@@ -126,7 +128,7 @@ def league(
     ranks = ranking(frame, whole, score=score)
     write_aside(folder / "league.csv", table.write_csv)
     write_aside(folder / "ranking.csv", ranks.write_csv)
-    return League(table, ranks, frame, _spec(reference, place.name, runs, steps, seed), left_out)
+    return League(table, ranks, frame, _spec(reference, place.name, runs, steps, seed), score, left_out)
 
 
 def _to_compare(times: Mapping[str, Timing], reference: str) -> list[Timing]:

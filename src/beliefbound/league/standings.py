@@ -28,10 +28,11 @@ def standings(
     `compared` has the runs of the `reference`, for each number of steps that it played.
 
     Columns: `agent, steps, runs, total, total_low, total_high, utility, utility_low, utility_high`: means and 95%
-    bootstrap intervals; `difference, difference_low, difference_high`: of `score`, the agent less the reference in as
-    many steps, run by run; `step_seconds, build_seconds`: time of a step and of planning before the first; `published`:
-    a total that a paper reports of the environment, if it is given; `front`: no agent, the oracle apart, is both better
-    and faster. Who played fewer steps has no published figure, and is not on the front.
+    bootstrap intervals; `pairs`: runs that the reference played too, in as many steps; `difference, difference_low,
+    difference_high`: the agent's `score` less the reference's in these, run by run; `step_seconds, build_seconds`: time
+    of a step and of planning before the first; `published`: a total that a paper reports of the environment, if it is
+    given; `front`: no agent, the oracle apart, is both better and faster. Who played fewer steps has no published
+    figure, and is not on the front.
     """
     rows = []
     for (agent,), group in frame.group_by("agent", maintain_order=True):
@@ -39,7 +40,8 @@ def standings(
         timing = times[str(agent)]
         both = pl.concat([group, compared.filter(steps=timing.steps)])
         paired = paired_difference(both, str(agent), reference, score)
-        gap = bootstrap_mean(paired) if len(paired) > 1 and agent != reference else None
+        paired = paired[:0] if agent == reference else paired
+        gap = bootstrap_mean(paired) if len(paired) > 1 else None
         papers = environment if timing.steps == steps else None
         rows.append(
             {
@@ -52,6 +54,7 @@ def standings(
                 "utility": utility.mean,
                 "utility_low": utility.low,
                 "utility_high": utility.high,
+                "pairs": len(paired),
                 "difference": None if gap is None else gap.mean,
                 "difference_low": None if gap is None else gap.low,
                 "difference_high": None if gap is None else gap.high,

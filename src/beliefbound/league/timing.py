@@ -1,18 +1,17 @@
 """How long an agent takes for a step, and how many runs of how many steps fit into a budget.
 
-A run is its first step, before which agents may plan for minutes, and the steps that follow: `first + (steps − 1)
-later`. Both are taken by stepping an agent by hand, and where that goes fast enough again by playing it, which leaves
-out what stepping by hand costs. Each of the two may take a tenth of the budget, but for a step that was begun; where
-the first step takes longer than that, a second tells whether all do.
+A run is its first step, before which agents may plan for minutes, and the steps that follow, up to the last or to a
+terminal state: `first + (steps − 1) later`. Both are taken by stepping an agent by hand, and where that goes fast
+enough again by playing it, which leaves out what stepping by hand costs. Each of the two may take a tenth of the
+budget, but for a step that was begun; where the first step takes longer than that, a second tells whether all do.
 
-What counts is the time that the processor spends on it (`league.clock`), so that a busy machine says nearly the same as
-a quiet one. Times are no part of a run's results, which stay the same bit for bit; they are measured once per folder
-and kept in `timing.json`.
+What counts is the time that the processor spends on it, so that a busy machine says nearly the same as a quiet one; or
+the time that passes, where an agent waits (`league.clock`). Times are no part of a run's results, which stay the same
+bit for bit; they are measured once per folder and kept in `timing.json`.
 """
 
 import json
 import re
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +33,8 @@ from beliefbound.policy import Policy
 _SHARE = 0.1  # of the budget: for stepping by hand, and again for playing
 _BY_HAND = 10  # steps that tell roughly how long a run takes
 _GROWTH = 10  # of what is played next: agents may plan again after some steps, and then take longer than so far
-_REPEATS = 3  # of a run that takes a small part of that
+_AT_ONCE = 1000  # steps: short runs are played together, or most of what is measured is the call
+_REPEATS = 2  # of what takes a small part of that
 _LEAST = 1e-9  # seconds of a step
 _ROUND = [digit * 10**power for power in range(9, -1, -1) for digit in (5, 2, 1)]  # numbers of steps, falling
 _OF_KEY = re.compile(r" runs of (\d+) steps, \S+ s$")
@@ -42,8 +42,8 @@ _OF_KEY = re.compile(r" runs of (\d+) steps, \S+ s$")
 
 @dataclass(frozen=True)
 class Timing:
-    """Processor seconds a step on average over a run and to build the agent (offline planning); the runs to play, and
-    the steps of each."""
+    """Seconds a step on average over a run and to build the agent (offline planning); the runs to play, and the steps
+    of each."""
 
     step: float
     build: float
@@ -52,13 +52,18 @@ class Timing:
 
 
 class Pace(NamedTuple):
-    """Seconds of the first step of a run, what comes before it included, and of one that follows, on average."""
+    """Seconds of the first step of a run, what comes before it included, and of one that follows, on average; the steps
+    after which a run is over, on average, though more were asked for."""
 
     first: float
     later: float
+    over: float
 
     def run(self, steps: int) -> float:
-        return max(self.first, _LEAST) + (steps - 1) * self.later
+        return max(self.first, _LEAST) + (self.made(steps) - 1) * self.later
+
+    def made(self, steps: int) -> float:
+        return min(steps, self.over)
 
 
 def timed(
@@ -69,7 +74,7 @@ def timed(
     runs: int,
     budget: float,
     discount: float | None,
-    clock: Clock = time.process_time,
+    clock: Clock | None = None,
 ) -> Timing:
     """The time of a step, and what fits into `budget` seconds.
 
@@ -86,37 +91,39 @@ def timed(
     lengths = (steps, *(n for n in _ROUND if n < steps))
     length = next((n for n in lengths if 2 * pace.run(n) <= budget), 1)
     seconds = pace.run(length)
-    return Timing(seconds / length, build, max(2, min(runs, int(budget / seconds))), length)
+    return Timing(seconds / pace.made(length), build, max(2, int(min(runs, budget / seconds))), length)
 
 
 def _pace(machine: Agent, place: Environment, steps: int, budget: float, discount: float | None, now: Clock) -> Pace:
     """By hand; then, as long as this lengthens what was measured, by playing."""
 
-    def seconds(n: int) -> float:
+    def played(n: int, runs: int) -> tuple[float, float]:
         began = now()
-        play(machine, place, seed=0, runs=1, steps=n, discount=discount)
-        return now() - began
+        visits = play(machine, place, seed=0, runs=runs, steps=n, discount=discount, visits=True).visits
+        return (now() - began) / runs, n if visits is None else float(visits.sum()) / runs
 
     left = _SHARE * budget
     pace, done = _by_hand(machine, place, steps, budget, now)
     n = 0
     while n < steps and pace.first <= left:
-        longer = min(steps, _GROWTH * max(n, done), 1 + int((left - pace.first) / max(pace.later, _LEAST)))
+        fit = 1 + (left - pace.first) / max(pace.later, _LEAST)
+        longer = int(min(steps, _GROWTH * max(n, done), fit if fit < pace.over else steps))
         # Where the first step is most of what is played, the others cannot be told from its noise.
         if longer < steps and (longer < max(2 * n, done) or pace.first > left / 2):
             break
         n = longer
-        times = [seconds(n)]
-        while n == steps and len(times) < _REPEATS and sum(times) + times[0] <= left:
-            times.append(seconds(n))
-        left -= sum(times)
-        first = min(pace.first, *times)
-        pace = Pace(first, (min(times) - first) / max(n - 1, 1))
+        seconds, made = played(n, 1)
+        left -= seconds
+        runs = int(min(max(1.0, _AT_ONCE / made), left / (_REPEATS * max(seconds, _LEAST)))) if n == steps else 0
+        if runs > 0:
+            seconds, made = min(played(n, runs) for _ in range(_REPEATS))
+        first = min(pace.first, seconds)
+        pace = Pace(first, (seconds - first) / max(made - 1.0, 1.0), made if made < n else steps)
     return pace
 
 
 def _by_hand(machine: Agent, place: Environment, steps: int, budget: float, now: Clock) -> tuple[Pace, int]:
-    """The pace of the first steps of a run, and how many were made: all, where the run is over."""
+    """The pace of the first steps of a run, and how many were made."""
     if isinstance(machine, Policy):  # as `play` does
         machine = player(machine, place, steps)
     luck: Any = environment_stream(0, 0)
@@ -129,11 +136,10 @@ def _by_hand(machine: Agent, place: Environment, steps: int, budget: float, now:
         machine.observe(s, a, float(reward), int(t))
         s, done, spent = int(t), done + 1, now() - began
         first = spent if done == 1 else first
-        if place.terminal[s]:
-            done = steps
+        over = bool(place.terminal[s])
         enough = spent > _SHARE * budget and (done > 1 or 2 * first > budget)
-        if enough or done >= min(steps, _BY_HAND):
-            return Pace(first, (spent - first) / max(done - 1, 1)), done
+        if over or enough or done >= min(steps, _BY_HAND):
+            return Pace(first, (spent - first) / max(done - 1, 1), done if over else steps), done
 
 
 def read_timings(path: Path) -> dict[str, Timing]:

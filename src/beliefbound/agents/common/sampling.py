@@ -8,10 +8,11 @@ from beliefbound.errors import ParameterError
 from beliefbound.limits import AGENT_BYTES
 
 
-def check_room(setting: Setting, n: int, parameter: str, *, fix: str = "take fewer") -> None:
-    """`n` models, and what their solution takes, fit into memory; `parameter` says in words where n comes from."""
+def check_room(setting: Setting, n: int, parameter: str, *, width: int | None = None, fix: str = "take fewer") -> None:
+    """`n` models, and what their solution takes, fit into memory; `parameter` says in words where n comes from, `width`
+    how many numbers a model has for a pair, where these are not the chances of the next states alone."""
     S, A = setting.n_states, setting.n_actions
-    needed = 16.0 * S * A * S * (n + 1)
+    needed = 16.0 * S * A * (S if width is None else width) * (n + 1)
     if needed > AGENT_BYTES:
         raise ParameterError(f"{parameter}: {n} models of {S} states and {A} actions need {needed / 1e9:.0f} GB; {fix}")
 
