@@ -69,10 +69,51 @@ class RunDisplay:
 
     def say(self, text: str) -> None:
         """A line above the bar, at once."""
-        self._bars.console.print(text, highlight=False, soft_wrap=True, markup=False, emoji=False)
+        _print(self._bars.console, text)
 
     def _count(self, done: int) -> str:
         return f"{done}/{self._total}"
+
+
+class TurnDisplay:
+    """A line that says whose turn it is, how many of its runs are done, and for how long; it is gone at the end."""
+
+    def __init__(self, console: "Console | None" = None) -> None:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        self._line = Progress(*columns, console=console or Console(stderr=True), transient=True)
+        self._task = self._line.add_task("")
+        self._text, self._done = "", 0
+
+    def __enter__(self) -> "TurnDisplay":
+        self._line.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._line.stop()
+
+    def turn(self, text: str) -> None:
+        """Somebody's turn begins: a line that stays, and one that moves."""
+        self.say(text)
+        self._text, self._done = text, 0
+        self._line.reset(self._task, description=text)
+
+    def block(self, cell: Any, runs: int) -> None:
+        """A block of runs is done."""
+        self._done += runs
+        self._line.update(self._task, description=f"{self._text}, {self._done} done")
+
+    def say(self, text: str) -> None:
+        """A line that stays, at once."""
+        _print(self._line.console, text)
+
+
+def _print(console: "Console", text: str) -> None:
+    console.print(text, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from rich.console import Console
 from beliefbound.experiments.run import run
 from beliefbound.experiments.spec import Cell, Spec
 from beliefbound.paper.figure1 import figure1
-from beliefbound.progress import RunDisplay
+from beliefbound.progress import RunDisplay, TurnDisplay
 
 
 def shown(act) -> str:
@@ -53,3 +53,18 @@ def test_the_library_shows_the_same_bars_when_asked(tmp_path, capsys):
     assert out == ""
     assert "Figure 1" in err
     assert "100%" in err
+
+
+def test_whose_turn_it_is_and_how_far():
+    file = io.StringIO()
+    with TurnDisplay(Console(file=file, width=80, force_terminal=True)) as display:
+        display.turn("[bold]mine: 3 runs of 20 steps")
+        display.block(None, 2)
+        display._line.refresh()
+        display.turn("random: 5 runs of 20 steps")
+        display._line.refresh()
+    text = file.getvalue()
+    assert "[bold]mine: 3 runs of 20 steps\n" in text.replace("\x1b[2K", "").replace("\r", "")
+    assert "[bold]mine: 3 runs of 20 steps, 2 done" in text
+    assert "random: 5 runs of 20 steps, " not in text
+    assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1  # the cursor is back

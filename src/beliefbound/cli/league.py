@@ -51,6 +51,7 @@ def league(
         from beliefbound.executors import opened
         from beliefbound.league.page import about_shorter, shown, write_league
         from beliefbound.league.season import league as play_league
+        from beliefbound.progress import TurnDisplay
 
         load_plugins(plugin)
     folder = out or Path("league-" + "".join(c if c.isalnum() or c in "-_" else "-" for c in environment))
@@ -59,9 +60,13 @@ def league(
         doing = "compiling, once, and taking its time"
         if timing is not None:
             doing = f"{timing.runs} runs of {timing.steps} step{'s' * (timing.steps != 1)}"
-        print(f"{agent}: {doing}", file=sys.stderr)
+        show.turn(f"{agent}: {doing}")
 
-    with leave_on_interrupt(folder), opened(executor, threads=threads, address=address) as where:
+    with (
+        leave_on_interrupt(folder),
+        opened(executor, threads=threads, address=address) as where,
+        TurnDisplay() as show,
+    ):
         found = play_league(
             environment,
             folder,
@@ -74,7 +79,8 @@ def league(
             executor=where,
             repair=repair,
             begin=begin,
-            say=lambda text: print(text, file=sys.stderr),
+            progress=show.block,
+            say=show.say,
         )
     report = write_league(found, folder)
     show_table(f"League: {environment}", *shown(found))
