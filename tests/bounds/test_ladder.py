@@ -72,7 +72,7 @@ def test_an_effort_is_a_number_of_rungs(effort):
 
 
 def test_effort_and_time_are_not_given_together():
-    with pytest.raises(ParameterError, match="effort.*time_limit"):
+    with pytest.raises(ParameterError, match="effort.*time limit"):
         bracket(chain(), discount=0.9, effort=3, time_limit=1.0, rng=1)
 
 
