@@ -4,16 +4,18 @@ import gymnasium
 import numpy as np
 import pytest
 
-from beliefbound import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
+from beliefbound import BetaRewards, DirichletBelief, DirichletRewards, FiniteBelief, KnownRewards
 from beliefbound.agents import CompiledAgent, make_agent, play, priors
 from beliefbound.agents.exploit import State, act, expected_prior, observe, reset
 from beliefbound.beliefs import NormalRewards
+from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.engine.protocol import Machine, setting_of
 from beliefbound.envs import DiscreteEnv, make_env
 from beliefbound.errors import BeliefboundError, ParameterError
 from beliefbound.kernels.planning.held_models import held_models
 from beliefbound.kernels.play import environment_stream
 from beliefbound.kernels.posterior import Posterior, draw, expected, learn
+from beliefbound.kernels.random import seed_stream
 
 RIVER, CHAIN = make_env("riverswim"), make_env("chain")
 
@@ -129,6 +131,41 @@ def test_what_is_seen_of_one_pair_is_learnt_for_all_that_share_its_parameters():
     np.testing.assert_array_equal(p[0, 1, 1], p[3, 0, 0])  # one parameter
     np.testing.assert_allclose(p.sum(axis=2), 1.0)
     assert abs(p[0, 1, 1].mean() - 0.6) < 4 * np.sqrt(0.04 / 4000)  # Beta(3, 2): variance .04; false alarms: 6e-5
+
+
+def drawn(belief, n=20_000):
+    """Models of a belief: `p[s,a,t,m]`, `r[s,a,m]`."""
+    S, A = belief.n_states, belief.n_actions
+    p, r = np.zeros((S, A, S, n)), np.zeros((S, A, n))
+    draw(posterior_of(belief), seed_stream(np.array([7], np.uint64)), p, r)
+    return p, r
+
+
+def follows(x, mean, variance):
+    """Both to within six standard errors, and one draw says nothing of the next."""
+    n = len(x)
+    assert abs(x.mean() - mean) < 6 * np.sqrt(variance / n)
+    assert abs(x.var() - variance) < 6 * np.sqrt(((x - mean) ** 4).mean() / n)
+    assert abs(np.corrcoef(x[1:], x[:-1])[0, 1]) < 6 / np.sqrt(n)
+
+
+def test_chances_of_several_reward_values_are_drawn_for_every_model():
+    values, counts = np.array([0.0, 2.0, 10.0]), np.array([0.5, 1.0, 2.5])
+    _, r = drawn(DirichletBelief(2, 1, rewards=DirichletRewards(values, counts)))
+    mean = counts @ values / 4.0
+    for s in range(2):
+        follows(r[s, 0], mean, (counts @ values**2 / 4.0 - mean**2) / 5.0)  # Dirichlet of sum 4
+    assert abs(np.corrcoef(r[0, 0], r[1, 0])[0, 1]) < 6 / np.sqrt(r.shape[2])
+
+
+def test_rows_with_more_outcomes_than_there_are_pairs_are_drawn_one_model_after_another():
+    belief = DirichletBelief.tied(
+        [[0], [1]], [[[0, 1, -1, -1]], [[-1, -1, 0, 1]]], [[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 3.0, 1.0]]
+    )
+    p, _ = drawn(belief)
+    np.testing.assert_allclose(p.sum(axis=2), 1.0)
+    follows(p[0, 0, 0], 1 / 3, 1 / 18)  # Beta(1, 2)
+    follows(p[1, 0, 0], 3 / 4, 3 / 80)  # Beta(3, 1)
 
 
 def test_exploit_renews_every_row_that_shares_parameters():

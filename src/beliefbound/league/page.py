@@ -183,13 +183,9 @@ def _front(found: League, stem: Path) -> Picture:
             short = row["steps"] < found.spec.steps
             colour = "tab:red" if short else "tab:blue" if row["front"] else "dimgray"
             height, scale = (0.0, bottom) if short else (row[score], "data")
-            at, above = (
-                (row["step_seconds"], height),
-                3 + 7 * (i % 3) * short,
-            )  # marks on the axis may be close together
-            axes.annotate(
-                str(row["number"]), at, (3, above), scale, textcoords="offset points", fontsize=6, color=colour
-            )
+            at, number = (row["step_seconds"], height), str(row["number"])
+            beside = (3, 3 + 7 * (i % 3) * short)  # marks on the axis may be close together
+            axes.annotate(number, at, beside, scale, textcoords="offset points", fontsize=6, color=colour)
             place = (1.02 + 0.48 * (i // lines), 1.0 - (i % lines + 0.5) / lines)
             name = f"{row['number']}  {literal(row['agent'], 38)}"
             axes.text(*place, name, transform=axes.transAxes, fontsize=6, va="center", color=colour)

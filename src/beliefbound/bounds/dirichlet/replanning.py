@@ -39,7 +39,7 @@ _TAIL = 5e-3
 POOL = 6  # policies to fall back on: the expected MDP's, then particles' own
 _LEAF_MODELS = 64
 _TOLERANCE = 3e-4  # of the range of values
-MIX = 0.6
+MIX = 0.6  # share of what knowing the model is worth in the look-ahead; the rest is what the best of the pool earns
 _MOST_STEPS = 1000
 _TAKEN, _TAKEN_AT_LEAST = 0.6, 0.05  # of what the expected MDP is worth, and of the range of values, above the least
 

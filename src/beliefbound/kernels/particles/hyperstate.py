@@ -69,7 +69,8 @@ def step(problem, counts, room, s, a, guide, u, now, low, slack):
     advanced, and the expected reward plus a share of `γ (E[guide] − guide[column])`.
 
     The share is the largest up to 1 with which every outcome leaves the sum of values, and `low[t]` for what follows,
-    at most `slack` below where it was with `now`: known before the outcome is, so the mean stays zero.
+    at most `slack` below where it was with `now`: known before the outcome is, so the mean stays zero. `room` is
+    scratch.
     """
     pair = s * problem.posterior.n_actions + a
     p = room.p
