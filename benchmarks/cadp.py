@@ -27,15 +27,16 @@ def sweeps(n_models: int, n_states: int, n_actions: int, horizon: int, repeats: 
     ascent, models = Ascent(task), belief.models
     actions, _ = models.induct_greedy(belief.weights, 0.95, horizon)
     values = np.zeros((n_states, n_models))
-    space = sweep.lane_space(n_states, n_actions, n_models)
-    lanes = models.lanes() if isinstance(ascent.stages, LanesAscent) else None
+    lanes = None
+    if isinstance(ascent.stages, LanesAscent):
+        lanes = sweep.lanes_of(*models.lanes(), belief.weights, models.available, 0.95)
 
     def mmbi_sweep() -> None:
         if lanes is None:
             models.induct_greedy(belief.weights, 0.95, horizon)
         else:
             values[:] = 0.0
-            sweep.induct_lanes(*lanes, belief.weights, models.available, 0.95, values, actions.copy(), space)
+            sweep.induct_lanes(lanes, values, actions.copy())
 
     count = ascent.climb(actions, "MMBI").sweeps
     times = race(

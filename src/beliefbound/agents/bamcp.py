@@ -29,7 +29,6 @@ from beliefbound.engine.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.actions import ActionLists, action_lists, best_offered
-from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.urn import (
     Urn,
@@ -103,7 +102,7 @@ def reset(state, stream):
         state.rolled[s, -1] = best_offered(state.lists, state.q, s)
 
 
-@njit(inline="always", **EXACT)
+@njit(**EXACT_INLINE)
 def new_node(tree, column):
     """A node without children, nothing tried; its number."""
     node = tree.size[SIZE]
@@ -118,7 +117,7 @@ def new_node(tree, column):
     return node
 
 
-@njit(inline="always", **EXACT)
+@njit(**EXACT_INLINE)
 def child_of(tree, node, a, column):
     """The child of a node after an action and what was seen; −1 if there is none."""
     child = tree.first[node, a]
@@ -127,7 +126,7 @@ def child_of(tree, node, a, column):
     return child
 
 
-@njit(inline="always", **EXACT)
+@njit(**EXACT_INLINE)
 def most_promising(tree, lists, node, s, c):
     """The first untried action, else the one of largest `Q + c sqrt(ln(N+1) / n)`."""
     chosen, best = -1, -np.inf
@@ -143,16 +142,15 @@ def most_promising(tree, lists, node, s, c):
 
 
 @njit(**EXACT)
-def search(posterior, urn, tree, rolled, lists, stream, rules, root):
+def act(state, root):
     """`simulations` simulations from a state; the best action that was tried."""
-    posterior, urn, tree, lists = borrowed(posterior), borrowed(urn), borrowed(tree), borrowed(lists)
-    rolled, stream = borrowed((rolled, stream))
-    simulations, depth, c, epsilon, _, discount = rules
+    posterior, urn, tree, lists, rolled = state.posterior, state.urn, state.tree, state.lists, state.rolled
+    simulations, depth, c, epsilon, _, discount = state.rules
     n_actions, n_outcomes, n_values = posterior.n_actions, posterior.alpha.shape[1], posterior.reward.shape[0]
     prepare(posterior, urn)
     tree.size[SIZE] = 0
     new_node(tree, -1)
-    words, spread = load(stream), 1.0 / max(epsilon, 1e-300)
+    words, spread = load(state.stream), 1.0 / max(epsilon, 1e-300)
     all_offered = lists.counts.min() == n_actions
     for _ in range(simulations):
         s, node, length, inside = root, 0, 0, True
@@ -206,19 +204,12 @@ def search(posterior, urn, tree, rolled, lists, stream, rules, root):
             tree.tries[node, a] += 1
             tree.value[node, a] += (gained - tree.value[node, a]) / tree.tries[node, a]
         rewind(posterior, urn, 0, 0)
-    save(stream, words)
+    save(state.stream, words)
     best = -1
     for a in range(n_actions):
         if tree.tries[0, a] > 0 and (best < 0 or tree.value[0, a] > tree.value[0, best]):
             best = a
     return best
-
-
-@njit(**EXACT_INLINE)
-def act(state, s):
-    """Search, and take the best action that was tried."""
-    roll_out = state.rolled, state.lists, state.stream
-    return search(state.posterior, state.urn, state.tree, *roll_out, state.rules, s)
 
 
 @njit(**EXACT_INLINE)

@@ -32,7 +32,6 @@ from beliefbound.engine.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.actions import ActionLists, action_lists
-from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.urn import Urn, column_at, count_column, expected_reward, new_urn, prepare, rewind
 from beliefbound.kernels.posterior import Posterior
@@ -83,9 +82,10 @@ class State(NamedTuple):
     rules: Rules
 
 
-@njit(inline="always", **EXACT)
-def expand(posterior, urn, tree, lists, stream, rules, node, s):
+@njit(**EXACT)
+def expand(state, node, s):
     """Draw the successors of a node from the predictive of the counts as they are."""
+    posterior, urn, tree, lists, rules = state.posterior, state.urn, state.tree, state.lists, state.rules
     e, n_actions, width = tree.size[0], posterior.n_actions, rules.width
     tree.size[0] = e + 1
     tree.expanded[node] = e
@@ -94,7 +94,7 @@ def expand(posterior, urn, tree, lists, stream, rules, node, s):
         pair = s * n_actions + a
         first, distinct = 1 + (e * n_actions + a) * width, 0
         for _ in range(width):
-            column = column_at(posterior, urn, pair, stream)
+            column = column_at(posterior, urn, pair, state.stream)
             i = 0
             while i < distinct and tree.column[first + i] != column:
                 i += 1
@@ -111,7 +111,7 @@ def expand(posterior, urn, tree, lists, stream, rules, node, s):
         back_up(tree, rules, e, a)
 
 
-@njit(inline="always", **EXACT)
+@njit(**EXACT_INLINE)
 def back_up(tree, rules, e, a):
     """`U(a)` and `L(a)` from the successors."""
     first = 1 + (e * tree.reward.shape[1] + a) * rules.width
@@ -124,14 +124,15 @@ def back_up(tree, rules, e, a):
 
 
 @njit(**EXACT)
-def roll_out(posterior, urn, tree, lists, stream, rules, root):
+def roll_out(state, root):
     """One roll-out from the root, in state `root`; false when there was nothing left to close."""
+    posterior, urn, tree, lists, rules = state.posterior, state.urn, state.tree, state.lists, state.rules
     node, s, length = 0, root, 0
     tail = rules.most * rules.discount**rules.depth
     outcomes, values = urn.size[0], urn.size[1]
     while length < rules.depth and tree.upper[node] - tree.lower[node] > tail + CLOSED * rules.most:
         if tree.expanded[node] < 0:
-            expand(posterior, urn, tree, lists, stream, rules, node, s)
+            expand(state, node, s)
         e = tree.expanded[node]
         a = lists.offered[s, 0]
         for index in range(1, lists.counts[s]):
@@ -165,10 +166,9 @@ def roll_out(posterior, urn, tree, lists, stream, rules, root):
 
 
 @njit(**EXACT)
-def search(posterior, urn, tree, above, below, lists, stream, rules, s):
+def act(state, s):
     """Bounds of every action in a state, and the one of largest upper bound."""
-    posterior, urn, tree, lists = borrowed(posterior), borrowed(urn), borrowed(tree), borrowed(lists)
-    above, below, stream = borrowed((above, below, stream))
+    posterior, urn, tree, above, below, lists, stream, rules = state
     prepare(posterior, urn)
     for a in range(above.size):
         above[a] = -np.inf
@@ -184,7 +184,7 @@ def search(posterior, urn, tree, above, below, lists, stream, rules, s):
             tree.upper[0] = rules.most
             tree.lower[0] = 0.0
             for _ in range(rules.rollouts):
-                if not roll_out(posterior, urn, tree, lists, stream, rules, t):
+                if not roll_out(state, t):
                     break
             upper += tree.upper[0]
             lower += tree.lower[0]
@@ -193,13 +193,6 @@ def search(posterior, urn, tree, above, below, lists, stream, rules, s):
         above[a] = reward + rules.discount * upper / rules.width
         below[a] = reward + rules.discount * lower / rules.width
     return np.argmax(above)
-
-
-@njit(**EXACT_INLINE)
-def act(state, s):
-    """Search, and take the action of largest upper value."""
-    ends = state.upper, state.lower
-    return search(state.posterior, state.urn, state.tree, *ends, state.lists, state.stream, state.rules, s)
 
 
 @agent(

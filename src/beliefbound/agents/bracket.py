@@ -17,7 +17,6 @@ import numpy as np
 from numba import njit
 
 from beliefbound.agents.common.sampling import check_room, no_stream
-from beliefbound.beliefs.amounts import OF_LARGEST, RELATIVE
 from beliefbound.bounds.dirichlet.arrays import problem_of
 from beliefbound.bounds.dirichlet.rare import cut
 from beliefbound.bounds.dirichlet.replanning import MIX, POOL
@@ -25,8 +24,9 @@ from beliefbound.engine.priors import PRIOR, offered_belief
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
 from beliefbound.grammar import Number
+from beliefbound.kernels.amounts import OF_LARGEST, RELATIVE
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.particles.look import Desk, look, new_desk
+from beliefbound.kernels.particles.look import LookSpace, look, new_look_space
 from beliefbound.kernels.particles.rows import Problem, clear, n_columns, width_of
 from beliefbound.kernels.posterior import nearest_value, outcome_of, paid_for, row_of
 from beliefbound.kernels.random import load, save, uniform
@@ -38,10 +38,11 @@ class State(NamedTuple):
     """The prior, what was counted since, and particles."""
 
     problem: Problem
-    desk: Desk
+    space: LookSpace
     counts: IntArray  # [pair,column]
     first: IntArray  # [s]: an action that is offered
     stream: np.ndarray  # uint64 [4]
+    mix: float  # of lower and upper value in the look-ahead
 
 
 @njit(**EXACT)
@@ -50,13 +51,13 @@ def reset(state, stream):
     save(state.stream, load(stream))
     state.problem.address[0] = stream[0] >> np.uint64(1)
     state.counts.fill(0)
-    clear(state.desk.rows)
+    clear(state.space.rows)
 
 
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Look ahead on particles of the posterior."""
-    action, _ = look(state.problem, state.desk, state.counts, s, state.problem.horizon, state.first, MIX)
+    action, _ = look(state.problem, state.space, state.counts, s, state.problem.horizon, state.first, state.mix)
     return action
 
 
@@ -66,7 +67,7 @@ def value_seen(posterior, pair, j, x, luck):
     if posterior.fractional:
         success, failure = paid_for(posterior, 0, pair, j), paid_for(posterior, 1, pair, j)
         return 0 if success == failure or luck < (x - failure) / (success - failure) else 1
-    k = nearest_value(posterior.paid, pair, j, x)
+    k = nearest_value(posterior, pair, j, x)
     paid = paid_for(posterior, k, pair, j)
     return k if abs(paid - x) <= OF_LARGEST + RELATIVE * abs(x) else -1
 
@@ -99,9 +100,10 @@ def bracket(setting: Setting, *, n: int, **values: Any) -> Machine:
     pairs = len(problem.available)
     state = State(
         problem=problem,
-        desk=new_desk(problem, n, POOL, spare=pairs),
+        space=new_look_space(problem, n, POOL, spare=pairs),
         counts=np.zeros((pairs, n_columns(problem)), np.int64),
         first=np.argmax(task.belief.available, axis=1),
         stream=no_stream(),
+        mix=MIX,
     )
     return Machine(state, reset, act, observe)

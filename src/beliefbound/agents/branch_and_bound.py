@@ -35,7 +35,8 @@ from beliefbound.engine.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Choice, Number
 from beliefbound.kernels.actions import ActionLists, action_lists
-from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.options import EXACT
+from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.planning.held_bounds import (
     Ascent,
     Optimum,
@@ -45,7 +46,7 @@ from beliefbound.kernels.planning.held_bounds import (
     optimum_from_above,
     value_below,
 )
-from beliefbound.kernels.planning.held_models import HeldModels, clear, held_models, settle
+from beliefbound.kernels.planning.held_models import HeldModels, clear, expect_all, held_models, settle
 from beliefbound.kernels.planning.held_pairs import Pairs, new_pairs, value_of_pairs
 from beliefbound.kernels.planning.urn import (
     Urn,
@@ -57,7 +58,7 @@ from beliefbound.kernels.planning.urn import (
     prepare,
     rewind,
 )
-from beliefbound.kernels.posterior import Posterior, copy_into, draw, expected
+from beliefbound.kernels.posterior import Posterior, copy_into, draw
 from beliefbound.kernels.random import uniform
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import FloatArray, IntArray
@@ -108,19 +109,18 @@ class State(NamedTuple):
     rules: Rules
 
 
-@njit(inline="always", **EXACT)
-def choose_policy(posterior, models, mean, ascent, stream, rules, s):
+@out_of_line
+@njit(**EXACT)
+def choose_policy(state, s):
     """Choose the policy of a leaf, to `ascent.actions`, and draw the models that it is valued on."""
+    posterior, models, mean, ascent, rules = state.posterior, state.models, state.mean, state.ascent, state.rules
     if rules.leaves == ORIGINAL:
-        n_actions = posterior.n_actions
-        for pair in range(mean.available.size):
-            i, a = pair // n_actions, pair % n_actions
-            mean.r[i, a, 0] = expected(posterior, pair, mean.p[i, a, :, 0])
+        expect_all(posterior, mean)
         clear(mean)
         settle(mean, rules.depth, rules.tolerance)
         copy_into(ascent.actions[0], mean.actions)
     for half in range(1 if rules.leaves == ORIGINAL else 2):
-        draw(posterior, stream, models.p, models.r)
+        draw(posterior, state.stream, models.p, models.r)
         if half == 0 and (rules.leaves == MMBI or rules.leaves == PAIRS):
             clear(models)
             settle(models, rules.depth, rules.tolerance)
@@ -129,7 +129,7 @@ def choose_policy(posterior, models, mean, ascent, stream, rules, s):
             ascend(models, ascent, s, rules.sweeps)
 
 
-@njit(inline="always", **EXACT)
+@njit(**EXACT)
 def value_above(lists, optimum, w, leaves, s):
     """`E max`, or QMDP."""
     told, qmdp = 0.0, -np.inf
@@ -182,50 +182,55 @@ def choose(tree, lists, stream, node, columns):
     return a, column
 
 
+@out_of_line
 @njit(**EXACT)
-def search(posterior, urn, models, mean, ascent, optimum, pairs, tree, lists, stream, rules, root):
-    """Bounds of the root, then expansions; the action of largest lower bound."""
-    prepare(posterior, urn)
+def add_leaf(state, node, s):
+    """A node in state `s`, with bounds from models of the counts as they are."""
+    models, optimum, tree, rules = state.models, state.optimum, state.tree, state.rules
+    choose_policy(state, s)
+    lower = value_below(models, state.ascent.actions, rules.depth, s)
+    optimum_from_above(models, optimum, rules.depth, rules.tolerance)
+    upper = value_above(state.lists, optimum, models.w, rules.leaves, s)
+    if rules.leaves == PAIRS:
+        upper = value_of_pairs(models, optimum, state.pairs, rules.depth, rules.tolerance, s)
+    tree.state[node] = s
+    tree.expanded[node] = -1
+    tree.lower[node] = lower
+    tree.upper[node] = max(lower, upper)
+
+
+@njit(**EXACT)
+def act(state, root):
+    """Bounds of the root, then expansions of the tree; the action of largest lower bound."""
+    posterior, urn, tree, lists = state.posterior, state.urn, state.tree, state.lists
     n_actions, columns = posterior.n_actions, posterior.reward.shape[0] * posterior.alpha.shape[1]
-    for e in range(-1, rules.expansions):  # −1: the root itself
+    prepare(posterior, urn)
+    add_leaf(state, 0, root)
+    tree.first[0] = tree.lower[0]
+    tree.first[1] = tree.upper[0]
+    for e in range(state.rules.expansions):
         node, length = 0, 0
-        while e >= 0 and tree.expanded[node] >= 0:
+        while tree.expanded[node] >= 0:
             tree.path[length] = node
             length += 1
-            a, column = choose(tree, lists, stream, node, columns)
+            a, column = choose(tree, lists, state.stream, node, columns)
             count_column(posterior, urn, tree.state[node] * n_actions + a, column)
             node = 1 + (tree.expanded[node] * n_actions + a) * columns + column
         s, outcomes, values = tree.state[node], urn.size[0], urn.size[1]
-        for i in range(n_actions * columns if e >= 0 else 1):
-            child, t = 0, root
-            if e >= 0:
-                pair, column, child = s * n_actions + i // columns, i % columns, 1 + e * n_actions * columns + i
-                tree.chance[child] = 0.0
-                if models.available[s, i // columns]:
-                    tree.reward[e, i // columns] = expected_reward(posterior, urn, pair)
-                    tree.chance[child] = column_chance(posterior, urn, pair, column)
-                if tree.chance[child] <= 0.0:
-                    continue
-                t = count_column(posterior, urn, pair, column)
-            choose_policy(posterior, models, mean, ascent, stream, rules, t)
-            lower = value_below(models, ascent.actions, rules.depth, t)
-            optimum_from_above(models, optimum, rules.depth, rules.tolerance)
-            tree.state[child] = t
-            tree.expanded[child] = -1
-            tree.lower[child] = lower
-            upper = value_above(lists, optimum, models.w, rules.leaves, t)
-            if rules.leaves == PAIRS:
-                upper = value_of_pairs(models, optimum, pairs, rules.depth, rules.tolerance, t)
-            tree.upper[child] = max(lower, upper)
-            rewind(posterior, urn, outcomes, values)
-        if e < 0:
-            tree.first[0] = tree.lower[0]
-            tree.first[1] = tree.upper[0]
-            continue
+        for i in range(n_actions * columns):
+            a, column, child = i // columns, i % columns, 1 + e * n_actions * columns + i
+            tree.chance[child] = 0.0
+            if state.models.available[s, a]:
+                pair = s * n_actions + a
+                tree.reward[e, a] = expected_reward(posterior, urn, pair)
+                tree.chance[child] = column_chance(posterior, urn, pair, column)
+                if tree.chance[child] > 0.0:
+                    add_leaf(state, child, count_column(posterior, urn, pair, column))
+                    rewind(posterior, urn, outcomes, values)
         tree.expanded[node] = e
         tree.path[length] = node
         for i in range(length, -1, -1):
-            back_up(tree, lists, models.discount, columns, tree.path[i])
+            back_up(tree, lists, state.models.discount, columns, tree.path[i])
         rewind(posterior, urn, 0, 0)
     best = lists.offered[root, 0]
     for index in range(1, lists.counts[root]):
@@ -234,25 +239,18 @@ def search(posterior, urn, models, mean, ascent, optimum, pairs, tree, lists, st
     return best
 
 
-@njit(**EXACT_INLINE)
-def act(state, s):
-    """Expand a tree, and take the action of largest lower bound."""
-    posterior, urn, models, mean, ascent, optimum, pairs, tree, lists, stream, rules = state
-    return search(posterior, urn, models, mean, ascent, optimum, pairs, tree, lists, stream, rules, s)
-
-
 def pairs_for(posterior: Posterior, n: int) -> Pairs:
     """Room for pairs of models of a posterior; refuses where what a step shows of rewards is not known."""
     if n < 2:
         raise ParameterError(f"n is {n}: leaves=pairs needs two models at least")
     paid, n_pairs = posterior.paid, posterior.reward.shape[1]
-    if paid.ndim > 2 and paid.shape[0] > 1:
+    if paid.shape[0] > 2 or (paid.shape[0] == 2 and paid.shape[2] > 1):
         raise ParameterError(
             "leaves=pairs needs rewards that are known, or Bernoulli whatever the arrival; take another"
         )
-    if paid.ndim > 2:
-        paid = np.zeros((1, n_pairs))  # known: the arrival says it
-    return new_pairs(paid, n_pairs // posterior.n_actions, posterior.n_actions)
+    if paid.shape[2] > 1:
+        paid = np.zeros((1, n_pairs, 1))  # known: the arrival says it
+    return new_pairs(paid[:, :, 0].copy(), n_pairs // posterior.n_actions, posterior.n_actions)
 
 
 @agent(

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.beliefs.amounts import OF_LARGEST, RELATIVE
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.signals import Bernoulli, SilentStates
 from beliefbound.bounds.finite.outcomes import outcome_rows
@@ -32,6 +31,7 @@ from beliefbound.engine.priors import PRIOR, offered_belief
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
 from beliefbound.grammar import Number
+from beliefbound.kernels.amounts import OF_LARGEST, RELATIVE
 from beliefbound.kernels.graph.alpha import Points, back_up_points, keep_used, look_below, new_vectors, walk
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.posterior import copy_into

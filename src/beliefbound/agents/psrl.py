@@ -33,7 +33,7 @@ from beliefbound.kernels.planning.sampled_models import (
     solve_each,
     start_lowest,
 )
-from beliefbound.kernels.planning.sweep import sweep_lanes
+from beliefbound.kernels.planning.sweep import Lanes, induct_lanes, lanes_of
 from beliefbound.kernels.posterior import Posterior, forget, learn
 from beliefbound.kernels.random import load, save
 from beliefbound.kernels.redraw import Scratch, redraw_all, scratch_for
@@ -44,15 +44,11 @@ EPISODES, STAGE = range(2)  # the clock
 
 
 class Stages(NamedTuple):
-    """Room for backwards induction over the steps of an episode; empty where episodes are not fixed."""
+    """For backwards induction over the steps of an episode; empty where episodes are not fixed."""
 
     actions: IntArray  # [stage,s]
-    even: FloatArray  # [s,1]
-    odd: FloatArray  # [s,1]
-    q: FloatArray  # [s,a,1] scratch
-    mixed: FloatArray  # [s,a] scratch
-    vbar: FloatArray  # [s] scratch
-    w: FloatArray  # [1]
+    v: FloatArray  # [s,1]
+    lanes: Lanes  # the model drawn, undiscounted
 
 
 class State(NamedTuple):
@@ -79,34 +75,12 @@ def reset(state, stream):
 
 
 @njit(**EXACT)
-def induct(models, stages):
-    """The policy `actions[stage,s]` that is optimal for the undiscounted rewards of an episode."""
-    for s in range(stages.even.shape[0]):
-        stages.even[s, 0] = 0.0
-    v, out = stages.even, stages.odd
-    for k in range(stages.actions.shape[0] - 1, -1, -1):
-        sweep_lanes(
-            models.p,
-            models.r,
-            stages.w,
-            models.available,
-            1.0,
-            v,
-            stages.q,
-            stages.mixed,
-            stages.vbar,
-            stages.actions[k],
-            out,
-        )
-        v, out = out, v
-
-
-@njit(**EXACT)
 def begin_episode(state):
     """Draw a model and solve it."""
     redraw_all(state.posterior, state.stream, state.models.p, state.models.r, state.scratch)
     if state.stages.actions.shape[0] > 0:
-        induct(state.models, state.stages)
+        state.stages.v.fill(0.0)
+        induct_lanes(state.stages.lanes, state.stages.v, state.stages.actions)
     else:
         solve_each(state.models)
         n_states, n_actions = state.visits.shape
@@ -164,18 +138,14 @@ def psrl(setting: Setting, *, episodes: str, tau: int, **values: Any) -> Machine
     check_room(setting, 1, "psrl holds a model", fix="take a smaller environment or an agent without a model")
     if 8 * stages * S > AGENT_BYTES:
         raise ParameterError(f"tau is {tau}: a policy of so many steps for {S} states needs {8e-9 * stages * S:.0f} GB")
-    posterior = posterior_for(setting, values)
+    posterior, models = posterior_for(setting, values), sampled_models(1, setting.available, setting.discount)
     state = State(
         posterior=posterior,
-        models=sampled_models(1, setting.available, setting.discount),
+        models=models,
         stages=Stages(
             actions=np.zeros((stages, S), np.int64),
-            even=np.zeros((S, 1)),
-            odd=np.zeros((S, 1)),
-            q=np.zeros((S, A, 1)),
-            mixed=np.zeros((S, A)),
-            vbar=np.zeros(S),
-            w=np.ones(1),
+            v=np.zeros((S, 1)),
+            lanes=lanes_of(models.p, models.r, np.ones(1), setting.available, 1.0),
         ),
         scratch=scratch_for(posterior),
         stream=no_stream(),

@@ -29,8 +29,9 @@ from beliefbound.engine.registry import agent
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.actions import ActionLists, action_lists
-from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.planning.held_models import HeldModels, clear, held_models, settle
+from beliefbound.kernels.options import EXACT
+from beliefbound.kernels.out_of_line import out_of_line
+from beliefbound.kernels.planning.held_models import HeldModels, clear, expect_all, held_models, settle
 from beliefbound.kernels.planning.urn import (
     Urn,
     column_at,
@@ -41,7 +42,7 @@ from beliefbound.kernels.planning.urn import (
     prepare,
     rewind,
 )
-from beliefbound.kernels.posterior import Posterior, draw, expected, forget
+from beliefbound.kernels.posterior import Posterior, draw, forget
 from beliefbound.kernels.random import load, save
 from beliefbound.limits import AGENT_BYTES
 from beliefbound.validation import FloatArray, IntArray
@@ -94,15 +95,18 @@ def reset(state, stream):
     clear(state.model)
 
 
+@out_of_line
 @njit(**EXACT)
-def add_node(mean, lists, tree, column, s, left):
-    """A node worth what the expected MDP `mean` earns in `left` decisions; its number."""
+def add_node(state, column, s, left):
+    """A node worth what the expected MDP of the counts as they are earns in `left` decisions; its number."""
+    mean, tree, lists = state.mean, state.tree, state.lists
     node = tree.size[0]
     tree.size[0] = node + 1
     tree.visits[node] = 0
     tree.sibling[node] = -1
     tree.column[node] = column
     tree.value[node] = -np.inf
+    expect_all(state.posterior, mean)
     clear(mean)
     settle(mean, left, 0.0)
     for index in range(lists.counts[s]):
@@ -130,15 +134,24 @@ def back_up(tree, lists, discount, node, s, a):
 
 
 @njit(**EXACT)
-def search(posterior, urn, model, mean, tree, lists, stream, rules, root):
+def act(state, root):
     """The root, then descents; the best action."""
+    posterior, urn, model, tree, lists, rules = (
+        state.posterior,
+        state.urn,
+        state.model,
+        state.tree,
+        state.lists,
+        state.rules,
+    )
+    n_actions = posterior.n_actions
     prepare(posterior, urn)
     tree.size[0] = 0
-    n_actions = posterior.n_actions
-    for sample in range(-1, rules.samples):  # −1: the root itself
-        node, s, length, column, entered = 0, root, 0, -1, sample >= 0
+    add_node(state, -1, root, rules.depth)
+    for _ in range(rules.samples):
+        node, s, length, column, entered = 0, root, 0, -1, True
         while entered and length < rules.depth:
-            draw(posterior, stream, model.p, model.r)
+            draw(posterior, state.stream, model.p, model.r)
             settle(model, rules.sweeps, rules.tolerance)
             a = model.actions[s]
             pair = s * n_actions + a
@@ -148,7 +161,7 @@ def search(posterior, urn, model, mean, tree, lists, stream, rules, root):
             tree.states[length] = s
             tree.taken[length] = a
             length += 1
-            column = column_at(posterior, urn, pair, stream)
+            column = column_at(posterior, urn, pair, state.stream)
             s = count_column(posterior, urn, pair, column)
             child = tree.first[node, a]
             while child >= 0 and tree.column[child] != column:
@@ -158,30 +171,19 @@ def search(posterior, urn, model, mean, tree, lists, stream, rules, root):
                 tree.visits[child] += 1
                 node = child
         if not entered:
-            for pair in range(mean.available.size):
-                i, b = pair // n_actions, pair % n_actions
-                mean.r[i, b, 0] = expected(posterior, pair, mean.p[i, b, :, 0])
-            child = add_node(mean, lists, tree, column, s, rules.depth - length)
-            if length > 0:
-                last, a = tree.path[length - 1], tree.taken[length - 1]
-                tree.visits[child] = 1
-                tree.sibling[child] = tree.first[last, a]
-                tree.first[last, a] = child
+            child = add_node(state, column, s, rules.depth - length)
+            last, a = tree.path[length - 1], tree.taken[length - 1]
+            tree.visits[child] = 1
+            tree.sibling[child] = tree.first[last, a]
+            tree.first[last, a] = child
         for i in range(length - 1, -1, -1):
-            back_up(tree, lists, mean.discount, tree.path[i], tree.states[i], tree.taken[i])
+            back_up(tree, lists, state.mean.discount, tree.path[i], tree.states[i], tree.taken[i])
         rewind(posterior, urn, 0, 0)
     best = lists.offered[root, 0]
     for index in range(1, lists.counts[root]):
         if tree.q[0, lists.offered[root, index]] > tree.q[0, best]:
             best = lists.offered[root, index]
     return best
-
-
-@njit(**EXACT_INLINE)
-def act(state, s):
-    """Grow a tree, and take the best action at its root."""
-    posterior, urn, model, mean, tree, lists, stream, rules = state
-    return search(posterior, urn, model, mean, tree, lists, stream, rules, s)
 
 
 @agent(

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.kernels.amounts import OF_LARGEST, RELATIVE
 from beliefbound.validation import BoolArray, FloatArray
-
-RELATIVE, OF_LARGEST = 1e-9, 1e-12  # how far apart one amount may be: of itself, and of the largest
 
 
 def alike(x: Any, y: Any, every: FloatArray) -> BoolArray:

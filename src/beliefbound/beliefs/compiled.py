@@ -41,8 +41,6 @@ def posterior_of(
     row, arrive, outcome = _ties(belief, pairs)
     if len(arrive) and paid.shape[2] > 1:
         paid = np.take_along_axis(paid, np.broadcast_to(np.maximum(arrive, 0), (len(reward), *arrive.shape)), axis=2)
-    elif len(reward) <= 2 and paid.shape[2] == 1:
-        paid = paid[:, :, 0]
     return Posterior(
         alpha=alpha,
         reward=reward,
@@ -52,7 +50,7 @@ def posterior_of(
         arrive=arrive,
         outcome=outcome,
         paid=(np.ascontiguousarray(paid) - low) / width,
-        room=np.zeros(max(n_outcomes, len(reward))),
+        scratch=np.zeros(max(n_outcomes, 2 * len(reward))),
         tied=belief.ties is not None,
         fractional=columns.fractional,
         n_actions=belief.n_actions,
@@ -63,8 +61,8 @@ def posterior_of(
 
 def _ties(belief: "DirichletBelief", pairs: int) -> tuple[IntArray, IntArray, IntArray]:
     if belief.ties is None:
-        none = np.empty(0, dtype=np.int64)
-        return none, none, none
+        none = np.empty((0, 0), dtype=np.int64)
+        return np.empty(0, dtype=np.int64), none, none
     row, arrive, outcome = (np.array(x) for x in belief.ties)
     return row.ravel(), arrive.reshape(pairs, -1), outcome.reshape(pairs, -1)
 

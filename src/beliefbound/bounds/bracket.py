@@ -5,7 +5,6 @@ the clock decides only after which rung to stop, so seed and effort say which ce
 """
 
 import operator
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -23,8 +22,8 @@ from beliefbound.bounds.finite.search import finite_rungs
 from beliefbound.bounds.ladder import climb
 from beliefbound.bounds.log import Log, TracePoint, relative
 from beliefbound.bounds.policy_files import load_policy
-from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ParameterError
+from beliefbound.kernels.compiling import clock, seconds
 from beliefbound.naming import Names, NamesEntries, names_of
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import Policy
@@ -89,7 +88,7 @@ class Bracket(Result):
       trace: `(seconds, lower, upper)` as the bracket closed.
       bounds: every bound computed on the way.
       notes: what a reader should know besides, such as how much of the value rests on the prior; mostly empty.
-      compile_seconds: time spent on compiling before the clock of the trace started.
+      compile_seconds: time spent on compiling what was new, while the clock of the trace stood still.
       seed, effort, version: what makes it again: `bracket(…, rng=seed, effort=effort)` of that version of the library,
         with the same belief, task, target and confidence, gives the same bounds and the same policy, bit for bit, on
         the same kind of machine with any number of threads. `effort`: the rungs taken (`bounds.ladder`).
@@ -281,7 +280,7 @@ def bracket(
       target_gap: for a value, stop when `upper − lower` is at most this share of the larger of `|upper|` and `|lower|`.
         Default: 0.01, unless there is a time limit or an effort; then 0.
       time_limit: seconds, kept within a tenth of itself or 0.3 s; the first bounds are found however short it is.
-        Compiling, where that is needed, comes before and is not counted. Default: 60.
+        Compiling, where that is needed, is not counted. Default: 60.
       effort: in place of a time limit, at most so many rungs of work (`bounds.ladder`): the same bracket every time,
         bit for bit. `found.effort` says how many a time limit was enough for.
       interval: of what is sampled from a belief that is not finite: `betting`, which is proven for samples in a known
@@ -331,14 +330,13 @@ def bracket(
         )
         source = np.random.default_rng(seed)
         log.add(*(() if finite is None else glance(finite)))
-        compiling = warm_up(task)
-        log.clock = time.perf_counter()
+        log.clock, compiled = clock(), seconds()
         if finite is not None:
             climb(finite_rungs(finite, source, threads, log), log, effort=effort)
         else:
             climb(dirichlet_rungs(task, source, threads, log, interval), log, effort=effort)
     notes = belief.notes() if isinstance(belief, DirichletBelief) else ()
-    return _result(log, notes=notes, compile_seconds=compiling, seed=seed, names=names_of(belief))
+    return _result(log, notes=notes, compile_seconds=seconds() - compiled, seed=seed, names=names_of(belief))
 
 
 def _contest(task: Task, finite: FiniteTask | None, target: Target) -> Contest | None:

@@ -1,12 +1,12 @@
 """The record of a bracket as it closes: the best bounds so far, when they came, and what time and error are left."""
 
 import math
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 from beliefbound.bounds.bound import Bound, Regret
 from beliefbound.bounds.decision import Contest
+from beliefbound.kernels.compiling import clock
 
 
 class TracePoint(NamedTuple):
@@ -47,7 +47,7 @@ class Log:
 
     @property
     def seconds(self) -> float:
-        return max(0.0, time.perf_counter() - self.clock)
+        return max(0.0, clock() - self.clock)
 
     @property
     def left(self) -> float:

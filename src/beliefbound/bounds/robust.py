@@ -13,7 +13,6 @@ after which round to stop: one that would take longer than what is left is not b
 is forgotten. So seed and number of rounds make the same bracket again.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -32,8 +31,8 @@ from beliefbound.bounds.log import TracePoint, relative
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.prior_game import ROBUST, Game
 from beliefbound.bounds.prior_sets import prior_set
-from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ParameterError
+from beliefbound.kernels.compiling import clock
 from beliefbound.naming import Names, NamesEntries, names_of
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import Policy
@@ -228,8 +227,7 @@ def robust_bracket(
     if target_gap is None:
         target_gap = DEFAULT_GAP if time_limit is None and effort is None else 0.0
     target_gap = check_gap(target_gap, "target_gap")
-    warm_up(task)
-    began, rounds, took = time.perf_counter(), 0, 0.0
+    began, rounds, took = clock(), 0, 0.0
     rounding = 1e3 * task.rounding
     complete: RobustBracket | None = None  # after the last round
 
@@ -238,7 +236,7 @@ def robust_bracket(
             return True
         if effort is not None:
             return rounds >= effort
-        return time.perf_counter() - began + _LONGER * took > limit
+        return clock() - began + _LONGER * took > limit
 
     with closing_display(show=progress, watch=watch) as seen:
         game = Game(task, set_, seen, began)
@@ -247,7 +245,7 @@ def robust_bracket(
         prior = game.mix()
         oracle = VectorOracle(game.every, source) if horizon is None and models.signal.finite else None
         while True:
-            round_began = time.perf_counter()
+            round_began = clock()
             if oracle is not None:
                 prior = _respond(game, oracle, prior, _GAMES + _MORE_GAMES * rounds)
             rungs = _EFFORT + _MORE_EFFORT * rounds
@@ -269,8 +267,8 @@ def robust_bracket(
                 return complete
             game.above(found.upper, prior)
             _learn(game, found)
-            prior, took = game.mix(), time.perf_counter() - round_began
-            game.note(time.perf_counter() - began)
+            prior, took = game.mix(), clock() - round_began
+            game.note(clock() - began)
             assert game.upper is not None
             width = game.upper.value - game.lower
             complete = _result(game, str(set_), rounds, confidence, seed)

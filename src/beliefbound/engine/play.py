@@ -9,7 +9,7 @@ Run i of a root seed has its own streams, the environment's at the address (seed
 agent's at (seed, cell, i): results do not depend on how runs are split into blocks, nor on threads.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,12 +21,11 @@ from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.kernels import play as kernel
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.planning.simd import copied
+from beliefbound.kernels.play import Rules
 from beliefbound.kernels.random import uniform
 from beliefbound.limits import RUN_BYTES
 from beliefbound.policy import Policy
 from beliefbound.validation import (
-    FloatArray,
-    IntArray,
     as_flag,
     check_count,
     check_discount,
@@ -37,16 +36,6 @@ from beliefbound.validation import (
 
 Accounting = Literal["standard", "paper"]
 MAX_STEPS = 10**9
-
-
-class Rules(NamedTuple):
-    """How runs are played and where results go: the last arguments of `kernels.play.play_runs`."""
-
-    address: tuple[int, int, int, int]
-    discount: float
-    skipped: int
-    every: int
-    results: tuple[FloatArray, FloatArray, FloatArray, IntArray]
 
 
 def play(
@@ -109,7 +98,8 @@ def play(
         np.zeros((n, steps // every)),
         np.zeros((n, environment.n_states if visits else 0), dtype=np.int64),
     )
-    rules = Rules((seed, cell, numbers.start, steps), weight, int(accounting == "paper"), every, results)
+    skipped = int(accounting == "paper")
+    rules = Rules(seed, cell, numbers.start, steps, weight, skipped, every, environment.terminal, *results)
     if isinstance(agent, Policy):  # tables become compiled agents; others get a walk of their own, theirs untouched
         agent = player(agent, environment, steps - rules.skipped)
     if isinstance(agent, CompiledAgent):
@@ -138,11 +128,12 @@ def _check_memory(runs: int, points: int, states: int) -> None:
         )
 
 
-def copied_state(state: Any) -> Any:
-    """A machine's state in arrays of its own, nested tuples included."""
+def copied_state(state: Any, known: dict[int, Any] | None = None) -> Any:
+    """A machine's state in arrays of its own, nested tuples included. What is one array stays one."""
+    known = {} if known is None else known
     if isinstance(state, np.ndarray):  # a leaf; anything but an array or a tuple is a number, which is never shared
-        return copied(state)
-    return type(state)(*map(copied_state, state)) if isinstance(state, tuple) else state
+        return known.setdefault(id(state), copied(state)) if id(state) not in known else known[id(state)]
+    return type(state)(*(copied_state(each, known) for each in state)) if isinstance(state, tuple) else state
 
 
 def _check_fit(agent: CompiledAgent, environment: Environment) -> None:
@@ -158,27 +149,27 @@ def _check_fit(agent: CompiledAgent, environment: Environment) -> None:
 
 def _play_compiled(agent: CompiledAgent, environment: Environment, rules: Rules) -> None:
     """The loop of `kernels.play` on a copy of the agent's state, or run by run where each begins with its own plan."""
-    plan, place = agent.machine.plan, (environment.outcomes, environment.terminal)
+    plan, outcomes = agent.machine.plan, environment.outcomes
     try:
         if plan is None:
-            agent.enter(kernel.Request(), copied_state(agent.machine.state), *place, *rules)
+            agent.enter(kernel.Request(), copied_state(agent.machine.state), outcomes, rules)
             return
-        (seed, cell, first, steps), (total, utility, curve, visits) = rules.address, rules.results
-        for i in range(len(total)):
-            state, one = plan(seed_of(kernel.agent_stream(seed, cell, first + i))), slice(i, i + 1)
-            results = total[one], utility[one], curve[one], visits[one]
-            own = rules._replace(address=(seed, cell, first + i, steps), results=results)
-            agent.enter(kernel.Request(), state, *place, *own)
+        for i in range(len(rules.total)):
+            state, one = plan(seed_of(kernel.agent_stream(rules.seed, rules.cell, rules.first + i))), slice(i, i + 1)
+            results = {name: getattr(rules, name)[one] for name in ("total", "utility", "curve", "visits")}
+            agent.enter(kernel.Request(), state, outcomes, rules._replace(first=rules.first + i, **results))
     except IndexError as cause:
         raise ObservationError(f"{_called(agent)} chose {cause} of {environment.n_actions} actions") from None
 
 
 def _play_plain(agent: Any, environment: Environment, rules: Rules) -> None:
     """The loop of `kernels.play`, operation by operation, for agents that are not compiled."""
-    (seed, cell, first, steps), discount, skipped, every, (total, utility, curve, visits) = rules
-    for i in range(len(total)):
-        luck = kernel.environment_stream(seed, first + i)
-        agent.reset(seed_of(kernel.agent_stream(seed, cell, first + i)))
+    steps, discount, skipped, every, curve, visits = (
+        getattr(rules, name) for name in ("steps", "discount", "skipped", "every", "curve", "visits")
+    )
+    for i in range(len(rules.total)):
+        luck = kernel.environment_stream(rules.seed, rules.first + i)
+        agent.reset(seed_of(kernel.agent_stream(rules.seed, rules.cell, rules.first + i)))
         s = int(begin(environment.outcomes, uniform(luck)))
         gained, discounted, weight = 0.0, 0.0, discount**skipped
         point = 0
@@ -198,7 +189,7 @@ def _play_plain(agent: Any, environment: Environment, rules: Rules) -> None:
             if environment.terminal[s]:
                 break
         curve[i, point:] = gained
-        total[i], utility[i] = gained, discounted
+        rules.total[i], rules.utility[i] = gained, discounted
 
 
 def check_action(agent: Any, environment: Environment, s: int, action: Any) -> int:

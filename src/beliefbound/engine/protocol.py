@@ -19,6 +19,7 @@ from beliefbound.envs.environment import Environment
 from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.grammar import Number
 from beliefbound.kernels.play import ACT, NOWHERE, OBSERVE, RESET, Request, agent_stream, play_loop
+from beliefbound.kernels.reference import pass_by_reference
 from beliefbound.validation import BoolArray, check_discount, check_ids, check_seed
 
 Stream = npt.NDArray[np.uint64]
@@ -183,6 +184,7 @@ class CompiledAgent:
 
     def enter(self, request: Request, state: Any, *rest: Any) -> int:
         """The compiled loop of the machine (`kernels.play`), on a state of its kind."""
+        pass_by_reference(state)
         try:
             return int(self._loop(state, request, *rest))
         except NumbaError as cause:

@@ -32,6 +32,20 @@ def hold(handle: int, *, wait: bool = False) -> bool | None:
     return True
 
 
+def hold_byte(handle: int, byte: int, *, let_go: bool = False) -> bool | None:
+    """Lock one byte of an open file, which need not exist, or let go of it; false if another process has it, `None`
+    where there are no locks. Threads of one process do not keep one another out."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.lockf(handle, fcntl.LOCK_UN if let_go else fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        return None
+    return True
+
+
 def is_abandoned(path: Path) -> bool:
     """Whether a file that its writer keeps locked is locked no longer."""
     try:

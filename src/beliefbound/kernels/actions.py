@@ -6,8 +6,10 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT_INLINE
+from beliefbound.kernels.reference import by_reference
 
 
+@by_reference
 class ActionLists(NamedTuple):
     """`offered[s, :counts[s]]`, in order."""
 

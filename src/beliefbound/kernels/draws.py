@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.random import (
     boosted,
     draw_beta,
@@ -76,6 +77,7 @@ def dirichlet_row(stream, alpha, out):
     save(stream, words)
 
 
+@out_of_line
 @kernel
 def draw_lanes(stream, alpha, out, each):
     """n draws of each row of `alpha[row, t]`, models last: `out` is flat, `[row, t, m]`; `each[m]` is scratch.
@@ -162,6 +164,7 @@ def dirichlet_models(stream, alpha, out):
                 flat[place + i + m * alpha.size] = lanes[i * n + m]
 
 
+@out_of_line
 @kernel
 def draw_betas(stream, a, b, low, high, out, row_stride, model_stride):
     """n draws of low + (high − low) Beta(`a[row]`, `b[row]`) per row; `out` is flat and addressed by the

@@ -6,8 +6,10 @@ called in a hot loop. All is said outright, because numba hands the `fastmath` a
 callees that do not say: their last bits and their speed would depend on which caller was compiled first.
 """
 
+from beliefbound.kernels.cache import keep_compiled
+
 EXACT = {
-    "cache": True,
+    "cache": keep_compiled(),
     "nogil": True,
     "error_model": "numpy",
     "fastmath": False,

@@ -16,8 +16,10 @@ import numpy.typing as npt
 from numba import njit
 
 from beliefbound.kernels.options import EXACT_INLINE
+from beliefbound.kernels.reference import by_reference
 
 
+@by_reference
 class Outcomes(NamedTuple):
     """An environment as compiled code sees it: read-only, C-contiguous arrays.
 

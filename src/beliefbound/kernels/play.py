@@ -4,11 +4,11 @@ A *machine* is an agent as compiled code sees it: a NamedTuple of arrays and num
 functions. `reset(state, stream)` forgets everything and takes a random stream, `act(state, s)` chooses an action and
 `observe(state, s, a, r, t)` learns from what followed. `play_loop` compiles the three into the loop, once. A person who
 steps an agent by hand enters the same compiled loop, which does one of the three and returns (`Request`): functions of
-their own would be compiled a second time, and a state of many arrays takes half a second each to pass.
+their own would be compiled a second time. The state is passed by reference (`kernels.reference`).
 
-Run `i` draws its luck from the stream at the address `(seed, ENVIRONMENT, i)`, one uniform for the start and one for
-each step, so all agents face the same noise; the agent's own draws come from `(seed, AGENT, cell, i)`. Nothing else is
-carried from run to run.
+Run `i` draws its random numbers from the stream at the address `(seed, ENVIRONMENT, i)`, one uniform for the start and
+one for each step, so all agents face the same noise; the agent's own draws come from `(seed, AGENT, cell, i)`. Nothing
+else is carried from run to run.
 """
 
 from functools import cache
@@ -18,15 +18,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.outcomes import Outcomes, begin, step
 from beliefbound.kernels.random import seed_stream, uniform
+from beliefbound.kernels.reference import by_reference
 
 ENVIRONMENT, AGENT = 1, 2
 PLAY, RESET, ACT, OBSERVE = range(4)
 
 
+@by_reference
 class Request(NamedTuple):
     """What the loop is asked for: to `PLAY` runs, or one of the machine's functions and its arguments."""
 
@@ -36,6 +37,24 @@ class Request(NamedTuple):
     a: int = 0
     r: float = 0.0
     t: int = 0
+
+
+@by_reference
+class Rules(NamedTuple):
+    """Which runs are played and how, and where results go: one entry a run. The last two may have no columns."""
+
+    seed: int
+    cell: int
+    first: int  # number of the first run
+    steps: int  # rewards in a run
+    discount: float  # of the utility: reward number k = 0, 1, … has the weight `discount ** k`
+    skipped: int  # rewards that count as received, as 0, before the first step; `steps − skipped` steps are played
+    every: int  # the curve holds the total after every so many rewards, counting skipped ones
+    terminal: np.ndarray  # bool [s]: a run that enters such a state is over, as only zeros would follow
+    total: np.ndarray  # [run]
+    utility: np.ndarray  # [run]
+    curve: np.ndarray  # [run,k]
+    visits: np.ndarray  # int64 [run,s]
 
 
 @njit(**EXACT)
@@ -52,45 +71,33 @@ def agent_stream(seed, cell, run):
 
 # Not cached by itself: its machine is an argument. What `play_loop` makes of it is.
 @njit(nogil=True, inline="always")
-def play_runs(reset, act, observe, state, asked, outcomes, terminal, address, discount, skipped, every, results):
+def play_runs(reset, act, observe, state, asked, outcomes, rules):
     """Play runs `first`, `first + 1`, …, one for each entry of `total`; or do what is asked, and return an action.
 
-    Args:
-      reset, act, observe, state: the machine.
-      asked: `PLAY`, or what to do in place of playing; then nothing that follows is looked at, beyond its one run of
-        one step.
-      outcomes, terminal: the environment; a run that enters a terminal state is over, as only zeros would follow.
-      address: `(seed, cell, first, steps)`.
-      discount: of the utility. Reward number k = 0, 1, … has the weight `discount ** k`.
-      skipped: rewards that count as received, as 0, before the first step; `steps − skipped` steps are played.
-      every: the curve holds the total after every so many rewards, counting skipped ones.
-      results: `total[run]`, `utility[run]`, `curve[run, k]`, `visits[run, s]`; the last two may have no columns.
+    Where something else than playing is asked for, nothing is looked at beyond one run of one step.
     """
-    state, outcomes = borrowed(state), borrowed(outcomes)
     kind = asked.kind
     if kind == OBSERVE:
         observe(state, asked.s, asked.a, asked.r, asked.t)
         return 0
-    seed, cell, first, steps = address
-    total, utility, curve, visits = borrowed(results)
-    (terminal,) = borrowed((terminal,))
-    for i in range(len(total)):
+    curve, every = rules.curve, rules.every
+    for i in range(rules.total.size):
         if kind != ACT:
-            reset(state, asked.stream if kind == RESET else agent_stream(seed, cell, first + i))
+            reset(state, asked.stream if kind == RESET else agent_stream(rules.seed, rules.cell, rules.first + i))
             if kind == RESET:
                 return 0
-        luck = environment_stream(seed, first + i)
+        luck = environment_stream(rules.seed, rules.first + i)
         s = begin(outcomes, uniform(luck)) if kind == PLAY else asked.s
         gained, discounted, weight = 0.0, 0.0, 1.0
-        for _ in range(skipped):
-            weight *= discount
+        for _ in range(rules.skipped):
+            weight *= rules.discount
         point = 0
-        for k in range(skipped, steps):
+        for k in range(rules.skipped, rules.steps):
             while point < curve.shape[1] and (point + 1) * every <= k:
                 curve[i, point] = gained
                 point += 1
-            if visits.shape[1] > 0:
-                visits[i, s] += 1
+            if rules.visits.shape[1] > 0:
+                rules.visits[i, s] += 1
             a = act(state, s)
             if kind == ACT:
                 return a
@@ -100,24 +107,24 @@ def play_runs(reset, act, observe, state, asked, outcomes, terminal, address, di
             observe(state, s, a, r, t)
             gained += r
             discounted += weight * r
-            weight *= discount
+            weight *= rules.discount
             s = t
-            if terminal[s]:
+            if rules.terminal[s]:
                 break
         while point < curve.shape[1]:
             curve[i, point] = gained
             point += 1
-        total[i], utility[i] = gained, discounted
+        rules.total[i], rules.utility[i] = gained, discounted
     return 0
 
 
-def _play(state, asked, outcomes, terminal, address, discount, skipped, every, results):
+def _play(state, asked, outcomes, rules):
     """`play_runs` of the machine whose functions are this function's globals."""
-    return play_runs(reset, act, observe, state, asked, outcomes, terminal, address, discount, skipped, every, results)  # noqa: F821
+    return play_runs(reset, act, observe, state, asked, outcomes, rules)  # noqa: F821
 
 
 def _inlined(function: Any) -> Any:
-    """The function as a part of the loop: as a call, a state of many arrays would take twice as long to compile.
+    """The function as a part of the loop, which is then compiled as one.
 
     A function that rounds or divides in another way than the loop does stays a call, so that it does the same in both.
     """
@@ -129,7 +136,7 @@ def _inlined(function: Any) -> Any:
 
 @cache
 def play_loop(reset: Any, act: Any, observe: Any) -> Any:
-    """`play(state, asked, outcomes, terminal, address, discount, skipped, every, results)` of a machine, compiled.
+    """`play(state, asked, outcomes, rules)` of a machine, compiled.
 
     It is a copy of `_play` that stands, for numba, in the file of `act`: so its machine code is kept on disk beside the
     agent's own, and compiled again when that file or a kernel changes. (numba cannot keep a closure over functions: in
@@ -147,14 +154,14 @@ def play_loop(reset: Any, act: Any, observe: Any) -> Any:
         return njit(**{**EXACT, "cache": False})(function)
 
 
-def _nowhere() -> tuple[Any, ...]:
+def _nowhere() -> tuple[Outcomes, Rules]:
     """The arguments of the loop after `asked`, of the types that `agents.play` gives, for one run of one step."""
     table, states = np.ones((1, 1, 1)), np.zeros((1, 1, 1), np.int64)
     outcomes = Outcomes(table, states, table, np.ones(1))
     for array in outcomes:
         array.setflags(write=False)
     results = np.zeros(1), np.zeros(1), np.zeros((1, 0)), np.zeros((1, 0), np.int64)
-    return outcomes, np.zeros(1, np.bool_), (0, 0, 0, 1), 1.0, 0, 1, results
+    return outcomes, Rules(0, 0, 0, 1, 1.0, 0, 1, np.zeros(1, np.bool_), *results)
 
 
 NOWHERE = _nowhere()

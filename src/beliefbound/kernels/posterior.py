@@ -5,19 +5,17 @@ A *pair* is `s·A + a`. Nature answers a pair with an *outcome* `j`, of probabil
 row of parameters and `θ[row] ~ Dirichlet(alpha[row])`, rows independent; outcome `j` of a pair leads to one state. A
 belief is *tied* when several pairs name the same row: `row[pair]`, `arrive[pair, j]` and `outcome[pair, t]` then say
 who shares what. When it is not, row and pair are the same, outcome and next state are the same, and these three arrays
-are empty, with one axis each.
+are empty.
 
 The reward is value `k` of `K`, of probability `ρ[pair, k]` with `ρ[pair] ~ Dirichlet(reward[:, pair])`, independent of
-the outcome; value `k` with outcome `j` pays `paid[k, pair, j]`. `K = 1` are known rewards, perhaps on arrival. `K = 2`
-are Bernoulli rewards: value 0 is success, value 1 failure, and where `fractional` a reward a share `x` of the way from
-failure to success counts as `x` of one and `1 − x` of the other. Where `K ≤ 2` and the outcome does not matter, `paid`
-has two axes, `[k, pair]`. What a step shows is the *column* `k·J + j`.
+the outcome; value `k` with outcome `j` pays `paid[k, pair, j]`, or `paid[k, pair, 0]` where the outcome does not matter
+and there is one column only. `K = 1` are known rewards. `K = 2` are Bernoulli rewards: value 0 is success, value 1
+failure, and where `fractional` a reward a share `x` of the way from failure to success counts as `x` of one and `1 − x`
+of the other. What a step shows is the *column* `k·J + j`.
 
 Rewards are on the scale `(r − low) / width`, and `paid` is on that scale: agents see [0, 1], bounds see `r` itself.
 
-Compiled code knows how many axes an array has, and leaves the branches of the others out: `if arrive.ndim == 1` and
-`if paid.ndim == 2` below cost nothing, and a belief without ties takes no time to compile what ties would need. numba
-sees that of arguments only, so such functions take the arrays themselves, and are not inlined by numba.
+Compiled code has the same types whatever the belief is, so that all of it is compiled once.
 """
 
 from typing import NamedTuple
@@ -27,12 +25,15 @@ from numba import njit
 
 from beliefbound.kernels.draws import dirichlet_row, draw_betas, draw_lanes
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.out_of_line import out_of_line
+from beliefbound.kernels.reference import by_reference
 
 kernel = njit(**EXACT)
-chosen = njit(**EXACT_INLINE)  # by the number of axes of its arguments
-inlined = njit(inline="always", **EXACT)  # by numba itself: as an argument, so many arrays take long to compile
+inlined = njit(**EXACT_INLINE)
+accessor = njit(inline="always", **EXACT)  # by numba itself: nothing is computed, so callers cannot round differently
 
 
+@by_reference
 class Posterior(NamedTuple):
     """Counts, what they started from, and what they are counts of."""
 
@@ -41,10 +42,10 @@ class Posterior(NamedTuple):
     prior_alpha: np.ndarray  # [row,j]: what `forget` goes back to
     prior_reward: np.ndarray  # [k,pair]
     row: np.ndarray  # int64 [pair] where tied, else empty
-    arrive: np.ndarray  # int64 [pair,j] where tied, else [0]: the next state; −1 where the pair has no such outcome
-    outcome: np.ndarray  # int64 [pair,t] where tied, else [0]: the outcome that leads to t, −1 if none does
-    paid: np.ndarray  # [k,pair] where K ≤ 2 and the outcome does not matter, else [k,pair,j], or [k,pair,1]
-    room: np.ndarray  # [max(J, K)], for one draw
+    arrive: np.ndarray  # int64 [pair,j] where tied, else empty: the next state; −1 where the pair has no such outcome
+    outcome: np.ndarray  # int64 [pair,t] where tied, else empty: the outcome that leads to t, −1 if none does
+    paid: np.ndarray  # [k,pair,j], or [k,pair,1] where the outcome does not matter
+    scratch: np.ndarray  # [max(J, 2K)], for one draw
     tied: bool
     fractional: bool
     n_actions: int
@@ -52,7 +53,8 @@ class Posterior(NamedTuple):
     width: float
 
 
-@inlined
+@out_of_line
+@kernel
 def forget(posterior):
     """Back to the prior."""
     copy_into(posterior.alpha, posterior.prior_alpha)
@@ -71,50 +73,34 @@ def copy_into(out, x):
                 out[i, j] = x[i, j]
 
 
-@inlined
+@accessor
 def row_of(posterior, pair):
     """The row of parameters that a pair has."""
     return posterior.row[pair] if posterior.tied else pair
 
 
-@inlined
+@accessor
 def outcome_of(posterior, pair, t):
     """The outcome of a pair that leads to `t`; −1 if none does."""
-    return looked_up(posterior.outcome, pair, t)
+    return posterior.outcome[pair, t] if posterior.tied else t
 
 
-@inlined
+@accessor
 def arrival_of(posterior, pair, j):
     """The state that outcome `j` of a pair leads to; −1 if the pair has no such outcome."""
-    return looked_up(posterior.arrive, pair, j)
+    return posterior.arrive[pair, j] if posterior.tied else j
 
 
-@chosen
-def looked_up(table, pair, i):
-    """`table[pair,i]` where the belief is tied, else `i`."""
-    if table.ndim == 1:
-        return i
-    return table[pair, i]
-
-
-@inlined
+@accessor
 def on_arrival(posterior):
     """Whether rewards depend on the outcome."""
-    return posterior.paid.size > posterior.reward.size
+    return posterior.paid.shape[2] > 1
 
 
-@inlined
+@accessor
 def paid_for(posterior, k, pair, j):
     """The reward of value `k` with outcome `j`, scaled."""
-    return payment(posterior.paid, k, pair, j)
-
-
-@chosen
-def payment(paid, k, pair, j):
-    """`paid_for`."""
-    if paid.ndim == 2:
-        return paid[k, pair]
-    return paid[k, pair, max(j, 0) if paid.shape[2] > 1 else 0]
+    return posterior.paid[k, pair, max(j, 0) if posterior.paid.shape[2] > 1 else 0]
 
 
 @inlined
@@ -128,60 +114,57 @@ def learn(posterior, s, a, r, t):
     if posterior.reward.shape[0] > 1:
         x = (r - posterior.low) / posterior.width
         if posterior.fractional:
-            learn_share(posterior.reward, posterior.paid, pair, j, x)
+            learn_share(posterior, pair, j, x)
         else:
-            learn_value(posterior.reward, posterior.paid, pair, j, x)
+            posterior.reward[nearest_value(posterior, pair, j, x), pair] += 1.0
 
 
-@chosen
-def learn_share(counts, paid, pair, j, x):
+@inlined
+def learn_share(posterior, pair, j, x):
     """Count a scaled reward `x` between failure and success as a share of each."""
-    success, failure = payment(paid, 0, pair, j), payment(paid, 1, pair, j)
+    success, failure = paid_for(posterior, 0, pair, j), paid_for(posterior, 1, pair, j)
     if success == failure:  # pays the same whatever happens: an absorbing state
         return
     if failure != 0.0 or success != 1.0:
         x = (x - failure) / (success - failure)
-    counts[0, pair] += x
-    counts[1, pair] += 1.0 - x
+    posterior.reward[0, pair] += x
+    posterior.reward[1, pair] += 1.0 - x
 
 
+@out_of_line
 @kernel
-def learn_value(counts, paid, pair, j, x):
-    """Count the value that pays what is nearest to a scaled reward `x`."""
-    counts[nearest_value(paid, pair, j, x), pair] += 1.0
-
-
-@chosen
-def nearest_value(paid, pair, j, x):
+def nearest_value(posterior, pair, j, x):
     """The value that pays what is nearest to a scaled reward `x`."""
     nearest = 0
-    for k in range(1, paid.shape[0]):
-        if abs(payment(paid, k, pair, j) - x) < abs(payment(paid, nearest, pair, j) - x):
+    for k in range(1, posterior.paid.shape[0]):
+        if abs(paid_for(posterior, k, pair, j) - x) < abs(paid_for(posterior, nearest, pair, j) - x):
             nearest = k
     return nearest
 
 
-@inlined
+@out_of_line
+@kernel
 def expected(posterior, pair, p):
     """The expected row of a pair to `p[t]`; returns the expected reward."""
-    expected_row(posterior.alpha, posterior.arrive, row_of(posterior, pair), pair, p)
+    expected_row(posterior, pair, p)
     return mean_reward(posterior, pair, p)
 
 
-@chosen
-def expected_row(alpha, arrive, row, pair, p):
+@inlined
+def expected_row(posterior, pair, p):
     """The expected row of a pair to `p[t]`."""
+    alpha, row = posterior.alpha, row_of(posterior, pair)
     total = 0.0
     for j in range(alpha.shape[1]):
         total += alpha[row, j]
-    if arrive.ndim == 1:
+    if not posterior.tied:
         for t in range(alpha.shape[1]):
             p[t] = alpha[row, t] / total
     else:
         for t in range(p.size):
             p[t] = 0.0
         for j in range(alpha.shape[1]):
-            t = arrive[pair, j]
+            t = posterior.arrive[pair, j]
             if t >= 0:
                 p[t] = alpha[row, j] / total
 
@@ -189,40 +172,27 @@ def expected_row(alpha, arrive, row, pair, p):
 @inlined
 def mean_reward(posterior, pair, p):
     """The expected reward of a pair whose next states have the chances `p[t]`."""
-    return mean_payment(posterior.reward, posterior.paid, posterior.arrive, pair, p)
-
-
-@chosen
-def mean_payment(counts, paid, arrive, pair, p):
-    """`mean_reward`."""
-    if counts.shape[0] == 1:
-        return payment_on(paid, arrive, 0, pair, p)
-    if paid.ndim == 2:
+    counts, paid, n_values = posterior.reward, posterior.paid, posterior.reward.shape[0]
+    if n_values == 2 and not on_arrival(posterior):
         won, lost = counts[0, pair], counts[1, pair]
-        return (won * paid[0, pair] + lost * paid[1, pair]) / (won + lost)
+        return (won * paid[0, pair, 0] + lost * paid[1, pair, 0]) / (won + lost)
     total, reward = 0.0, 0.0
-    for k in range(counts.shape[0]):
-        total += counts[k, pair]
-        reward += counts[k, pair] * payment_on(paid, arrive, k, pair, p)
+    for k in range(n_values):
+        share = counts[k, pair] if n_values > 1 else 1.0
+        total += share
+        reward += share * paid_on(posterior, k, pair, p)
     return reward / total
 
 
 @inlined
 def paid_on(posterior, k, pair, p):
     """What value `k` pays on average over next states of chances `p[t]`."""
-    return payment_on(posterior.paid, posterior.arrive, k, pair, p)
-
-
-@chosen
-def payment_on(paid, arrive, k, pair, p):
-    """`paid_on`."""
-    if paid.ndim == 2:
-        return paid[k, pair]
-    if paid.shape[2] == 1:
+    paid = posterior.paid
+    if not on_arrival(posterior):
         return paid[k, pair, 0]
     total = 0.0
     for j in range(paid.shape[2]):
-        t = looked_up(arrive, pair, j)
+        t = arrival_of(posterior, pair, j)
         if t >= 0:
             total += p[t] * paid[k, pair, j]
     return total
@@ -231,28 +201,31 @@ def payment_on(paid, arrive, k, pair, p):
 @inlined
 def draw(posterior, stream, p, r):
     """Independent models, models last: transitions `p[s,a,t,m]` and expected rewards `r[s,a,m]`."""
-    draw_transitions(stream, posterior.alpha, posterior.row, posterior.arrive, p, r, posterior.room)
-    draw_rewards(stream, posterior.reward, posterior.paid, posterior.arrive, p, r, posterior.room)
+    draw_transitions(posterior, stream, p, r)
+    draw_rewards(posterior, stream, p, r)
 
 
-@chosen
-def draw_transitions(stream, alpha, row, arrive, p, scratch, room):
-    """Transitions `p[s,a,t,m]` of independent models; `scratch[s,a,m]` and `room[j]` are written over."""
-    space = scratch.reshape(scratch.size)
-    if arrive.ndim == 1:
-        draw_lanes(stream, alpha, p.reshape(p.size), space[: p.shape[3]])
-    else:
-        draw_tied(stream, alpha, row, arrive, p, space, room)
-
-
+@out_of_line
 @kernel
-def draw_tied(stream, alpha, row, arrive, p, space, room):
-    """Transitions `p[s,a,t,m]` of models whose pairs share the rows of `alpha`. All models at once in `space[any]` or,
-    where there are more outcomes than pairs, one after another in `room[j]`."""
+def draw_transitions(posterior, stream, p, scratch):
+    """Transitions `p[s,a,t,m]` of independent models; `scratch[s,a,m]` is written over."""
+    space = scratch.reshape(scratch.size)
+    if posterior.tied:
+        draw_tied(posterior, stream, p, space)
+    else:
+        draw_lanes(stream, posterior.alpha, p.reshape(p.size), space[: p.shape[3]])
+
+
+@out_of_line
+@kernel
+def draw_tied(posterior, stream, p, space):
+    """Transitions `p[s,a,t,m]` of models whose pairs share rows of parameters. All models at once in `space[any]` or,
+    where there are more outcomes than pairs, one after another in the posterior's scratch."""
+    alpha, row, arrive = posterior.alpha, posterior.row, posterior.arrive
     n_states, n_actions, _, n = p.shape
     n_rows, n_outcomes = alpha.shape
     at_once = n if space.size >= (n_outcomes + 1) * n else 1
-    each, theta = space[:at_once], room[:n_outcomes]
+    each, theta = space[:at_once], posterior.scratch[:n_outcomes]
     if at_once > 1:
         theta = space[n : (n_outcomes + 1) * n]
     p.fill(0.0)
@@ -268,52 +241,57 @@ def draw_tied(stream, alpha, row, arrive, p, space, room):
                                 p[pair // n_actions, pair % n_actions, t, first + m] = theta[j * at_once + m]
 
 
-@chosen
-def draw_rewards(stream, counts, paid, arrive, p, r, room):
-    """Expected rewards `r[s,a,m]` of models with transitions `p[s,a,t,m]`; `room[k]` is written over."""
-    if paid.ndim == 3:
-        draw_values(stream, counts, paid, arrive, p, r, room)
-    else:
-        n = r.shape[2]
-        if counts.shape[0] == 2:
-            draw_betas(stream, counts[0], counts[1], 0.0, 1.0, r.reshape(r.size), n, 1)
-        stretch(paid, r)
-
-
+@out_of_line
 @kernel
-def stretch(paid, r):
-    """From the chance of success `r[s,a,m]` to the expected reward: success pays `paid[0]`, failure `paid[1]`. Where
-    rewards are known, `paid[0]` whatever `r`."""
+def draw_rewards(posterior, stream, p, r):
+    """Expected rewards `r[s,a,m]` of models with transitions `p[s,a,t,m]`."""
+    if on_arrival(posterior) or posterior.paid.shape[0] > 2:
+        draw_values(posterior, stream, p, r)
+    else:
+        draw_success(posterior, stream, r)
+
+
+@out_of_line
+@kernel
+def draw_success(posterior, stream, r):
+    """Expected rewards `r[s,a,m]` where they are known, or success or failure, whatever the outcome is."""
+    paid = posterior.paid
     n_states, n_actions, n = r.shape
+    if paid.shape[0] == 2:
+        draw_betas(stream, posterior.reward[0], posterior.reward[1], 0.0, 1.0, r.reshape(r.size), n, 1)
     for pair in range(n_states * n_actions):
         s, a = pair // n_actions, pair % n_actions
         if paid.shape[0] == 1:
             for m in range(n):
-                r[s, a, m] = paid[0, pair]
-        elif paid[0, pair] != 1.0 or paid[1, pair] != 0.0:
+                r[s, a, m] = paid[0, pair, 0]
+        elif paid[0, pair, 0] != 1.0 or paid[1, pair, 0] != 0.0:
             for m in range(n):
-                r[s, a, m] = paid[1, pair] + (paid[0, pair] - paid[1, pair]) * r[s, a, m]
+                r[s, a, m] = paid[1, pair, 0] + (paid[0, pair, 0] - paid[1, pair, 0]) * r[s, a, m]
 
 
+@out_of_line
 @kernel
-def draw_values(stream, counts, paid, arrive, p, r, room):
+def draw_values(posterior, stream, p, r):
     """Expected rewards `r[s,a,m]` where there are any number of values, perhaps paid on arrival. Chances of the values
-    are drawn to `room[k]`; one value is known, and there is nothing to draw."""
+    are drawn to the posterior's scratch; one value is known, and there is nothing to draw."""
+    counts, paid = posterior.reward, posterior.paid
     n_actions, n = r.shape[1:]
     n_values, n_pairs, n_outcomes = paid.shape
-    chance = room[:n_values]
+    chance, known = posterior.scratch[:n_values], posterior.scratch[n_values : 2 * n_values]
     chance[0] = 1.0
     for pair in range(n_pairs):
         s, a = pair // n_actions, pair % n_actions
         at_once = n if n_values == 1 else 1
         for first in range(0, n, at_once):
             if n_values > 1:
-                dirichlet_row(stream, counts[:, pair], chance)
+                for k in range(n_values):
+                    known[k] = counts[k, pair]
+                dirichlet_row(stream, known, chance)
             for m in range(first, first + at_once):
                 r[s, a, m] = 0.0
             for k in range(n_values):
                 for j in range(n_outcomes):
-                    t = looked_up(arrive, pair, j)
+                    t = arrival_of(posterior, pair, j)
                     if n_outcomes == 1:
                         for m in range(first, first + at_once):
                             r[s, a, m] += chance[k] * paid[k, pair, 0]

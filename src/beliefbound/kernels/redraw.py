@@ -13,10 +13,12 @@ from numba import njit
 from beliefbound.kernels.draws import dirichlet_row
 from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.posterior import Posterior, arrival_of, paid_on
+from beliefbound.kernels.reference import by_reference
 
 kernel = njit(**EXACT)  # compiled once for all agents that call it
 
 
+@by_reference
 class Scratch(NamedTuple):
     """Room for one draw."""
 

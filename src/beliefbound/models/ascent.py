@@ -6,7 +6,7 @@ import numpy as np
 
 from beliefbound.kernels.planning import occupancy
 from beliefbound.kernels.planning.simd import zeros
-from beliefbound.kernels.planning.sweep import lane_space
+from beliefbound.kernels.planning.sweep import lanes_of
 from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ class LanesAscent:
         met = start * total > occupancy.NEGLIGIBLE
         mass[0] = np.where(met, start * total, 0.0)
         b[0] = np.where(met, start, 1.0)[:, None] * weights
-        self._lanes = occupancy.Lanes(p, r, np.array(weights), available, discount, np.array(start), rounding)
-        self._b, self._mass, self._space = b, mass, lane_space(*r.shape)
+        self._lanes, self._start = lanes_of(p, r, np.array(weights), available, discount), np.array(start)
+        self._b, self._mass, self._rounding = b, mass, rounding
         self._shape = (n_states, n_models)
 
     @property
@@ -61,7 +61,8 @@ class LanesAscent:
     def sweep(self, actions: IntArray, first: int) -> tuple[int, float, FloatArray]:
         """See `Ascent`."""
         v = np.empty(self._shape)
-        first, rho = occupancy.sweep_lanes(self._lanes, first, self._b, self._mass, actions, v, self._space)
+        fixed = self._lanes, self._start, self._rounding
+        first, rho = occupancy.ascend_lanes(*fixed, first, self._b, self._mass, actions, v)
         return first, rho, v.T
 
 

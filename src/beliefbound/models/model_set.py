@@ -149,11 +149,9 @@ class ModelSet:
         actions = np.empty((horizon, self.n_states), dtype=np.int64)
         values = self._zeros() if terminal is None else terminal.copy()
         if self._lanes_pay:
-            p, r = self.lanes()
-            lanes = np.ascontiguousarray(values.T)
-            space = sweep.lane_space(*r.shape)
-            sweep.induct_lanes(p, r, weights, self.available, discount, lanes, actions, space)
-            return actions, np.ascontiguousarray(lanes.T)
+            v = np.ascontiguousarray(values.T)
+            sweep.induct_lanes(sweep.lanes_of(*self.lanes(), weights, self.available, discount), v, actions)
+            return actions, np.ascontiguousarray(v.T)
         q = np.empty_like(self.rewards)
         for k in range(horizon - 1, -1, -1):
             self.greedy(values, weights, discount, q=q, actions=actions[k], out=values)

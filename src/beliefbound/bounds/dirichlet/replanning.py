@@ -26,7 +26,21 @@ from beliefbound.beliefs import Belief
 from beliefbound.bounds.dirichlet.arrays import problem_of, reward_range
 from beliefbound.bounds.dirichlet.effort import STEP, work
 from beliefbound.bounds.dirichlet.rare import Extremes, cut
-from beliefbound.kernels.particles.look import Desk, expected_policy, look, new_desk, new_expected, walk
+from beliefbound.kernels.particles.look import (
+    EARNED,
+    FACTOR,
+    STAGE,
+    STATE,
+    STEPS,
+    LookSpace,
+    Rules,
+    Trajectory,
+    expected_policy,
+    look,
+    new_expected,
+    new_look_space,
+    walk,
+)
 from beliefbound.kernels.particles.rows import Problem, draw_models, n_columns, width_of
 from beliefbound.kernels.particles.solving import values_of
 from beliefbound.kernels.random import stream_from
@@ -64,9 +78,9 @@ class Lookahead(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Scratch of one thread: a desk for each level, and models for the end of a trajectory."""
+    """Scratch of one thread: for each level, and models for the end of a trajectory."""
 
-    desks: tuple[Desk, ...]
+    spaces: tuple[LookSpace, ...]
     leaf: FloatArray
 
 
@@ -104,12 +118,12 @@ class Replanning:
 
     def workspace(self) -> Workspace:
         """Scratch for one thread."""
-        wide, desks = width_of(self._problem), {}
+        wide, made = width_of(self._problem), {}
         for n in {n for _, n in self.levels}:
             spare = max(1, ROWS_BYTES // (8 * wide * n * len(self.levels)))
-            desks[n] = new_desk(self._problem, n, POOL, spare)
+            made[n] = new_look_space(self._problem, n, POOL, spare)
         leaf = np.empty((self._pairs, wide, leaf_models(self._pairs, wide)))
-        return Workspace(tuple(desks[n] for _, n in self.levels), leaf)
+        return Workspace(tuple(made[n] for _, n in self.levels), leaf)
 
     @cached_property
     def floor(self) -> float:
@@ -120,7 +134,7 @@ class Replanning:
         left = -1 if self._forever(left) else left
         mdp, counts = new_expected(self._problem), np.zeros((self._pairs, self._columns), dtype=np.int64)
         expected_policy(self._problem, mdp, counts, self._first, left)
-        expected = mdp.q[0, :, 0].reshape(self._n_states, -1).max(axis=1)[starts]
+        expected = mdp.models.q[0, :, 0].reshape(self._n_states, -1).max(axis=1)[starts]
         least = float(low.min())
         spread = max(_TAKEN * (float(expected.max()) - least), _TAKEN_AT_LEAST * (float(high.max()) - least))
         return float(self._problem.unit * (least - spread))
@@ -136,17 +150,17 @@ class Replanning:
         state = min(state, int(np.flatnonzero(self.start)[-1]))
         counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
         horizon = -1 if self.horizon is None else self.horizon
-        stages = np.array([0, 0, state, horizon, self._short], dtype=np.int64)
-        limits, sums = np.array([self._tolerance, MIX]), np.array([0.0, 1.0, 0.0])
-        operations, floor = 0.0, self.floor / self._problem.unit
-        for level, desk in enumerate(space.desks):
-            before, stages[1] = sums[2], self._until[level]
-            done = walk(self._problem, desk, self._first, self._lows, floor, counts, u, stages, limits, sums)
-            operations += (sums[2] - before + done) * (STEP + self._each * self.levels[level][1])
+        place, sums = np.array([0, state], dtype=np.int64), np.array([0.0, 1.0, 0.0])
+        trajectory, operations, floor = Trajectory(counts, place, sums), 0.0, self.floor / self._problem.unit
+        for level, scratch in enumerate(space.spaces):
+            before = sums[STEPS]
+            rules = Rules(self._until[level], horizon, self._short, self._tolerance, MIX, floor)
+            done = walk(self._problem, scratch, rules, trajectory, self._first, self._lows, u)
+            operations += (sums[STEPS] - before + done) * (STEP + self._each * self.levels[level][1])
             if done:
                 break
-        stage, state = int(stages[0]), int(stages[2])
-        total = sums[0] + sums[1] * self._leaf_value(space, counts, state, self._left(stage), rng)
+        leaf = self._leaf_value(space, counts, int(place[STATE]), self._left(int(place[STAGE])), rng)
+        total = sums[EARNED] + sums[FACTOR] * leaf
         return float(self._problem.unit * total), float(operations)
 
     @cached_property
@@ -195,16 +209,16 @@ class Replanning:
         return None if self.discount**stage * advice.gap <= self._tolerance else advice
 
     def _look(self, work: Workspace, counts: IntArray, state: int, left: int, level: int) -> Lookahead:
-        desk = work.desks[level]
-        action, gap = look(self._problem, desk, counts, state, left, self._first, MIX)
-        return Lookahead(int(action), float(gap), desk.guide.copy())
+        space = work.spaces[level]
+        action, gap = look(self._problem, space, counts, state, left, self._first, MIX)
+        return Lookahead(int(action), float(gap), space.guide.copy())
 
     def _last_policy(self, work: Workspace, counts: IntArray, left: int) -> IntArray:
         """The expected MDP's optimal policy; with a horizon that matters, its first step."""
         left = -1 if self._forever(left) else left
-        mdp = work.desks[0].expected
+        mdp = work.spaces[0].expected
         expected_policy(self._problem, mdp, counts, self._first, left)
-        return mdp.policy[:, 0].copy()
+        return mdp.models.policy[:, 0].copy()
 
     def _leaf_value(self, work: Workspace, counts: IntArray, state: int, left: int, rng: np.random.Generator) -> float:
         """An estimate of what the last policy earns, from fresh models of the posterior."""

@@ -66,7 +66,7 @@ class Walks:
         problem, n_actions = guide._problem, task.belief.n_actions
         if self._space is None:
             self._space = guide.workspace()
-        room = self._space.desks[0].rows.room
+        scratch = self._space.spaces[0].rows.scratch
         policy.reset(seed)
         s = int(inverse_cdf(task.start, luck[0]))
         counts = np.zeros((guide._pairs, guide._columns), dtype=np.int64)
@@ -77,8 +77,8 @@ class Walks:
             now, low = float(low[s]), self._extremes.low(guide._left(stage + 1))
             values = self._values(counts, s, stage) if self.levels and stage < guide.depth else none
             u, slack = float(luck[stage + 1]), max(0.0, (total - floor) / factor + now)
-            _, reward = step(problem, counts.copy(), room, s, a, none, u, now, low, slack)
-            column, value = step(problem, counts, room, s, a, values, u, now, low, slack)
+            _, reward = step(problem, counts.copy(), scratch, s, a, none, u, now, low, slack)
+            column, value = step(problem, counts, scratch, s, a, values, u, now, low, slack)
             pair = s * n_actions + a
             total, plain = total + factor * float(value), plain + factor * float(reward)
             factor *= problem.discount * float(problem.keep[pair])
@@ -99,5 +99,5 @@ class Walks:
         """The reward that a step shows."""
         problem = self.guide._problem
         paid, (k, j) = problem.posterior.paid, divmod(column, problem.posterior.alpha.shape[1])
-        reward = paid[k, pair] if paid.ndim == 2 else paid[k, pair, j if paid.shape[2] > 1 else 0]
+        reward = paid[k, pair, j if paid.shape[2] > 1 else 0]
         return float(problem.unit * reward)

@@ -117,8 +117,8 @@ class SampledValues:
             rng = np.random.default_rng((self.seed, *address, i))
             planner = Replanning(*knobs, problem=measured(whole, pairs, tries, rng))
             planner.floor = base.floor  # one for all samples; the least that any policy earns is no less now
-            for desk in space.desks:
-                clear(desk.rows)
+            for each in space.spaces:
+                clear(each.rows)
             return planner.simulate(rng, space)[0]
 
         spaces = workers(self.threads, base.workspace, PARTICLE_BYTES, 4.0 * PARTICLE_BYTES)

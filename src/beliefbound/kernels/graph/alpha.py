@@ -22,12 +22,15 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import FAST, FAST_INLINE
+from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.random import below, uniform
+from beliefbound.kernels.reference import by_reference
 from beliefbound.kernels.sums import sum_of
 
 SIZE = 0  # index of the number of vectors
 
 
+@by_reference
 class Vectors(NamedTuple):
     """Controllers and their values. The first ones of each state are memoryless policies, played for ever."""
 
@@ -42,6 +45,7 @@ class Vectors(NamedTuple):
     known_count: np.ndarray  # int64 [s]
 
 
+@by_reference
 class Points(NamedTuple):
     """Beliefs to back up at."""
 
@@ -75,6 +79,7 @@ def new_vectors(problem, values, capacity: int) -> Vectors:
     return vectors
 
 
+@out_of_line
 @njit(**FAST)
 def best_vector(vectors, s, weight):
     """`(value, position)` of the best known vector of a state at unnormalised weights `[m]`; ties to the first."""
@@ -100,6 +105,7 @@ def after(problem, s, row, weight, out):
     return sum_of(out)
 
 
+@out_of_line
 @njit(**FAST)
 def look_below(problem, vectors, s, a, weight, out, chosen):
     """`r + γ Σ_k max_α b^k·α` of an action; `chosen[row]` are the positions of the vectors, `out[m]` is scratch."""
@@ -115,6 +121,7 @@ def look_below(problem, vectors, s, a, weight, out, chosen):
     return total
 
 
+@out_of_line
 @njit(**FAST)
 def add_vector(problem, vectors, s, a, chosen):
     """The controller that plays `a` and goes on with the vectors at `chosen[row]`; false when there is no space."""

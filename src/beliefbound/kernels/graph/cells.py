@@ -28,11 +28,14 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import FAST, FAST_INLINE
+from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.planning.sweep import best_action
 from beliefbound.kernels.posterior import copy_into
+from beliefbound.kernels.reference import by_reference
 from beliefbound.kernels.sums import sum_of
 
 
+@by_reference
 class Cells(NamedTuple):
     """Divisions of the models into cells, solved."""
 
@@ -42,6 +45,7 @@ class Cells(NamedTuple):
     resolution: int  # n
 
 
+@by_reference
 class Corners(NamedTuple):
     """Scratch for `locate`, and what it finds."""
 
@@ -120,6 +124,7 @@ def locate(corners, total, resolution, binom):
     corners.share[k - 1] = left
 
 
+@out_of_line
 @njit(**FAST)
 def outcomes_of_cell(problem, models, points, resolution, binom, corners):
     """`(chance [row,g], point [row,g,k], share [row,g,k])`: what an outcome row does to a grid point."""
@@ -146,6 +151,7 @@ def outcomes_of_cell(problem, models, points, resolution, binom, corners):
     return chance, point, share
 
 
+@out_of_line
 @njit(**FAST)
 def sweep_cell(problem, models, points, outcomes, values, q):
     """`q[s,g,a]` from the values `[s,g]` of the next stage, which become those of this one; the largest change."""
@@ -178,6 +184,7 @@ def sweep_cell(problem, models, points, outcomes, values, q):
     return change
 
 
+@out_of_line
 @njit(**FAST)
 def told_apart(problem, models, points):
     """`(values [s,g], q [s,g,a])` of the models by themselves, told apart, at the last stage there is: where sweeps
@@ -220,6 +227,7 @@ def solve_cell(problem, models, points, resolution, binom, corners, max_sweeps, 
     return values
 
 
+@out_of_line
 @njit(**FAST)
 def least_of_cells(problem, graph, node):
     """Lower the children's upper values to those by cells: for each division, the best action by the sum over cells.

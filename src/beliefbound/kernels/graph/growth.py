@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.graph.nodes import NODES
 from beliefbound.kernels.graph.search import backup, contribution, make_child
 from beliefbound.kernels.options import FAST
+from beliefbound.kernels.reference import by_reference
 
 IDLE = 100_000  # walks in a row that build nothing, after which the rest is rounding
 _STEP = 12.0  # operations for each outcome row of a node that a walk passes
@@ -19,6 +19,7 @@ _NODE, _ROW = 500.0, 60.0  # operations of a new node, and of each of its outcom
 _SIBLINGS = 0.3
 
 
+@by_reference
 class Rules(NamedTuple):
     """How far `grow` goes."""
 
@@ -64,7 +65,6 @@ def grow(problem, graph, start, roots, rules):
     Returns `(idle, work)`: walks in a row that have built nothing, `IDLE` when nothing is left to gain or the graph is
     full; and the operations done, which end a call when they reach `rules.work`.
     """
-    problem, graph = borrowed(problem), borrowed(graph)
     path = np.empty(rules.max_stage + 2, dtype=np.int64)
     idle, work = rules.idle, 0.0
     while graph.size[NODES] < rules.nodes and idle < IDLE and work < rules.work:

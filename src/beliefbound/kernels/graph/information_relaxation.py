@@ -24,13 +24,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.graph.nodes import NODES
 from beliefbound.kernels.graph.search import make_child, restore
 from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.random import inverse_cdf, seed_stream, uniform
+from beliefbound.kernels.reference import by_reference
 
 
+@by_reference
 class Rules(NamedTuple):
     """When scenarios end."""
 
@@ -174,7 +175,6 @@ def run_block(problem, graph, start, roots, rules, address, first, costs, n_node
 
     `start[i]` weighs `roots[i]`. The graph is as it was when the block ends.
     """
-    problem, graph = borrowed(problem), borrowed(graph)
     u = np.empty(rules.depth + 1)
     powers = np.power(problem.discount, np.arange(rules.depth + 1))
     longest = (rules.max_nodes + 1) * problem.available.shape[1] + 2  # of the queue

@@ -9,12 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.kernels.graph.cells import Cells, Corners, new_corners
+from beliefbound.kernels.reference import by_reference
 
 # What `Graph.size` counts: nodes and weights in use; those that are frozen (0 while the graph may grow); table slots
 # and child links made since, for `restore` to undo; and the deepest stage among frozen nodes.
 NODES, ENTRIES, FROZEN_NODES, FROZEN_ENTRIES, LOGGED_SLOTS, LOGGED_LINKS, DEEPEST = range(7)
 
 
+@by_reference
 class Problem(NamedTuple):
     """A finite belief's models as outcome rows, and the leaf values. Stage axes have length 1 when nothing depends on
     it."""
@@ -38,6 +40,7 @@ class Problem(NamedTuple):
     merged: bool  # without a horizon: whether equal beliefs are one node, at whatever stage they are met
 
 
+@by_reference
 class Graph(NamedTuple):
     """Nodes in arrays of fixed capacity; `size` counts what is used."""
 

@@ -24,6 +24,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import FAST, FAST_INLINE
+from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.planning.sweep import best_action
 
 
@@ -35,6 +36,7 @@ def position(first, second, last):
     return g, x - g
 
 
+@out_of_line
 @njit(**FAST)
 def outcomes_of_pair(problem, i, j, last):
     """`(chance, interval, place)`, each `[k,g]`: what outcome row `k` does to grid point `g` of models `i` and `j`."""
@@ -56,6 +58,7 @@ def outcomes_of_pair(problem, i, j, last):
     return chance, interval, place
 
 
+@out_of_line
 @njit(**FAST)
 def sweep_pair(problem, i, j, outcomes, values, q):
     """`q[s,g,a]` from the values `[s,g]` of the next stage, which become those of this one; the largest change."""
@@ -125,6 +128,7 @@ def best_sum(problem, sums, i, t):
     return best
 
 
+@out_of_line
 @njit(**FAST)
 def least_of_pairings(problem, graph, node):
     """Lower the children's upper values to those by pairs: for each pairing, the best action by the sum over pairs."""

@@ -35,6 +35,7 @@ from beliefbound.kernels.graph.nodes import (
 )
 from beliefbound.kernels.graph.pairs import best_sum, least_of_pairings
 from beliefbound.kernels.options import FAST, FAST_INLINE
+from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.random import GOLDEN, mix
 
 _SWEEPS = 10  # over a graph with circles before its values are frozen; they are valid after any number
@@ -107,7 +108,8 @@ def belief_key(graph, state, first, last):
     return key
 
 
-@njit(**FAST_INLINE)
+@out_of_line
+@njit(**FAST)
 def make_child(problem, graph, parent, row):
     """The node after outcome `row` of `parent`, found or built; −1 when the graph is full."""
     known = graph.child[parent, row]
@@ -161,7 +163,8 @@ def note_link(graph, parent, row, node):
     graph.child[parent, row] = node
 
 
-@njit(**FAST_INLINE)
+@out_of_line
+@njit(**FAST)
 def set_leaves(problem, graph, node):
     """Expected rewards, outcome probabilities and the children's leaf values of a node, none of which is linked."""
     s = graph.state[node]
@@ -214,7 +217,8 @@ def set_leaves(problem, graph, node):
         least_of_cells(problem, graph, node)
 
 
-@njit(**FAST_INLINE)
+@out_of_line
+@njit(**FAST)
 def expand(problem, graph, node):
     """The values of a new node."""
     set_leaves(problem, graph, node)
@@ -239,7 +243,8 @@ def total_of(problem, graph, node, a, values):
     return graph.reward[node, a] + problem.discount * total
 
 
-@njit(**FAST_INLINE)
+@out_of_line
+@njit(**FAST)
 def backup(problem, graph, node):
     """Tighten a node by its children, and find the action of largest upper value (ties: lowest)."""
     s = graph.state[node]
@@ -298,6 +303,7 @@ def refresh(problem, graph, begin, end):
                 graph.below[x, i], graph.leaf[x, i] = below[i], leaf[i]
 
 
+@out_of_line
 @njit(**FAST)
 def link(problem, graph, node):
     """Point every outcome at its node where that exists; a frozen child's upper value replaces the leaf's."""
@@ -314,7 +320,8 @@ def link(problem, graph, node):
                     graph.below[node, i] = max(graph.below[node, i], graph.lower[child])
 
 
-@njit(**FAST_INLINE)
+@out_of_line
+@njit(**FAST)
 def measure(problem, graph, node):
     """`loss[a] = upper − (r + γ Σ p above)` of a node whose `upper` is settled, its lower value, and the policy's
     action.
@@ -372,6 +379,7 @@ def settle(problem, graph, order, tolerance):
     graph.size[DEEPEST] = graph.stage[order[0]]
 
 
+@out_of_line
 @njit(**FAST)
 def restore(graph):
     """Forget every node built since `settle`."""

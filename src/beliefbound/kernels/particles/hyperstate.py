@@ -12,21 +12,25 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import FAST
+from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.particles.rows import chances, dot, next_state, predictive
 from beliefbound.kernels.random import inverse_cdf
 
 
+@out_of_line
 @njit(**FAST)
-def look_ahead(problem, draws, slots, q, pool, values, s, mix, weights, likely, held, guide):
+def look_ahead(problem, space, s, last, mix):
     """`(action, gap)` in state `s`: the action that maximises `(1 − mix) · lower + mix · upper` one step ahead (ties:
     lowest), and how far the best policy of the pool is from QMDP.
 
-    `q[i,pair,m]` are optimal values now and, in the last stage, one step later; `pool[i,s]` are stationary policies and
-    `values[i,s,m]` their values one step later; `weights[m]` are all equal. Writes `guide[a,column]`, the same mix of
-    lower and upper value after each outcome; `likely[m]` and `held[i]` are scratch.
+    Of the space (`particles.look`), `models.q[i,pair,m]` are optimal values now and, for `i = last`, one step later;
+    `pool[i,s]` are stationary policies and `values[i,s,m]` their values one step later; `weights[m]` are all equal.
+    Writes `guide[a,column]`, the same mix of lower and upper value after each outcome.
     """
-    n_actions = problem.posterior.n_actions
-    later = q[q.shape[0] - 1]
+    draws, slots, q = space.models.draws, space.models.slots, space.models.q
+    pool, values, guide = space.pool, space.values, space.guide
+    weights, likely, held = space.weights, space.likely, space.held
+    n_actions, later = problem.posterior.n_actions, q[last]
     held.fill(0.0)
     best, chosen, top = -np.inf, 0, -np.inf
     for a in range(n_actions):
@@ -34,7 +38,8 @@ def look_ahead(problem, draws, slots, q, pool, values, s, mix, weights, likely, 
         guide[a].fill(0.0)
         if not problem.available[pair]:
             continue
-        reward = dot(weights, draws[slots[pair], problem.n_states])
+        row = draws[slots[pair]]
+        reward = dot(weights, row[problem.n_states])
         top = max(top, dot(weights, q[0, pair]))
         for i in range(pool.shape[0]):
             if pool[i, s] == a:
@@ -44,7 +49,7 @@ def look_ahead(problem, draws, slots, q, pool, values, s, mix, weights, likely, 
             t = next_state(problem.posterior, pair, column)
             if t < 0:
                 continue
-            p = chances(problem, draws, slots, weights, pair, column, likely)
+            p = chances(problem, row, weights, pair, column, likely)
             if p <= 0.0:
                 continue
             upper, lower = -np.inf, -np.inf
@@ -63,24 +68,24 @@ def look_ahead(problem, draws, slots, q, pool, values, s, mix, weights, likely, 
     return chosen, top - held.max()
 
 
+@out_of_line
 @njit(**FAST)
-def step(problem, counts, room, s, a, guide, u, now, low, slack):
+def step(problem, counts, scratch, s, a, guide, u, now, low, slack):
     """`(column, value)`: the outcome at quantile `u` of the exact predictive after `counts[pair,column]`, which are
     advanced, and the expected reward plus a share of `γ (E[guide] − guide[column])`.
 
     The share is the largest up to 1 with which every outcome leaves the sum of values, and `low[t]` for what follows,
-    at most `slack` below where it was with `now`: known before the outcome is, so the mean stays zero. `room` is
-    scratch.
+    at most `slack` below where it was with `now`: known before the outcome is, so the mean stays zero.
     """
     pair = s * problem.posterior.n_actions + a
-    p = room.p
-    reward = predictive(problem, counts, pair, room)
+    p = scratch.p
+    reward = predictive(problem, counts, pair, scratch)
     factor, centre, share = problem.discount * problem.keep[pair], dot(p, guide[a]), 1.0
     for c in range(p.size):
         fall = factor * (guide[a, c] - centre)
         if p[c] > 0.0 and fall > 0.0:
-            room = slack + reward + factor * low[next_state(problem.posterior, pair, c)] - now
-            share = min(share, max(0.0, room) / fall)
+            most = slack + reward + factor * low[next_state(problem.posterior, pair, c)] - now
+            share = min(share, max(0.0, most) / fall)
     column = inverse_cdf(p, u)
     counts[pair, column] += 1
     return column, reward + share * factor * (centre - guide[a, column])

@@ -39,9 +39,11 @@ from numba import njit
 
 from beliefbound.kernels.graph.information_relaxation import pop, push
 from beliefbound.kernels.options import FAST
-from beliefbound.kernels.particles.rows import Problem, chances, dot, inlined, n_columns, next_state, tally
+from beliefbound.kernels.out_of_line import out_of_line
+from beliefbound.kernels.particles.rows import Problem, chances, dot, n_columns, next_state, tally
 from beliefbound.kernels.posterior import row_of
 from beliefbound.kernels.random import inverse_cdf, mix, seed_stream
+from beliefbound.kernels.reference import by_reference
 
 DONE, RENEW = 0, 1  # what a search ended with
 ROOT = np.int64(-1)  # the parent of a root; a number of Python would be compiled for on its own
@@ -65,6 +67,7 @@ NODE = np.dtype(
 SET = np.dtype([("start", np.int64), ("generation", np.int64)])  # the node where particles were drawn
 
 
+@by_reference
 class Search(NamedTuple):
     """Histories met by a search, the particle sets they live on, and scratch."""
 
@@ -85,6 +88,8 @@ class Search(NamedTuple):
     counts: np.ndarray  # int64 [pair,column]: of the node that waits; else scratch
     old: np.ndarray  # [a]: Q⁻ of the node that waits
     likely: np.ndarray  # scratch [m]
+    ever: np.ndarray  # scratch int64 [j + k]: outcomes of a row and rewards of a pair that were counted,
+    since: np.ndarray  # scratch int64 [j + k]: and those since the last renewal
 
 
 def new_search(problem: Problem, nodes: int, sets: int, stages: int, n: int, max_nodes: int) -> Search:
@@ -118,9 +123,12 @@ def new_search(problem: Problem, nodes: int, sets: int, stages: int, n: int, max
         counts=np.empty((pairs, columns), dtype=np.int64),
         old=np.empty(n_actions),
         likely=np.empty(n),
+        ever=np.empty(sum(posterior.reward.shape[:1] + posterior.alpha.shape[1:]), dtype=np.int64),
+        since=np.empty(sum(posterior.reward.shape[:1] + posterior.alpha.shape[1:]), dtype=np.int64),
     )
 
 
+@out_of_line
 @njit(**FAST)
 def count(search, x, stop):
     """Counts of what was seen between node `stop` (or `ROOT`) and node `x`, to `search.counts`."""
@@ -142,17 +150,18 @@ def moment_ratio(before, total, since, since_total):
     return np.log(first * first * both * (both + 1.0) / (twice * (twice + 1.0)))
 
 
-@inlined
+@out_of_line
+@njit(**FAST)
 def log_size_change(problem, search, x, pair, column):
     """By how much an outcome at node `x` changes the logarithm of the effective number of particles."""
     posterior = problem.posterior
     n_values, n_outcomes = posterior.reward.shape[0], posterior.alpha.shape[1]
     count(search, x, ROOT)
-    ever, reward_ever = np.empty(n_outcomes, np.int64), np.empty(n_values, np.int64)
-    since, reward_since = np.empty(n_outcomes, np.int64), np.empty(n_values, np.int64)
-    tally(posterior.row, search.counts, pair, ever, reward_ever)
+    ever, reward_ever = search.ever[:n_outcomes], search.ever[n_outcomes:]
+    since, reward_since = search.since[:n_outcomes], search.since[n_outcomes:]
+    tally(posterior, search.counts, pair, ever, reward_ever)
     count(search, x, search.set[search.node[x].set].start)
-    tally(posterior.row, search.counts, pair, since, reward_since)
+    tally(posterior, search.counts, pair, since, reward_since)
     row, j, k = row_of(posterior, pair), column % n_outcomes, column // n_outcomes
     total, new = 0.0, 0.0
     for i in range(n_outcomes):
@@ -169,6 +178,7 @@ def log_size_change(problem, search, x, pair, column):
     return change
 
 
+@out_of_line
 @njit(**FAST)
 def expand(problem, search, draws, x):
     """Probabilities and values of every outcome of node `x`, and its losses: measured from `W`, or, where it waited for
@@ -191,7 +201,7 @@ def expand(problem, search, draws, x):
             t = next_state(problem.posterior, pair, column)
             if t < 0:
                 continue
-            p = chances(problem, draws, slots, weights, pair, column, likely)
+            p = chances(problem, draws[slots[pair]], weights, pair, column, likely)
             if p > 0.0:
                 value = -np.inf
                 for b in range(n_actions):
@@ -242,7 +252,8 @@ def begin(problem, search, draws, states):
         expand(problem, search, draws, i)
 
 
-@inlined
+@out_of_line
+@njit(**FAST)
 def child_of(problem, search, draws, parent, row, most_sets, least):
     """`(node after an outcome, what it needs)`, found or built; −1 when there is no space.
 
@@ -269,7 +280,7 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
     node.alive = search.node[parent].alive * problem.keep[pair]
     node.left = search.node[parent].left + log_size_change(problem, search, parent, pair, row % columns)
     weights = search.weight[x]
-    total = chances(problem, draws, search.slots[drawn], search.weight[parent], pair, row % columns, weights)
+    total = chances(problem, draws[search.slots[drawn, pair]], search.weight[parent], pair, row % columns, weights)
     for m in range(weights.size):
         weights[m] /= total
     used = stage - search.node[search.set[drawn].start].stage
@@ -293,7 +304,8 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
     return x, DONE
 
 
-@inlined
+@out_of_line
+@njit(**FAST)
 def renewed(problem, search, draws, x):
     """Node `x` with the particles that have been drawn for it: the newest set."""
     search.node[x].set = search.size[SETS] - 1

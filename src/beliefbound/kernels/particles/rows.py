@@ -21,15 +21,16 @@ from numba import njit
 
 from beliefbound.kernels.draws import draw_betas, draw_lanes
 from beliefbound.kernels.options import FAST
-from beliefbound.kernels.posterior import Posterior, arrival_of, looked_up, paid_for, row_of
+from beliefbound.kernels.out_of_line import out_of_line
+from beliefbound.kernels.posterior import Posterior, accessor, arrival_of, on_arrival, paid_for, row_of
 from beliefbound.kernels.random import add_word, begin_address, end_address
+from beliefbound.kernels.reference import by_reference
 from beliefbound.kernels.sums import sum_of
 
 NEVER = -1e300  # the reward of an action that is not available
 
-inlined = njit(inline="always", **FAST)  # by numba itself: as an argument, so many arrays take long to compile
 
-
+@by_reference
 class Problem(NamedTuple):
     """A belief as counts, and the problem it is for."""
 
@@ -44,7 +45,8 @@ class Problem(NamedTuple):
     unit: float  # of rewards: they are so many times larger than the arrays say
 
 
-class Room(NamedTuple):
+@by_reference
+class Scratch(NamedTuple):
     """Arrays to work in, for one pair and so many models."""
 
     outcomes: np.ndarray  # int64 [j]: counted of its row
@@ -57,6 +59,7 @@ class Room(NamedTuple):
     p: np.ndarray  # [column]
 
 
+@by_reference
 class Rows(NamedTuple):
     """Draws for pairs, by generation, pair and counts."""
 
@@ -64,7 +67,7 @@ class Rows(NamedTuple):
     key: np.ndarray  # uint64 [slot,2]
     table: np.ndarray  # int32 [2^j]: open addressing by key
     draws: np.ndarray  # [slot,t + 1 + K,m]: chances of the next states, expected reward, chances of K > 1 values
-    room: Room
+    scratch: Scratch
 
 
 def n_columns(problem: Problem) -> int:
@@ -78,10 +81,10 @@ def width_of(problem: Problem) -> int:
     return int(problem.n_states + 1 + (n_values if n_values > 1 else 0))
 
 
-def new_room(problem: Problem, n: int) -> Room:
+def new_scratch(problem: Problem, n: int) -> Scratch:
     """For `n` models."""
     n_values, n_outcomes = problem.posterior.reward.shape[0], problem.posterior.alpha.shape[1]
-    return Room(
+    return Scratch(
         outcomes=np.empty(n_outcomes, dtype=np.int64),
         rewards=np.empty(n_values, dtype=np.int64),
         streams=np.empty((2, 4), dtype=np.uint64),
@@ -101,7 +104,7 @@ def new_rows(problem: Problem, slots: int, n: int) -> Rows:
         key=np.empty((slots, 2), dtype=np.uint64),
         table=np.full(1 << bits, -1, dtype=np.int32),
         draws=np.empty((slots, width_of(problem), n)),
-        room=new_room(problem, n),
+        scratch=new_scratch(problem, n),
     )
 
 
@@ -112,15 +115,17 @@ def clear(rows):
     rows.table.fill(-1)
 
 
+@out_of_line
 @njit(**FAST)
-def tally(row, counts, pair, outcomes, rewards):
-    """What `counts[pair,column]` say of a pair: `outcomes[j]` of its row, counted wherever `row[pair]` says that it is
-    shared, and its own `rewards[k]`."""
+def tally(posterior, counts, pair, outcomes, rewards):
+    """What `counts[pair,column]` say of a pair: `outcomes[j]` of its row, counted wherever it is shared, and its own
+    `rewards[k]`."""
+    row = posterior.row
     outcomes.fill(0)
     rewards.fill(0)
     for c in range(counts.shape[1]):
         rewards[c // outcomes.size] += counts[pair, c]
-        if row.size == 0:
+        if not posterior.tied:
             outcomes[c % outcomes.size] += counts[pair, c]
     for other in range(row.size):
         if row[other] == row[pair]:
@@ -128,13 +133,14 @@ def tally(row, counts, pair, outcomes, rewards):
                 outcomes[c % outcomes.size] += counts[other, c]
 
 
-@inlined
+@accessor
 def next_state(posterior, pair, column):
     """Where a column of a pair leads; −1 where it cannot happen."""
     j = column % posterior.alpha.shape[1]
     return arrival_of(posterior, pair, j) if posterior.alpha[row_of(posterior, pair), j] > 0.0 else -1
 
 
+@out_of_line
 @njit(**FAST)
 def address_of(address, generation, what, outcomes, rewards, stream):
     """A `stream` of its own for `what` after these counts."""
@@ -163,12 +169,13 @@ def find(table, key, stream):
     return np.int64(-1), place
 
 
-@inlined
+@out_of_line
+@njit(**FAST)
 def slot_of(problem, rows, generation, pair, counts):
     """The draws of a pair after `counts[pair,column]`: their slot, −1 when there is no space."""
-    posterior, room = problem.posterior, rows.room
-    outcomes, rewards, stream, own = room.outcomes, room.rewards, room.streams[0], room.streams[0]
-    tally(posterior.row, counts, pair, outcomes, rewards)
+    posterior, scratch = problem.posterior, rows.scratch
+    outcomes, rewards, stream, own = scratch.outcomes, scratch.rewards, scratch.streams[0], scratch.streams[0]
+    tally(posterior, counts, pair, outcomes, rewards)
     if posterior.tied:
         told = rewards if rewards.size > 1 else rewards[:0]  # known rewards tell nothing
         address_of(problem.address, generation, pair, outcomes, told, stream)
@@ -180,87 +187,67 @@ def slot_of(problem, rows, generation, pair, counts):
         rows.size[0] = slot + 1
         rows.table[place] = slot
         rows.key[slot, 0], rows.key[slot, 1] = stream[0], stream[1]
-        row = row_of(posterior, pair)
         if posterior.tied:
-            own = room.streams[1]
-            what = posterior.row.size + row
+            own = scratch.streams[1]
+            what = posterior.row.size + posterior.row[pair]
             address_of(problem.address, generation, what, outcomes, rewards[:0], own)
-        draw_outcomes(posterior.alpha, row, outcomes, own, room.theta, room.alpha, room.each)
-        draw_pair(problem, pair, room, room.theta, stream, rows.draws[slot])
+        draw_outcomes(posterior, pair, scratch, own, scratch.theta)
+        draw_pair(problem, pair, scratch, scratch.theta, stream, rows.draws[slot])
     return slot
 
 
+@out_of_line
 @njit(**FAST)
-def draw_outcomes(alpha, row, outcomes, stream, theta, after, each):
-    """Chances `theta[j,m]` from the posterior of a row of `alpha` after `outcomes[j]`. `after[0,j]` and `each[m]` are
-    scratch."""
-    for j in range(outcomes.size):
-        after[0, j] = alpha[row, j] + outcomes[j]
-    draw_lanes(stream, after, theta.reshape(theta.size), each)
+def draw_outcomes(posterior, pair, scratch, stream, theta):
+    """Chances `theta[j,m]` from the posterior of a pair's row after `scratch.outcomes[j]`."""
+    after, row = scratch.alpha, row_of(posterior, pair)
+    for j in range(scratch.outcomes.size):
+        after[0, j] = posterior.alpha[row, j] + scratch.outcomes[j]
+    draw_lanes(stream, after, theta.reshape(theta.size), scratch.each)
 
 
-@inlined
-def draw_pair(problem, pair, room, theta, stream, out):
+@out_of_line
+@njit(**FAST)
+def draw_pair(problem, pair, scratch, theta, stream, out):
     """`out[t + 1 + K,m]` of a pair whose outcomes have the chances `theta[j,m]`: next states, the expected reward, and
-    where there is more than one reward value their chances, drawn after `room.rewards[k]`."""
-    n_states = problem.n_states
-    spread(problem.posterior.arrive, pair, theta, problem.keep[pair], out[:n_states])
-    chance = out[n_states + 1 :]
-    draw_chances(problem.posterior.reward, pair, room.rewards, stream, chance, room.ratio, room.each)
-    if problem.available[pair]:
-        expect(problem.posterior.paid, pair, theta, chance, problem.keep[pair], out[n_states])
-        for m in range(theta.shape[1]):
-            out[n_states, m] += problem.credit[pair]
-    else:
-        out[n_states].fill(NEVER)
-
-
-@njit(**FAST)
-def spread(arrive, pair, theta, keep, out):
-    """Chances `out[t,m]` of the next states: those of the outcomes, `theta[j,m]`, times `keep`."""
-    out.fill(0.0)
-    for j in range(theta.shape[0]):
-        t = looked_up(arrive, pair, j)
+    where there is more than one reward value their chances, drawn after `scratch.rewards[k]`. Next states, and rewards
+    paid on arrival, are times `keep`."""
+    n_states, keep, posterior = problem.n_states, problem.keep[pair], problem.posterior
+    paid, (n_outcomes, n) = posterior.paid, theta.shape
+    chance, reward = out[n_states + 1 :], out[n_states]
+    draw_chances(posterior.reward, pair, scratch, stream, chance)
+    out[:n_states].fill(0.0)
+    for j in range(n_outcomes):
+        t = arrival_of(posterior, pair, j)
         if t >= 0:
-            for m in range(theta.shape[1]):
+            for m in range(n):
                 out[t, m] = keep * theta[j, m]
+    reward.fill(0.0)
+    for k in range(paid.shape[0]):
+        for j in range(paid.shape[2]):
+            for m in range(n):
+                share = chance[k, m] if paid.shape[0] > 1 else 1.0
+                reward[m] += paid[k, pair, j] * share * (keep * theta[j, m] if paid.shape[2] > 1 else 1.0)
+    for m in range(n):
+        reward[m] = reward[m] + problem.credit[pair] if problem.available[pair] else NEVER
 
 
+@out_of_line
 @njit(**FAST)
-def draw_chances(counts, pair, rewards, stream, out, ratio, each):
-    """Chances `out[k,m]` of the reward values of a pair, after `rewards[k]`; nothing where there is one value.
-    `ratio[0,k]` and `each[m]` are scratch."""
-    n_values, n = rewards.size, out.shape[1]
+def draw_chances(counts, pair, scratch, stream, out):
+    """Chances `out[k,m]` of the reward values of a pair, after `scratch.rewards[k]`; nothing where there is one."""
+    ratio, n_values, n = scratch.ratio, scratch.rewards.size, out.shape[1]
     for k in range(n_values):
-        ratio[0, k] = counts[k, pair] + rewards[k]
+        ratio[0, k] = counts[k, pair] + scratch.rewards[k]
     if n_values == 2:
         draw_betas(stream, ratio[0, :1], ratio[0, 1:], 0.0, 1.0, out[0], n, 1)
         for m in range(n):
             out[1, m] = 1.0 - out[0, m]
     elif n_values > 2:
-        draw_lanes(stream, ratio, out.reshape(out.size), each)
+        draw_lanes(stream, ratio, out.reshape(out.size), scratch.each)
 
 
-@njit(**FAST)
-def expect(paid, pair, theta, chance, keep, out):
-    """Expected rewards `out[m]` of a pair whose outcomes have the chances `theta[j,m]`, its values `chance[k,m]`.
-
-    Those paid on arrival are times `keep`.
-    """
-    n_values, n = paid.shape[0], out.size
-    for m in range(n):
-        out[m] = 0.0
-    for k in range(n_values):
-        if paid.ndim == 2:
-            for m in range(n):
-                out[m] += paid[k, pair] * (chance[k, m] if n_values > 1 else 1.0)
-        else:
-            for j in range(paid.shape[2]):
-                for m in range(n):
-                    share = chance[k, m] if n_values > 1 else 1.0
-                    out[m] += paid[k, pair, j] * share * (keep * theta[j, m] if paid.shape[2] > 1 else 1.0)
-
-
+@out_of_line
 @njit(**FAST)
 def particles_at(problem, rows, generation, counts, slots):
     """Slots `slots[pair]` of the particles after `counts[pair,column]`; false when there is no space."""
@@ -273,45 +260,36 @@ def particles_at(problem, rows, generation, counts, slots):
 
 def draw_models(problem: Problem, counts: np.ndarray, stream: np.ndarray, out: np.ndarray) -> None:
     """Fresh models `out[pair,t + 1 + K,m]` after `counts[pair,column]`, all from one stream."""
-    draw_models_in(new_room(problem, out.shape[2]), problem, counts, stream, out)
+    posterior, n = problem.posterior, out.shape[2]
+    theta = np.empty((len(posterior.alpha) if posterior.tied else 1, posterior.alpha.shape[1], n))
+    draw_all(problem, new_scratch(problem, n), counts, stream, theta, np.zeros(len(theta), np.bool_), out)
 
 
 @njit(**FAST)
-def draw_models_in(room, problem, counts, stream, out):
-    """`draw_models`, in the room given."""
+def draw_all(problem, scratch, counts, stream, theta, drawn, out):
+    """`draw_models`; chances of shared rows are kept in `theta[row,j,m]` once they are `drawn[row]`."""
     posterior = problem.posterior
-    n_rows, n_outcomes = posterior.alpha.shape
-    theta = np.empty((n_rows if posterior.tied else 1, n_outcomes, out.shape[2]))
-    drawn = np.zeros(theta.shape[0], np.bool_)
     for pair in range(out.shape[0]):
-        tally(posterior.row, counts, pair, room.outcomes, room.rewards)
-        row = row_of(posterior, pair)
-        i = row if posterior.tied else 0
+        tally(posterior, counts, pair, scratch.outcomes, scratch.rewards)
+        i = posterior.row[pair] if posterior.tied else 0
         if not (posterior.tied and drawn[i]):
-            draw_outcomes(posterior.alpha, row, room.outcomes, stream, theta[i], room.alpha, room.each)
+            draw_outcomes(posterior, pair, scratch, stream, theta[i])
             drawn[i] = True
-        draw_pair(problem, pair, room, theta[i], stream, out[pair])
-
-
-@inlined
-def chances(problem, draws, slots, weights, pair, column, out):
-    """`out[m] = weights[m] · Pr_m(column | pair)` of a column that can happen; returns the sum."""
-    posterior, row = problem.posterior, draws[slots[pair]]
-    n_outcomes = posterior.alpha.shape[1]
-    t = arrival_of(posterior, pair, column % n_outcomes)
-    shown = problem.n_states + 1 + column // n_outcomes if posterior.reward.shape[0] > 1 else -1
-    return weigh(weights, row, t, shown, out)
+        draw_pair(problem, pair, scratch, theta[i], stream, out[pair])
 
 
 @njit(**FAST)
-def weigh(weights, row, t, shown, out):
-    """`out[m] = weights[m] · row[t,m] · row[shown,m]`, without the last where `shown` is −1; returns the sum."""
-    p = row[t]
-    if shown < 0:
+def chances(problem, row, weights, pair, column, out):
+    """`out[m] = weights[m] · Pr_m(column | pair)` of a column that can happen, by the pair's draws `row[t + 1 + K,m]`;
+    returns the sum."""
+    posterior = problem.posterior
+    n_outcomes = posterior.alpha.shape[1]
+    p = row[arrival_of(posterior, pair, column % n_outcomes)]
+    if posterior.reward.shape[0] == 1:
         for m in range(out.size):
             out[m] = weights[m] * p[m]
     else:
-        other = row[shown]
+        other = row[problem.n_states + 1 + column // n_outcomes]
         for m in range(out.size):
             out[m] = weights[m] * p[m] * other[m]
     return sum_of(out)
@@ -326,13 +304,14 @@ def dot(x, y):
     return total
 
 
-@inlined
-def predictive(problem, counts, pair, room):
-    """Chances `room.p[column]` of what a pair shows next, after `counts[pair,column]`, if it is no outcome that was
+@out_of_line
+@njit(**FAST)
+def predictive(problem, counts, pair, scratch):
+    """Chances `scratch.p[column]` of what a pair shows next, after `counts[pair,column]`, if it is no outcome that was
     cut; returns the expected reward, with the credit for those."""
-    posterior, p, outcomes, rewards = problem.posterior, room.p, room.outcomes, room.rewards
+    posterior, p, outcomes, rewards = problem.posterior, scratch.p, scratch.outcomes, scratch.rewards
     n_values, n_outcomes = posterior.reward.shape[0], posterior.alpha.shape[1]
-    tally(posterior.row, counts, pair, outcomes, rewards)
+    tally(posterior, counts, pair, outcomes, rewards)
     row = row_of(posterior, pair)
     for k in range(n_values):
         for j in range(n_outcomes):
@@ -345,20 +324,21 @@ def predictive(problem, counts, pair, room):
         p[c] /= total
     for c in range(p.size):
         reward += p[c] * paid_for(posterior, c // n_outcomes, pair, c % n_outcomes)
-    if posterior.paid.size == posterior.reward.shape[1]:  # one value, whatever happens
-        reward = paid_for(posterior, 0, pair, 0)
-    elif posterior.paid.size > posterior.reward.size:  # paid on arrival
+    if on_arrival(posterior):
         reward *= problem.keep[pair]
+    elif n_values == 1:
+        reward = paid_for(posterior, 0, pair, 0)
     return reward + problem.credit[pair]
 
 
+@out_of_line
 @njit(**FAST)
-def expected_rows(problem, counts, room, mean):
+def expected_rows(problem, counts, scratch, mean):
     """The posterior mean of all rows as one model, `mean[pair,t + 1,0]`."""
-    p = room.p
+    p = scratch.p
     mean.fill(0.0)
     for pair in range(counts.shape[0]):
-        reward = predictive(problem, counts, pair, room)
+        reward = predictive(problem, counts, pair, scratch)
         for c in range(p.size):
             t = next_state(problem.posterior, pair, c)
             if t >= 0:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.borrow import borrowed
 from beliefbound.kernels.options import FAST
+from beliefbound.kernels.out_of_line import out_of_line
+from beliefbound.kernels.reference import by_reference
 
 _MOST_POLICIES = 1000
 _TOGETHER = 128  # models solved side by side
@@ -17,6 +18,7 @@ _SWEEPS = 2  # from the mean of other models' values, for a policy to start from
 _GAIN = 1e-11  # of the values: what policy iteration takes for an improvement
 
 
+@out_of_line
 @njit(**FAST)
 def gather(draws, slots, first, p):
     """`p[pair,t + 1,i]`: rows of models `first, first + 1, …`, side by side."""
@@ -27,6 +29,7 @@ def gather(draws, slots, first, p):
                 out[i] = source[first + i]
 
 
+@out_of_line
 @njit(**FAST)
 def back_up(discount, p, v, q):
     """`q[pair,m] = r + γ Σ_t P v[t,m]`."""
@@ -50,6 +53,7 @@ def choose(chosen, a, value, out):
         out[m] = value[m] if chosen[m] == a else out[m]
 
 
+@out_of_line
 @njit(**FAST)
 def value_of(discount, p, policy, v, system):
     """The value `v[s,m]` for ever of `policy[s,m]`: elimination in `I − γP`, which needs no pivots.
@@ -93,6 +97,7 @@ def value_of(discount, p, policy, v, system):
                 out[m] -= factor[m] * later[m]
 
 
+@out_of_line
 @njit(**FAST)
 def best_of(q, v):
     """`v[s,m] = max_a q[s·A + a,m]`."""
@@ -107,6 +112,7 @@ def best_of(q, v):
                 out[m] = max(out[m], other[m])
 
 
+@out_of_line
 @njit(**FAST)
 def improved(q, v, policy):
     """Whether `policy[s,m]`, of value `v[s,m]`, was not greedy for `q[s·A + a,m]`. It is afterwards; `v` has grown."""
@@ -124,6 +130,7 @@ def improved(q, v, policy):
     return changes > 0
 
 
+@by_reference
 class Scratch(NamedTuple):
     """Arrays for so many models as are solved side by side."""
 
@@ -134,16 +141,28 @@ class Scratch(NamedTuple):
     policy: np.ndarray  # int64 [s,m]
 
 
-def scratch_for(pairs: int, n_states: int, n: int) -> Scratch:
-    """For at most `n` models."""
-    size = min(n, _TOGETHER)
-    return Scratch(
+@by_reference
+class Models(NamedTuple):
+    """Models to be solved, what is optimal in them, and scratch."""
+
+    draws: np.ndarray  # [slot,t + 1 or more,m]
+    slots: np.ndarray  # int64 [pair]
+    policy: np.ndarray  # int64 [s,m]
+    q: np.ndarray  # [stage,pair,m]
+    scratch: Scratch
+
+
+def models_in(draws: np.ndarray, slots: np.ndarray, policy: np.ndarray, q: np.ndarray) -> Models:
+    """Models in arrays that are there, with scratch for them; `policy` and `q` may have no models."""
+    n_states, pairs, size = len(policy), len(slots), min(draws.shape[2], _TOGETHER)
+    scratch = Scratch(
         np.empty((pairs, n_states + 1, size)),
         np.empty((n_states, n_states + 1, size)),
         np.empty((n_states, size)),
         np.empty((pairs, size)),
         np.empty((n_states, size), dtype=np.int64),
     )
+    return Models(draws, slots, policy, q, scratch)
 
 
 def optimal(
@@ -154,29 +173,23 @@ def optimal(
 
     Exact up to rounding: policy iteration for ever, else backwards induction.
     """
-    n_states, n = policy.shape
-    solve(discount, draws, slots, left, policy, q, scratch_for(slots.size, n_states, n))
+    solve(discount, left, models_in(draws, slots, policy, q))
 
 
 def values_of(
     discount: float, draws: np.ndarray, slots: np.ndarray, left: int, actions: np.ndarray, v: np.ndarray
 ) -> None:
     """The value `v[s,m]` of a stationary policy `actions[s]` on every model for `left` decisions; below 0, for ever."""
-    n_states, n = v.shape
-    follow(discount, draws, slots, left, actions, v, scratch_for(slots.size, n_states, n))
+    models = models_in(draws, slots, np.empty((len(v), 0), np.int64), np.empty((0, 0, 0)))
+    follow(discount, left, models, actions, v)
 
 
+@out_of_line
 @njit(**FAST)
-def solve(discount, draws, slots, left, policy, q, scratch):
-    """`optimal` in the scratch given. It borrows arrays: the caller has to hold them, as Python does."""
-    draws, slots, policy, q = borrowed((draws, slots, policy, q))
-    solve_held(discount, draws, slots, left, policy, q, borrowed(scratch))
-
-
-@njit(**FAST)
-def solve_held(discount, draws, slots, left, policy, q, scratch):
-    """`solve`, for compiled callers: nothing is borrowed."""
-    p, system, v, here, own = scratch
+def solve(discount, left, models):
+    """`optimal`."""
+    draws, slots, policy, q = models.draws, models.slots, models.policy, models.q
+    p, system, v, here, own = models.scratch
     n, size = policy.shape[1], p.shape[2]
     for batch in range((n + size - 1) // size):
         first = min(batch * size, n - size)
@@ -217,6 +230,7 @@ def keep(x, first, out):
             out[i, first + m] = x[i, m]
 
 
+@out_of_line
 @njit(**FAST)
 def start_alike(discount, p, v, q, policy):
     """A policy to start from: greedy after a few sweeps from the mean of the values `v[s,m]` of other models."""
@@ -233,17 +247,12 @@ def start_alike(discount, p, v, q, policy):
     improved(q, v, policy)
 
 
+@out_of_line
 @njit(**FAST)
-def follow(discount, draws, slots, left, actions, v, scratch):
-    """`values_of` in the scratch given. It borrows arrays: the caller has to hold them, as Python does."""
-    draws, slots, actions, v = borrowed((draws, slots, actions, v))
-    follow_held(discount, draws, slots, left, actions, v, borrowed(scratch))
-
-
-@njit(**FAST)
-def follow_held(discount, draws, slots, left, actions, v, scratch):
-    """`follow`, for compiled callers: nothing is borrowed."""
-    p, system, here, q, policy = scratch
+def follow(discount, left, models, actions, v):
+    """`values_of`."""
+    draws, slots = models.draws, models.slots
+    p, system, here, q, policy = models.scratch
     n_states, n = v.shape
     size, n_actions = p.shape[2], slots.size // n_states
     for s in range(n_states):

@@ -14,8 +14,10 @@ from numba import njit
 
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.posterior import copy_into
+from beliefbound.kernels.reference import by_reference
 
 
+@by_reference
 class Problem(NamedTuple):
     """The models, their weights, and where they start."""
 
@@ -27,6 +29,7 @@ class Problem(NamedTuple):
     p0: np.ndarray  # [s]
 
 
+@by_reference
 class Solved(NamedTuple):
     """Each model solved on its own under the choices of a node."""
 
@@ -34,6 +37,7 @@ class Solved(NamedTuple):
     q: np.ndarray  # [k,m,s,a]
 
 
+@by_reference
 class Scratch(NamedTuple):
     """What the functions below write on the way."""
 

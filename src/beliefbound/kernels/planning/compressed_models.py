@@ -30,6 +30,7 @@ from beliefbound.kernels.planning.compressed_rows import (
 )
 from beliefbound.kernels.planning.simd import gather_16
 from beliefbound.kernels.posterior import Posterior
+from beliefbound.kernels.reference import by_reference
 
 WIDTH = 16  # rows side by side
 OFTEN = 10  # sweeps from one look at small entries to the next, and looks from one at tiny ones to the next
@@ -39,6 +40,7 @@ MOST_STATES = 2**16  # numbers of states are kept in 16 bits
 LARGE, SMALL, TINY = range(PARTS)  # parts of a row
 
 
+@by_reference
 class CompressedModels(NamedTuple):
     """Models as they are swept, as they were drawn, their values, and scratch.
 
@@ -78,7 +80,12 @@ def smallest_positive(alpha: np.ndarray) -> np.ndarray:
 def compresses(posterior: Posterior) -> bool:
     """Whether models of this posterior are better held in compressed rows."""
     alpha = posterior.prior_alpha
-    if posterior.tied or posterior.paid.ndim > 2 or not LEAST_STATES <= alpha.shape[1] < MOST_STATES:
+    if (
+        posterior.tied
+        or len(posterior.reward) > 2
+        or posterior.paid.shape[2] > 1
+        or not LEAST_STATES <= alpha.shape[1] < MOST_STATES
+    ):
         return False
     entries = expected_entries(alpha, smallest_positive(alpha))
     return bool(entries.mean() <= SHARE * alpha.shape[1])

@@ -22,6 +22,7 @@ from numba import njit
 from beliefbound.kernels.draws import dirichlet_row, exp_negative
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.random import draw_below, draw_beta, draw_exponential, draw_uniform, load, save
+from beliefbound.kernels.reference import by_reference
 
 LEFT = 1e-12  # mass of a row that is not split any further
 SMALL, TINY = 1e-4, 1e-8  # masses of a row that are kept apart
@@ -30,6 +31,7 @@ NEARLY_ONE = 0.1  # the largest c for which 1 + c is nearly 1
 BLOCK = 32  # proposals made together: most rows need no more
 
 
+@by_reference
 class CompressedRows(NamedTuple):
     """A draw of every row, and scratch. Part k of a row has the entries `cuts[i] … cuts[i+1]`, `i = row·PARTS + k`."""
 

@@ -6,8 +6,10 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.reference import by_reference
 
 
+@by_reference
 class Counts(NamedTuple):
     """Visits, arrivals and sums of rewards scaled to [0, 1]."""
 

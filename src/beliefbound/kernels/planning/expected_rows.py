@@ -14,8 +14,10 @@ from numba import njit
 from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.planning.compressed_models import compresses
 from beliefbound.kernels.posterior import Posterior
+from beliefbound.kernels.reference import by_reference
 
 
+@by_reference
 class ExpectedRows(NamedTuple):
     """One model, its values, and scratch. Arrays of values have the axis of models first, of size 1."""
 
@@ -84,7 +86,7 @@ def see(models, alpha, pair, t):
 
 
 @njit(**EXACT)
-def sweep_expected(models, v, out):
+def sweep_expected(models, v, actions, out):
     """One stage of value iteration from `v[0,s]`: `out[0,s]`, `vbar[s]`, `actions[s]`; returns `Σ_s |Δ vbar[s]|`."""
     p, index = models.p, models.next_state
     n_states, n_actions = models.available.shape
@@ -102,7 +104,7 @@ def sweep_expected(models, v, out):
                 value = models.r[s, a, 0] + models.discount * total
                 if value > best:
                     chosen, best = a, value
-        models.actions[s] = chosen
+        actions[s] = chosen
         out[0, s] = best
         change += abs(best - models.vbar[s])
         models.vbar[s] = best

@@ -11,14 +11,15 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT
-from beliefbound.kernels.planning.occupancy import Lanes
-from beliefbound.kernels.planning.occupancy import sweep_lanes as ascend_once
+from beliefbound.kernels.planning.occupancy import ascend_lanes
 from beliefbound.kernels.planning.simd import zeros
-from beliefbound.kernels.planning.sweep import LaneSpace, backup_lanes, induct_lanes, take_lanes
+from beliefbound.kernels.planning.sweep import backup_lanes, induct_lanes, take_lanes
+from beliefbound.kernels.reference import by_reference
 
 ROUNDING = 1e-12  # of the largest value: a gain below it is none
 
 
+@by_reference
 class Optimum(NamedTuple):
     """What each model is worth by itself, from above."""
 
@@ -81,6 +82,7 @@ def value_below(models, table, decisions, s):
     return total
 
 
+@by_reference
 class Ascent(NamedTuple):
     """A time-indexed policy and its occupancies."""
 
@@ -113,13 +115,13 @@ def ascend(models, ascent, s, sweeps):
         for m in range(n):
             ascent.b[0, t, m] = models.w[m]
             ascent.v[t, m] = 0.0
-    space = LaneSpace(models.q, models.mixed, models.vbar, models.even, models.odd)
-    induct_lanes(models.p, models.r, models.w, models.available, models.discount, ascent.v, ascent.actions, space)
+    induct_lanes(models, ascent.v, ascent.actions)
     rounding = ROUNDING / (1.0 - models.discount)
-    lanes = Lanes(models.p, models.r, models.w, models.available, models.discount, ascent.start, rounding)
     first, before = 0, -np.inf
     for _ in range(sweeps):
-        first, value = ascend_once(lanes, first, ascent.b, ascent.mass, ascent.actions, ascent.v, space)
+        first, value = ascend_lanes(
+            models, ascent.start, rounding, first, ascent.b, ascent.mass, ascent.actions, ascent.v
+        )
         if first == ascent.actions.shape[0] or value <= before + rounding:
             before = max(before, value)
             break

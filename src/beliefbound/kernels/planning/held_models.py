@@ -4,8 +4,8 @@ Equally weighted models `p[s,a,t,m]`, `r[s,a,m]`, with values `V[s,m]` that star
 sweep before. One model makes it value iteration.
 
 `hold` makes room for models of a posterior, dense or in compressed rows by its size and its prior (`compresses`);
-`renew` draws them and `settle` sweeps over them, whatever they are. As in `kernels.posterior`, compiled code has one
-form only: `p` has four axes, or one. The expected MDP of a posterior, `hold_expected`, is dense or has two.
+`renew` draws them and `settle` sweeps over them, whatever they are: compiled code is chosen by their class. The
+expected MDP of a posterior, `hold_expected`, is dense or in compressed rows of its own.
 """
 
 from typing import NamedTuple
@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.planning.compressed_models import (
     OFTEN,
     CompressedModels,
@@ -33,9 +34,18 @@ from beliefbound.kernels.planning.expected_rows import (
 )
 from beliefbound.kernels.planning.simd import zeros
 from beliefbound.kernels.planning.sweep import sweep_lanes
-from beliefbound.kernels.posterior import Posterior, draw_rewards, draw_transitions, expected, mean_reward
+from beliefbound.kernels.posterior import (
+    Posterior,
+    draw_rewards,
+    draw_success,
+    draw_transitions,
+    expected,
+    mean_reward,
+)
+from beliefbound.kernels.reference import by_class, by_reference
 
 
+@by_reference
 class HeldModels(NamedTuple):
     """Models, their values, and scratch."""
 
@@ -93,86 +103,134 @@ def clear(models):
     models.side[0] = 0
 
 
-@njit(inline="always", **EXACT)
+@out_of_line
+@njit(**EXACT)
+def renew_held(posterior, stream, models):
+    """`renew`, dense."""
+    draw_transitions(posterior, stream, models.p, models.r)
+    draw_rewards(posterior, stream, models.p, models.r)
+
+
+@out_of_line
+@njit(**EXACT)
+def renew_compressed(posterior, stream, models):
+    """`renew`, in compressed rows, which have known or Bernoulli rewards."""
+    draw_models(stream, posterior.alpha, models)
+    draw_success(posterior, stream, models.r)
+
+
+@by_class({HeldModels: renew_held, CompressedModels: renew_compressed}, 2)
 def renew(posterior, stream, models):
     """Independent draws from the posterior in place of the models held."""
-    renew_form(models.p, posterior, stream, models)
 
 
+@by_class({HeldModels: sweep_lanes, ExpectedRows: sweep_expected}, 0)
+def sweep(models, v, actions, out):
+    """One MMBI sweep from values `v`: `out`, `vbar` and `actions`; by how much `vbar` changes in sum."""
+
+
+@out_of_line
 @njit(**EXACT)
-def renew_form(p, posterior, stream, models):
-    """`renew`, of the form that `p` has."""
-    if p.ndim == 4:
-        draw_transitions(stream, posterior.alpha, posterior.row, posterior.arrive, p, models.r, posterior.room)
-    else:
-        draw_models(stream, posterior.alpha, models)
-    draw_rewards(stream, posterior.reward, posterior.paid, posterior.arrive, p, models.r, posterior.room)
-
-
-@njit(inline="always", **EXACT)
-def settle(models, sweeps, tolerance):
-    """At most `sweeps` MMBI sweeps, stopping after one that changes `vbar` by less than `tolerance` in sum.
-
-    Returns how many were made; `actions` are those of the last one.
-    """
-    return settle_form(models.p, models, sweeps, tolerance)
-
-
-@njit(**EXACT_INLINE)
-def settle_form(p, models, sweeps, tolerance):
-    """`settle`, of the form that `p` has."""
+def settle_whole(models, sweeps, tolerance):
+    """`settle`, by sweeps that look at everything."""
     v, out = (models.even, models.odd) if models.side[0] == 0 else (models.odd, models.even)
-    made, change = 0, np.inf
+    made = 0
     while made < sweeps:
         made += 1
-        if p.ndim == 4:
-            r, w, q, mixed, actions = models.r, models.w, models.q, models.mixed, models.actions
-            change = sweep_lanes(p, r, w, models.available, models.discount, v, q, mixed, models.vbar, actions, out)
-        elif p.ndim == 2:
-            change = sweep_expected(models, v, out)
-        else:
-            if made % OFTEN == 1:
-                look_at_small(models, v)
-            change = sweep_compressed(models, v, out)
-        if change < tolerance:
+        if sweep(models, v, models.actions, out) < tolerance:
             break
         v, out = out, v
     models.side[0] = (models.side[0] + made) % 2
     return made
 
 
+@out_of_line
 @njit(**EXACT)
-def expect_first(p, models, prior_p, prior_r):
-    """The expected MDP of the prior, `prior_p[s,a,t]` and `prior_r[s,a]`, in the form that `p` has."""
+def settle_compressed(models, sweeps, tolerance):
+    """`settle`, in compressed rows, with a look at their small entries now and then."""
+    v, out = (models.even, models.odd) if models.side[0] == 0 else (models.odd, models.even)
+    made = 0
+    while made < sweeps:
+        if made % OFTEN == 0:
+            look_at_small(models, v)
+        made += 1
+        if sweep_compressed(models, v, out) < tolerance:
+            break
+        v, out = out, v
+    models.side[0] = (models.side[0] + made) % 2
+    return made
+
+
+@by_class({HeldModels: settle_whole, ExpectedRows: settle_whole, CompressedModels: settle_compressed}, 0)
+def settle(models, sweeps, tolerance):
+    """At most `sweeps` MMBI sweeps, stopping after one that changes `vbar` by less than `tolerance` in sum.
+
+    Returns how many were made; `actions` are those of the last one.
+    """
+
+
+@out_of_line
+@njit(**EXACT)
+def expect_held(models, prior_p, prior_r):
+    """`expect_first`, dense."""
     n_states, n_actions = prior_r.shape
-    if p.ndim == 2:
-        see_nothing(models)
     for s in range(n_states):
         for a in range(n_actions):
             models.r[s, a, 0] = prior_r[s, a]
-            if p.ndim == 4:
-                for t in range(n_states):
-                    p[s, a, t, 0] = prior_p[s, a, t]
+            for t in range(n_states):
+                models.p[s, a, t, 0] = prior_p[s, a, t]
 
 
-@njit(inline="always", **EXACT)
+@out_of_line
+@njit(**EXACT)
+def expect_rows(models, prior_p, prior_r):
+    """`expect_first`, in compressed rows."""
+    see_nothing(models)
+    for s in range(prior_r.shape[0]):
+        for a in range(prior_r.shape[1]):
+            models.r[s, a, 0] = prior_r[s, a]
+
+
+@by_class({HeldModels: expect_held, ExpectedRows: expect_rows}, 0)
+def expect_first(models, prior_p, prior_r):
+    """The expected MDP of the prior, `prior_p[s,a,t]` and `prior_r[s,a]`."""
+
+
+@out_of_line
+@njit(**EXACT)
+def expect_pair(posterior, models, pair):
+    """The expected row of a pair, dense."""
+    s, a = pair // models.available.shape[1], pair % models.available.shape[1]
+    models.r[s, a, 0] = expected(posterior, pair, models.p[s, a].reshape(models.vbar.size))
+
+
+@njit(**EXACT)
+def expect_all(posterior, models):
+    """The expected MDP of the counts as they are, dense."""
+    for pair in range(models.available.size):
+        expect_pair(posterior, models, pair)
+
+
+@njit(**EXACT)
+def expect_again_held(posterior, models, s, a, t):
+    """`expect_again`, dense."""
+    pair = s * models.available.shape[1] + a
+    expect_pair(posterior, models, pair)
+    if posterior.tied:
+        for other in range(models.available.size):
+            if posterior.row[other] == posterior.row[pair]:
+                expect_pair(posterior, models, other)
+
+
+@out_of_line
+@njit(**EXACT)
+def expect_again_rows(posterior, models, s, a, t):
+    """`expect_again`, in compressed rows, whose rewards do not depend on the arrival."""
+    pair = s * models.available.shape[1] + a
+    see(models, posterior.alpha, pair, t)
+    models.r[s, a, 0] = mean_reward(posterior, pair, models.vbar)
+
+
+@by_class({HeldModels: expect_again_held, ExpectedRows: expect_again_rows}, 1)
 def expect_again(posterior, models, s, a, t):
     """The expected MDP after an arrival in `t` from `(s, a)`: that row, and those that share parameters."""
-    expect_form(models.p, posterior, models, s, a, t)
-
-
-@njit(**EXACT_INLINE)
-def expect_form(p, posterior, models, s, a, t):
-    """`expect_again`, of the form that `p` has."""
-    n_actions = models.available.shape[1]
-    pair = s * n_actions + a
-    if p.ndim == 2:
-        see(models, posterior.alpha, pair, t)
-        models.r[s, a, 0] = mean_reward(posterior, pair, models.vbar)  # which does not depend on the arrival
-    else:
-        models.r[s, a, 0] = expected(posterior, pair, p[s, a, :, 0])
-        if posterior.tied:
-            for other in range(models.available.size):
-                if posterior.row[other] == posterior.row[pair]:
-                    i, j = other // n_actions, other % n_actions
-                    models.r[i, j, 0] = expected(posterior, other, p[i, j, :, 0])

@@ -15,10 +15,12 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT
+from beliefbound.kernels.reference import by_reference
 
 GRID = 5  # weights of the second model: 0, ¼, ½, ¾, 1
 
 
+@by_reference
 class Pairs(NamedTuple):
     """Values of one pair of models, and scratch. What a step shows is `k·S + t`: value k of the reward, arrival t."""
 

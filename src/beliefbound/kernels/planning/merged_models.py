@@ -17,8 +17,10 @@ from beliefbound.kernels.options import EXACT, FAST
 from beliefbound.kernels.particles.solving import value_of
 from beliefbound.kernels.planning.sampled_models import MOST_POLICIES, TIE
 from beliefbound.kernels.planning.simd import zeros
+from beliefbound.kernels.reference import by_reference
 
 
+@by_reference
 class MergedModels(NamedTuple):
     """Models, which of them each pair may use, the merged optimum, and scratch."""
 

@@ -13,9 +13,6 @@ Layouts as in `kernels.planning.sweep`: lanes `b[k,s,m]` for small problems; row
 time, so that a model's transitions stay in cache for the whole horizon.
 """
 
-from typing import NamedTuple
-
-import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT, FAST
@@ -59,30 +56,16 @@ def forward_lanes(p, w, actions, first, b, mass):
                     b[following, s, m] = w[m]
 
 
-class Lanes(NamedTuple):
-    """A problem laid out models last, its start, and the gain per unit of mass below which a choice stays."""
-
-    p: np.ndarray  # [s,a,t,m]
-    r: np.ndarray  # [s,a,m]
-    w: np.ndarray  # [m]
-    available: np.ndarray  # [s,a]
-    discount: float
-    p0: np.ndarray  # [s]
-    rounding: float
-
-
 @njit(inline="always", **EXACT)
-def _improve_lanes(lanes, v, q, mixed, b, mass, actions, k, out):
-    """Stage `k`: `out[s,m]` from `v[t,m]`, `actions[k,s]` in place; true if any changed. `q`, `mixed`: scratch.
-
-    Inlined, because a call counts references to its arrays: a third of a small stage's time.
-    """
-    n_states, n_actions, _, n_models = lanes.p.shape
-    backup_lanes(lanes.p, lanes.r, b[k], n_models, lanes.discount, v, q, mixed)
+def improve_lanes(lanes, v, b, mass, rounding, actions, k, out):
+    """Stage `k`: `out[s,m]` from `v[t,m]`, `actions[k,s]` in place where another one gains more than `rounding` per
+    unit of mass; true if any changed."""
+    q, mixed = lanes.q, lanes.mixed
+    backup_lanes(lanes.p, lanes.r, b[k], lanes.w.size, lanes.discount, v, q, mixed)
     changed = False
-    for s in range(n_states):
+    for s in range(mixed.shape[0]):
         chosen, best = best_action(mixed, lanes.available, s)
-        if best > mixed[s, actions[k, s]] + lanes.rounding * (mass[k, s] if mass[k, s] > 0.0 else 1.0):
+        if best > mixed[s, actions[k, s]] + rounding * (mass[k, s] if mass[k, s] > 0.0 else 1.0):
             actions[k, s] = chosen
             changed = True
         take_lanes(q, s, actions[k, s], out)
@@ -90,27 +73,28 @@ def _improve_lanes(lanes, v, q, mixed, b, mass, actions, k, out):
 
 
 @njit(**EXACT)
-def sweep_lanes(lanes, first, b, mass, actions, v, space):
-    """Forward from stage `first`, then improve every stage backwards: `actions[k,s]` in place, `v[s,m]` written.
+def ascend_lanes(lanes, start, rounding, first, b, mass, actions, v):
+    """Forward from stage `first`, then improve every stage backwards: `actions[k,s]` in place, `v[s,m]` written. The
+    models are `kernels.planning.sweep.Lanes`, or alike; `start[s]` is where they begin.
 
-    Returns the first stage where a choice changed (the horizon when none did) and the new objective `Σ_m w p0·v`.
+    Returns the first stage where a choice changed (the horizon when none did) and the new objective `Σ_m w start·v`.
     """
     n_states, n_models = v.shape
     forward_lanes(lanes.p, lanes.w, actions, first, b, mass)
     changed = actions.shape[0]
-    q, mixed, _, current, other = space
+    current, other = lanes.even, lanes.odd
     for s in range(n_states):
         for m in range(n_models):
             current[s, m] = 0.0
     for k in range(actions.shape[0] - 1, -1, -1):
-        if _improve_lanes(lanes, current, q, mixed, b, mass, actions, k, other):
+        if improve_lanes(lanes, current, b, mass, rounding, actions, k, other):
             changed = k
         current, other = other, current
     rho = 0.0
     for s in range(n_states):
         for m in range(n_models):
             v[s, m] = current[s, m]
-            rho += lanes.p0[s] * lanes.w[m] * current[s, m]
+            rho += start[s] * lanes.w[m] * current[s, m]
     return changed, rho
 
 

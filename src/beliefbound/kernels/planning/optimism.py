@@ -22,11 +22,13 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.reference import by_reference
 
 MEAN, BALL, SHIFT = range(3)
 LEAST, LARGEST = range(2)  # the entries of `change`
 
 
+@by_reference
 class OptimisticModel(NamedTuple):
     """A model, its values, and scratch."""
 

@@ -6,8 +6,10 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT, FAST
+from beliefbound.kernels.reference import by_reference
 
 
+@by_reference
 class Rows(NamedTuple):
     """Rows over `(m,s,a)`. Where `indices` is empty they are whole, one after the other in `data`."""
 

@@ -13,12 +13,14 @@ from numba import njit
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.particles.solving import back_up, improved, value_of
 from beliefbound.kernels.planning.simd import zeros
+from beliefbound.kernels.reference import by_reference
 
 MOST_POLICIES = 1000
 TIE = 1e-11  # of a value: what counts as rounding, as in `particles.solving`
 NEVER = -1e12  # reward of an action that is not offered
 
 
+@by_reference
 class SampledModels(NamedTuple):
     """Models, their optimal values, and scratch."""
 

@@ -16,8 +16,10 @@ from numba import njit
 
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.planning.rows import two_dots
+from beliefbound.kernels.reference import by_reference
 
 
+@by_reference
 class Objective(NamedTuple):
     """What swaps are priced for: the models but for their transitions, and the present policy's factors and values."""
 

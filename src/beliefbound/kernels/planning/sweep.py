@@ -20,7 +20,9 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT, EXACT_INLINE, FAST
+from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.planning.simd import backup_1, backup_4, backup_8, backup_16, copy_8
+from beliefbound.kernels.reference import by_reference
 
 
 @njit(inline="always", **EXACT)
@@ -72,16 +74,40 @@ def take_lanes(q, s, a, out):
         m += 1
 
 
-@njit(**EXACT_INLINE)
-def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
-    """One fused stage. `p[s,a,t,m]`, `r[s,a,m]`, `v[t,m]` in; `out[s,m]`, `vbar[s]`, `actions[s]` written.
+@by_reference
+class Lanes(NamedTuple):
+    """Models, models last, and scratch of sweeps over them. Any tuple that has these fields will do."""
 
-    `q[s,a,m]` and `mixed[s,a]` are scratch. Returns `Σ_s |Σ_m w V_new − vbar_old|`, the change under the belief.
+    p: np.ndarray  # [s,a,t,m]
+    r: np.ndarray  # [s,a,m]
+    w: np.ndarray  # [m]
+    available: np.ndarray  # bool [s,a]
+    discount: float
+    q: np.ndarray  # [s,a,m]
+    mixed: np.ndarray  # [s,a]
+    vbar: np.ndarray  # [s]
+    even: np.ndarray  # [s,m]
+    odd: np.ndarray  # [s,m]
+
+
+def lanes_of(p: np.ndarray, r: np.ndarray, w: np.ndarray, available: np.ndarray, discount: float) -> Lanes:
+    """Models in arrays that are there, with scratch for them."""
+    n_states, n_actions, n = r.shape
+    values = np.empty((2, n_states, n))
+    q, mixed, vbar = np.empty((n_states, n_actions, n)), np.empty((n_states, n_actions)), np.zeros(n_states)
+    return Lanes(p, r, w, available, float(discount), q, mixed, vbar, values[0], values[1])
+
+
+@njit(**EXACT_INLINE)
+def sweep_lanes(lanes, v, actions, out):
+    """One fused stage from `v[t,m]`: `out[s,m]`, `lanes.vbar[s]` and `actions[s]` are written.
+
+    Returns `Σ_s |Σ_m w V_new − vbar_old|`, the change under the belief.
     """
-    n_states, n_actions = p.shape[:2]
-    backup_lanes(p, r, w, 0, discount, v, q, mixed)
+    q, mixed, vbar, available = lanes.q, lanes.mixed, lanes.vbar, lanes.available
+    backup_lanes(lanes.p, lanes.r, lanes.w, 0, lanes.discount, v, q, mixed)
     change = 0.0
-    for s in range(n_states):
+    for s in range(vbar.size):
         chosen, best = best_action(mixed, available, s)
         actions[s] = chosen
         take_lanes(q, s, chosen, out)
@@ -90,37 +116,21 @@ def sweep_lanes(p, r, w, available, discount, v, q, mixed, vbar, actions, out):
     return change
 
 
-class LaneSpace(NamedTuple):
-    """Scratch of sweeps over lanes."""
-
-    q: np.ndarray  # [s,a,m]
-    mixed: np.ndarray  # [s,a]
-    vbar: np.ndarray  # [s]
-    even: np.ndarray  # [s,m]
-    odd: np.ndarray  # [s,m]
-
-
-def lane_space(n_states: int, n_actions: int, n: int) -> LaneSpace:
-    """For `n` models."""
-    values = np.empty((2, n_states, n))
-    q, mixed, vbar = np.empty((n_states, n_actions, n)), np.empty((n_states, n_actions)), np.zeros(n_states)
-    return LaneSpace(q, mixed, vbar, values[0], values[1])
-
-
+@out_of_line
 @njit(**EXACT)
-def induct_lanes(p, r, w, available, discount, v, actions, space):
+def induct_lanes(lanes, v, actions):
     """`len(actions)` stages backwards; `v[s,m]` holds the terminal values and receives the first stage's."""
     n_states, n_models = v.shape
-    q, mixed, vbar, other, _ = space
-    current = v
-    horizon = actions.shape[0]
-    for k in range(horizon - 1, -1, -1):
-        sweep_lanes(p, r, w, available, discount, current, q, mixed, vbar, actions[k], other)
+    current, other = lanes.odd, lanes.even
+    for s in range(n_states):
+        for m in range(n_models):
+            current[s, m] = v[s, m]
+    for k in range(actions.shape[0] - 1, -1, -1):
+        sweep_lanes(lanes, current, actions[k], other)
         current, other = other, current
-    if horizon % 2 == 1:
-        for s in range(n_states):
-            for m in range(n_models):
-                v[s, m] = current[s, m]
+    for s in range(n_states):
+        for m in range(n_models):
+            v[s, m] = current[s, m]
 
 
 @njit(**FAST)

@@ -19,6 +19,7 @@ from numba import njit
 from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.posterior import Posterior, arrival_of, on_arrival, paid_for, row_of
 from beliefbound.kernels.random import uniform
+from beliefbound.kernels.reference import by_reference
 
 inlined = njit(inline="always", **EXACT)  # by numba itself, as in `kernels.posterior`
 
@@ -26,6 +27,7 @@ inlined = njit(inline="always", **EXACT)  # by numba itself, as in `kernels.post
 SHORT = 8  # outcomes of a row up to which all of them are looked at
 
 
+@by_reference
 class Urn(NamedTuple):
     """Sums of the counts, expected rewards, and a journal of what was changed."""
 
