@@ -14,7 +14,7 @@ import beliefbound
 SOURCE = Path(beliefbound.__file__).parent
 
 LAYERS = [
-    {"errors", "validation", "limits", "executors", "io", "grammar", "plugins", "progress"},
+    {"errors", "validation", "limits", "executors", "interrupt", "io", "grammar", "plugins", "progress"},
     {"kernels"},
     {"models", "mdp", "policy", "evaluation", "convert", "naming", "results"},
     {"beliefs", "envs", "logs"},

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from beliefbound.errors import ModelError
 from beliefbound.models import ModelSet, build
@@ -18,6 +17,7 @@ from beliefbound.validation import (
     check_initial,
     check_names,
     check_sequence,
+    is_sparse,
 )
 
 
@@ -63,13 +63,13 @@ class MDP(Frozen):
         available: Any = None,
         normalize: bool = False,
     ) -> None:
-        if not sp.issparse(transitions):
+        if not is_sparse(transitions):
             transitions = as_floats(transitions, "transitions", ModelError)
             if transitions.ndim != 3:
                 raise ModelError(f"transitions have shape {transitions.shape}; expected [state, action, next state]")
             transitions = transitions[None]
         r = as_floats(rewards, "rewards", ModelError)
-        if r.ndim == 1 and not sp.issparse(transitions):
+        if r.ndim == 1 and not is_sparse(transitions):
             r = np.broadcast_to(r[:, None], (r.shape[0], transitions.shape[2]))
         if r.ndim == 3:
             r = r[None]

@@ -2,6 +2,7 @@
 
 import math
 import operator
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,12 @@ Rng = np.random.Generator | int | None  # a source of randomness, a seed, or fre
 
 TOLERANCE = 1e-9
 MOST_THREADS = 1024
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether something is a sparse array or matrix of SciPy, which takes a while to import: who has one, has."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(x))
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.experiments.run import run
 from beliefbound.experiments.spec import load_spec
 from beliefbound.experiments.store import Store
+from beliefbound.interrupt import first_interrupt
 from soak.kills import contents, kill_and_compare, parts
 
 QUICK = 'agents = ["random", "exploit", "mcbrl:n=8"]\nenvironments = ["chain"]\nruns = 600\nsteps = 300\n'
@@ -104,7 +104,7 @@ def deaf():
 
 
 def test_a_second_ctrl_c_that_nobody_heard_is_repeated(monkeypatch):
-    monkeypatch.setattr("beliefbound.experiments.interrupt._PATIENCE", 0.05)
+    monkeypatch.setattr("beliefbound.interrupt._PATIENCE", 0.05)
     with pytest.raises(KeyboardInterrupt):
         deaf()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

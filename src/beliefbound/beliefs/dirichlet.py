@@ -10,7 +10,6 @@ is seen at one pair is learnt for all that share its row.
 from typing import Any
 
 import numpy as np
-import scipy.special as special
 
 from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.beliefs.finite import FiniteBelief
@@ -364,6 +363,8 @@ class DirichletBelief(Frozen):
 
     def log_marginal_likelihood(self, state: Any, action: Any, reward: Any, next_state: Any) -> float:
         """Log probability (density, for Normal rewards) this belief gives to transitions seen in this order."""
+        import scipy.special as special
+
         states, actions, rewards, arrivals = self._batch(state, action, reward, next_state)
         before, counts = self.concentration, self._counts(states, actions, arrivals)
         seen = counts > 0

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from beliefbound.beliefs.observed import check_lengths, check_log
 from beliefbound.beliefs.signals import RewardSignal, Signal, check_range, named_signal
@@ -33,6 +32,7 @@ from beliefbound.validation import (
     check_names,
     check_sequence,
     frozen,
+    is_sparse,
 )
 
 
@@ -90,10 +90,12 @@ class FiniteBelief(Frozen):
         model_names: Sequence[str] | None = None,
         normalize: bool = False,
     ) -> None:
-        if isinstance(transitions, list | tuple) and transitions and all(sp.issparse(x) for x in transitions):
+        if isinstance(transitions, list | tuple) and transitions and all(is_sparse(x) for x in transitions):
+            import scipy.sparse as sp
+
             n_models = len(transitions)
             stacked: Any = sp.vstack([sp.csr_array(x) for x in transitions], format="csr")
-        elif sp.issparse(transitions):
+        elif is_sparse(transitions):
             raise BeliefError("pass a list of sparse matrices, one per model")
         else:
             stacked = as_floats(transitions, "transitions", BeliefError)

@@ -16,7 +16,6 @@ A small p-value is a reason to doubt, not a proof; with thousands of rows harmle
 from typing import NamedTuple
 
 import numpy as np
-import scipy.special as special
 
 from beliefbound.beliefs.from_log import Learnt
 from beliefbound.logs.log import Log
@@ -65,6 +64,7 @@ def check_learnt(log: Log, learnt: Learnt) -> list[Check]:
 
 
 def _spread(log: Log, learnt: Learnt) -> Check:
+    import scipy.special as special
     import scipy.stats as stats  # takes half a second, which most programs need not spend
 
     alpha = np.array(learnt.belief.concentration)

@@ -28,7 +28,6 @@ import math
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-import scipy.special as special
 
 from beliefbound.errors import BeliefError
 from beliefbound.logs.log import Log
@@ -115,6 +114,8 @@ def foretold(log: Log, prior: Prior | float, ends: BoolArray) -> float:
 
 def fitted_weight(log: Log, ends: BoolArray, shares: Shares) -> float:
     """The posterior mean of a prior's weight."""
+    import scipy.special as special
+
     w = np.exp(_LOG_WEIGHTS)
     terms = _foretold(log, ends, shares, w) + _LOG_WEIGHTS - w  # Exponential(1), on a grid of logarithms
     return float(np.exp(terms - special.logsumexp(terms)) @ w)
@@ -122,6 +123,8 @@ def fitted_weight(log: Log, ends: BoolArray, shares: Shares) -> float:
 
 def _foretold(log: Log, ends: BoolArray, shares: Shares, w: FloatArray) -> FloatArray:
     """The log probability of every pair's rows, given all others, for weights `w`."""
+    import scipy.special as special
+
     cells = _cells(log, ends)
     pairs = np.bincount(cells.pair, weights=cells.times)
     totals, often = np.unique(pairs[pairs > 0], return_counts=True)

@@ -8,7 +8,6 @@ Otherwise they are `belief.sample`'s. Rewards are expected ones: what a step wou
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from beliefbound.beliefs.belief import Belief
 from beliefbound.beliefs.dirichlet import DirichletBelief
@@ -58,6 +57,8 @@ class ModelSource:
 
     def sample(self, n: int, rng: np.random.Generator) -> FiniteBelief:
         """`n` independent models, equally weighted."""
+        import scipy.sparse as sp
+
         if not self.compressed:
             return self.belief.sample(n, rng)
         belief, stream = self.belief, stream_from(rng)

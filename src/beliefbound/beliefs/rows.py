@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.signals import RewardSignal
@@ -88,6 +87,8 @@ def assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, notes
     expected: FloatArray = np.where(least == most, least, mixed).astype(np.float64)
     n_rows = n_states * n_actions
     if 8 * present.size * n_states > SPARSE_BYTES and len(pair) < 0.3 * present.size * n_states:
+        import scipy.sparse as sp
+
         matrix = sp.csr_array((probability, (pair, target)), shape=(present.size, n_states))
         transitions: Any = [matrix[i * n_rows : (i + 1) * n_rows] for i in range(n_models)]
         arrival = None

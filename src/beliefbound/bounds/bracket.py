@@ -22,6 +22,7 @@ from beliefbound.bounds.finite.search import finite_rungs
 from beliefbound.bounds.ladder import climb
 from beliefbound.bounds.log import Log, TracePoint, relative
 from beliefbound.bounds.policy_files import load_policy
+from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.compiling import clock, seconds
 from beliefbound.naming import Names, NamesEntries, names_of
@@ -330,6 +331,7 @@ def bracket(
         )
         source = np.random.default_rng(seed)
         log.add(*(() if finite is None else glance(finite)))
+        warm_up(task)
         log.clock, compiled = clock(), seconds()
         if finite is not None:
             climb(finite_rungs(finite, source, threads, log), log, effort=effort)

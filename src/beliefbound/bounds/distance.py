@@ -8,7 +8,6 @@ unbiased, with an interval. Where rewards are known and differ no model has dens
 from typing import NamedTuple
 
 import numpy as np
-import scipy.special as special
 
 from beliefbound.beliefs import Belief, FiniteBelief
 from beliefbound.bounds.statistics.intervals import margin
@@ -100,6 +99,8 @@ def _comparable(one: Posterior, other: Posterior) -> bool:
 
 def _log_ratio(block: tuple[FloatArray, FloatArray], origin: FloatArray, n: int, stream: FloatArray) -> FloatArray:
     """`log ξ − log ζ` of `n` draws from `origin`, one of the two: independent Dirichlet rows `[row,j]` each."""
+    import scipy.special as special
+
     a, b = block
     drawn = np.empty((n, 1, *origin.shape))
     dirichlet_models(stream, origin[None], drawn)

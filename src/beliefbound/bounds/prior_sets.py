@@ -12,7 +12,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 
 from beliefbound.errors import ParameterError
 from beliefbound.validation import FloatArray, shown
@@ -63,6 +62,8 @@ class PriorSet(NamedTuple):
     def play(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """`(chances [i], prior [m])`: the mixture of value vectors `[i,m]` that is best against the worst prior, and
         the prior that is worst for the best of them."""
+        from scipy.optimize import linprog
+
         n, m = values.shape
         unit = float(np.abs(values).max()) or 1.0
         extra = 2 * m if self.kind == "l1" else 0  # w = centre + up − down

@@ -31,6 +31,7 @@ from beliefbound.bounds.log import TracePoint, relative
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.prior_game import ROBUST, Game
 from beliefbound.bounds.prior_sets import prior_set
+from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.compiling import clock
 from beliefbound.naming import Names, NamesEntries, names_of
@@ -227,6 +228,7 @@ def robust_bracket(
     if target_gap is None:
         target_gap = DEFAULT_GAP if time_limit is None and effort is None else 0.0
     target_gap = check_gap(target_gap, "target_gap")
+    warm_up(task)
     began, rounds, took = clock(), 0, 0.0
     rounding = 1e3 * task.rounding
     complete: RobustBracket | None = None  # after the last round

@@ -44,7 +44,7 @@ def certify(
         from beliefbound.beliefs.folder import read_models
         from beliefbound.bounds.certified import certify as certified
         from beliefbound.errors import FileError
-        from beliefbound.experiments.interrupt import first_interrupt
+        from beliefbound.interrupt import first_interrupt
         from beliefbound.io.atomic import check_writable
 
     if not policy.is_file():

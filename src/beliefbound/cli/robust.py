@@ -44,7 +44,7 @@ def robust(
     with loading():
         from beliefbound.beliefs.folder import read_models
         from beliefbound.bounds.robust import robust_bracket
-        from beliefbound.experiments.interrupt import first_interrupt
+        from beliefbound.interrupt import first_interrupt
         from beliefbound.io.atomic import check_writable
         from beliefbound.report.robust import model_rows, write_robust
 

@@ -16,9 +16,9 @@ from beliefbound.engine.runs import Runs
 from beliefbound.errors import ParameterError
 from beliefbound.executors import Executor, ThreadExecutor
 from beliefbound.experiments.cells import play_cell
-from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.experiments.spec import Cell, Spec, checked
 from beliefbound.experiments.store import Store
+from beliefbound.interrupt import first_interrupt
 from beliefbound.io.paths import as_path
 from beliefbound.plugins import load_plugin, loaded_plugins
 from beliefbound.progress import RunDisplay

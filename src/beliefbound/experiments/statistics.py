@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-import scipy.stats as stats
 
 from beliefbound.errors import ParameterError
 from beliefbound.validation import FloatArray
@@ -32,6 +31,8 @@ def bootstrap_mean(samples: FloatArray, *, seed: int = 0, resamples: int = RESAM
     >>> bootstrap_mean(np.arange(100.0)).mean
     49.5
     """
+    import scipy.stats as stats
+
     samples = np.asarray(samples, dtype=np.float64)
     if len(samples) == 0:
         raise ParameterError("no runs to average")

@@ -67,26 +67,29 @@ def _is_compiled(file: Path) -> bool:
     return re.search(r"^(from|import) numba\b", file.read_text(encoding="utf-8"), re.MULTILINE) is not None
 
 
+@functools.cache
 def digest(files: frozenset[Path]) -> str:
     """Of the contents of files, and of where they are below the package."""
-    total = hashlib.sha256()
-    for file in sorted(files):
-        with contextlib.suppress(OSError):
-            content = file.read_bytes()
-            name = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else file.name
-            total.update(f"{name} {len(content)}\n".encode())
-            total.update(content)
-    return total.hexdigest()[:16]
+    return hashlib.sha256("\n".join(sorted(map(_line, files))).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def _line(file: Path) -> str:
+    name = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else file.name
+    content = file.read_bytes() if file.is_file() else b""
+    return f"{name} {hashlib.sha256(content).hexdigest()}"
 
 
 def files_of(function: Any, file: str) -> frozenset[Path]:
     """What a function's code is made of: the sources of its file, and of the compiled functions that it names."""
-    homes = {Path(os.path.abspath(file))}
-    for value in list(function.__globals__.values()):
-        code = getattr(getattr(value, "py_func", None), "__code__", None)
-        if code is not None:
-            homes.add(Path(os.path.abspath(code.co_filename)))
-    return frozenset().union(*map(sources, homes))
+    values = (getattr(value, "py_func", None) for value in list(function.__globals__.values()))
+    homes = {file, *(value.__code__.co_filename for value in values if hasattr(value, "__code__"))}
+    return _sources_of(frozenset(homes))
+
+
+@functools.cache
+def _sources_of(files: frozenset[str]) -> frozenset[Path]:
+    return frozenset().union(*(sources(Path(os.path.abspath(file))) for file in files))
 
 
 def keep_compiled() -> bool:
@@ -95,6 +98,7 @@ def keep_compiled() -> bool:
     try:
         from numba.core import config
         from numba.core.caching import CacheImpl, IndexDataCacheFile
+        from numba.core.compiler_lock import global_compiler_lock
         from numba.core.dispatcher import Dispatcher
 
         locators = CacheImpl._locator_classes
@@ -107,12 +111,12 @@ def keep_compiled() -> bool:
     if not any(each.__module__ == __name__ for each in locators):
         locators.insert(0, _locator(locators))
         IndexDataCacheFile.save = save_one_at_a_time(save)
-        Dispatcher.compile = compile_once(compile)
+        setattr(Dispatcher, "compile", compile_once(compile, global_compiler_lock))  # noqa: B010
     return True
 
 
 def _locator(locators: list[Any]) -> type:
-    tidied, tags = set[tuple[str, str]](), dict[frozenset[Path], str]()
+    tidied = set[tuple[str, str]]()
 
     class Locator:
         """The locator numba would take, with the digest in its names."""
@@ -120,21 +124,26 @@ def _locator(locators: list[Any]) -> type:
         @staticmethod
         def from_function(py_func, py_file):
             files = files_of(py_func, py_file)
-            if not any(file.is_relative_to(ROOT / "beliefbound") for file in files):
+            if not any(map(_is_ours, files)):
                 return None
             found = (each.from_function(py_func, py_file) for each in locators if each.__module__ != __name__)
             locator = next((each for each in found if each is not None), None)
             if locator is not None:
-                tag, own = tags.setdefault(files, digest(files)), locator.get_disambiguator
+                tag, own = digest(files), locator.get_disambiguator
                 locator.get_disambiguator = lambda: f"{own()}-{tag}"
                 locator.tag = tag
                 place = locator.get_cache_path(), Path(py_file).stem
-                if place not in tidied and Path(py_file).is_relative_to(ROOT / "beliefbound"):
+                if place not in tidied and _is_ours(Path(os.path.abspath(py_file))):
                     tidied.add(place)
                     remove_others(*place, tag)
             return locator
 
     return Locator
+
+
+@functools.cache
+def _is_ours(file: Path) -> bool:
+    return file.is_relative_to(ROOT / "beliefbound")
 
 
 def remove_others(folder: str, module: str, tag: str) -> None:
@@ -160,27 +169,48 @@ def save_one_at_a_time(save: Any) -> Any:
     return locked
 
 
-def compile_once(compile: Any) -> Any:
-    """`compile(dispatcher, signature)` while no other process compiles the same; what it has compiled is read."""
+def compile_once(compile: Any, lock: Any) -> Any:
+    """`compile(dispatcher, signature)` while no other process compiles the same; what it has compiled is read. What a
+    process claims it compiles at once: a thread that waits for numba's `lock` claims nothing."""
 
     @functools.wraps(compile)
     def waiting(self, sig):
-        if sig in self.overloads or not hasattr(getattr(self._cache, "_impl", None), "locator"):
+        claim = None if sig in self.overloads else _claim_of(self, sig)
+        if claim is None:
             return compile(self, sig)
-        locator, name = self._cache._impl.locator, self._cache._impl.filename_base
-        with _claim(locator.get_cache_path(), f"{name} {sig}") if hasattr(locator, "tag") else contextlib.nullcontext():
+        with lock, _held(*claim):
             return compile(self, sig)
 
     return waiting
 
 
+def is_kept(dispatcher: Any) -> bool:
+    """Whether a function is on disk, for some arguments; true where it would not be kept."""
+    file = getattr(dispatcher._cache, "_cache_file", None)
+    return file is None or os.path.exists(file._index_path)
+
+
+def claimed(dispatcher: Any, sig: Any) -> bool:
+    """Whether another process compiles a function for these arguments."""
+    claim = _claim_of(dispatcher, sig)
+    if claim is None or hold_byte(*claim) is not True:
+        return claim is not None
+    hold_byte(*claim, let_go=True)
+    return False
+
+
+def _claim_of(dispatcher: Any, sig: Any) -> tuple[int, int] | None:
+    """The byte, of an open file, that stands for a function and its arguments; `None` if it is not ours."""
+    locator = getattr(getattr(dispatcher._cache, "_impl", None), "locator", None)
+    if not hasattr(locator, "tag"):
+        return None
+    handle, what = _claims(locator.get_cache_path()), f"{dispatcher._cache._impl.filename_base} {sig}"
+    return None if handle is None else (handle, int(hashlib.sha256(what.encode()).hexdigest()[:7], 16))
+
+
 @contextlib.contextmanager
-def _claim(folder: str, what: str) -> Iterator[None]:
-    """Wait until no other process has claimed a function, and claim it; with no such locks, or no end, go on."""
-    byte, handle = int(hashlib.sha256(what.encode()).hexdigest()[:7], 16), _claims(folder)
-    if handle is None:
-        yield
-        return
+def _held(handle: int, byte: int) -> Iterator[None]:
+    """Wait until no other process holds a byte, and hold it; with no such locks, or no end, go on."""
     if hold_byte(handle, byte) is False:
         with paused():
             end = time.monotonic() + _PATIENCE

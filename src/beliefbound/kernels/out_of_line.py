@@ -95,6 +95,5 @@ def _call_of(fndesc: Any, callee: Callee) -> Any:
         value = fix_returning_optional(context, builder, signature, status, value)
         return impl_ret_new_ref(context, builder, fndesc.restype, value)
 
-    call.signature = fndesc.argtypes
-    call.libs = ()
+    vars(call).update(signature=fndesc.argtypes, libs=())
     return call

@@ -21,6 +21,7 @@ from beliefbound.kernels.options import EXACT, EXACT_INLINE
 
 kernel = njit(**EXACT)
 inlined = njit(**EXACT_INLINE)
+bits = njit(inline="always", **EXACT)  # by numba itself: whole numbers only, so callers cannot round differently
 
 # ------------------------------------------------------------------------------------------- bits and streams
 
@@ -31,7 +32,7 @@ SALTS = np.array(  # an odd multiplier per state word: the fractional parts of �
 )
 
 
-@inlined
+@bits
 def mix(z):
     """The finaliser of splitmix64: a bijection of 64-bit words that moves every bit with every other."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -55,7 +56,7 @@ def seed_stream(words):
     return stream
 
 
-@inlined
+@bits
 def begin_address(stream):
     """The stream of an address without words, to be given some by `add_word` and finished by `end_address`: the same
     as `seed_stream` of all of them, without an array that holds them."""
@@ -63,14 +64,14 @@ def begin_address(stream):
         stream[k] = SALTS[k]
 
 
-@inlined
+@bits
 def add_word(stream, word):
     """One more word of an address."""
     for k in range(4):
         stream[k] = mix(mix(stream[k] + GOLDEN) ^ (np.uint64(word) * SALTS[k]))
 
 
-@inlined
+@bits
 def end_address(stream):
     """There are no more words. A stream is never all zero."""
     if stream[0] == 0 and stream[1] == 0 and stream[2] == 0 and stream[3] == 0:
@@ -83,19 +84,19 @@ def stream_from(rng: np.random.Generator) -> np.ndarray:
     return stream
 
 
-@inlined
+@bits
 def load(stream):
     """The state as a tuple, to be carried in registers until `save`."""
     return stream[0], stream[1], stream[2], stream[3]
 
 
-@inlined
+@bits
 def save(stream, words):
     """Write the carried state back."""
     stream[0], stream[1], stream[2], stream[3] = words
 
 
-@inlined
+@bits
 def draw_u64(words):
     """64 random bits: one step of xoshiro256++."""
     s0, s1, s2, s3 = words
@@ -118,7 +119,7 @@ def draw_uniform(words):
     return np.float64(z >> np.uint64(11)) * 2.0**-53, words
 
 
-@inlined
+@bits
 def draw_below(n, words):
     """A uniform integer in 0 … n − 1, for 1 ≤ n < 2³² (Lemire 2019: unbiased, almost never divides)."""
     m = np.uint64(n)
@@ -154,8 +155,7 @@ def ziggurat(density, inverse, tail_area, *, low, high):
             x.append(inverse(min(top, 1.0)))
         return x, top
 
-    for _ in range(60):
-        r = 0.5 * (low + high)
+    while low < (r := 0.5 * (low + high)) < high:
         x, top = layers(r)
         low, high = (r, high) if len(x) < 257 or top > 1.0 else (low, r)
     x = np.array(layers(high)[0])
@@ -167,8 +167,8 @@ NORMAL_EDGE, _x, NORMAL_HEIGHT = ziggurat(
     lambda x: math.exp(-0.5 * x * x),
     lambda y: math.sqrt(-2.0 * math.log(y)),
     lambda r: math.sqrt(math.pi / 2.0) * math.erfc(r / math.sqrt(2.0)),
-    low=3.0,
-    high=4.0,
+    low=3.65415288536,
+    high=3.65415288537,
 )
 NORMAL_SCALE, NORMAL_INSIDE = _x[:-1] * 2.0**-52, _x[1:].copy()
 
@@ -176,8 +176,8 @@ EXPONENTIAL_EDGE, _x, EXPONENTIAL_HEIGHT = ziggurat(
     lambda x: math.exp(-x),
     lambda y: -math.log(y),
     lambda r: math.exp(-r),
-    low=7.0,
-    high=8.0,
+    low=7.69711747013,
+    high=7.69711747014,
 )
 EXPONENTIAL_SCALE, EXPONENTIAL_INSIDE = _x[:-1] * 2.0**-53, _x[1:].copy()
 
@@ -358,7 +358,7 @@ def uniform(stream):
     return u
 
 
-@inlined
+@bits
 def below(stream, n):
     """A uniform integer in 0 … n − 1, for 1 ≤ n < 2³²."""
     i, words = draw_below(n, load(stream))

@@ -47,8 +47,7 @@ class Reference(types.NamedTuple):  # type: ignore[misc]
 
     def __init__(self, kinds: tuple[types.Type, ...], cls: type[NamedTuple]) -> None:
         super().__init__(kinds, cls)
-        name: str = self.name
-        digest = hashlib.sha256(f"{cls.__module__} {name}".encode()).hexdigest()[:12]
+        digest = hashlib.sha256(f"{cls.__module__} {vars(self)['name']}".encode()).hexdigest()[:12]
         self.name = f"reference_{cls.__name__}_{digest}"
 
 

@@ -8,7 +8,6 @@ to one as closely as doubles can, which is what bounds rely on; an array that ne
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from beliefbound.errors import BeliefboundError, ModelError
 from beliefbound.models.dense import Dense
@@ -24,6 +23,7 @@ from beliefbound.validation import (
     check_distributions,
     check_finite,
     frozen,
+    is_sparse,
 )
 
 _ROUNDING = 32 * np.finfo(np.float64).eps  # a row that was divided by its sum is closer to one than this
@@ -45,7 +45,9 @@ def build(
     `axes` are the names used in messages; a single MDP leaves out the first.
     """
     skip = 4 - len(axes)
-    if sp.issparse(transitions):
+    if is_sparse(transitions):
+        import scipy.sparse as sp
+
         matrix = sp.csr_array(transitions, dtype=np.float64)
         if matrix is transitions or np.shares_memory(matrix.data, transitions.data):
             matrix = sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
@@ -71,7 +73,7 @@ def build(
         raise error(f"transitions have {shape[2]} actions but {n_actions} action names were given")
 
     r = as_floats(rewards, "rewards", error)
-    if r.shape == (*shape, shape[1]) and not sp.issparse(transitions):
+    if r.shape == (*shape, shape[1]) and not is_sparse(transitions):
         check_finite(r[0] if skip else r, "rewards", axes, error)
         r = np.einsum("msat,msat->msa", array, r)  # reward on arrival: take its expectation
         sums = array.sum(axis=-1)
@@ -91,7 +93,7 @@ def build(
 
     normalize = as_flag(normalize, "normalize")
     fix = "rescale the row or pass normalize=True" if not normalize else "it cannot be normalised"
-    if sp.issparse(transitions):
+    if is_sparse(transitions):
         matrix = _check_sparse(matrix, shape, empty, axes, error, normalize, fix)
         kept: Dense | Csr = Csr(matrix, shape)
     else:
@@ -150,6 +152,8 @@ def _check_sparse(
     normalize: bool,
     fix: str,
 ) -> Any:
+    import scipy.sparse as sp
+
     def at(row: int) -> str:
         index = np.unravel_index(row, shape)[4 - len(axes) :]
         return ", ".join(f"{axis} {int(i)}" for axis, i in zip(axes, index, strict=False))

@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from beliefbound.kernels.planning import occupancy, sweep
 from beliefbound.kernels.planning.rows import Rows, whole
@@ -49,6 +48,8 @@ class Dense:
 
     def compressed(self) -> Csr:
         """The same in compressed rows."""
+        import scipy.sparse as sp
+
         rows = self.array.reshape(-1, self.array.shape[-1])
         where = np.flatnonzero(rows)
         data = rows.reshape(-1)[where]

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-import scipy.sparse.linalg as spla
 
 from beliefbound.errors import ModelError
 from beliefbound.kernels.planning import krylov, occupancy, sweep
@@ -76,6 +74,8 @@ class Csr:
         return np.asarray(self._compressed_chain(model, chances).toarray(), dtype=np.float64)
 
     def _compressed_chain(self, model: int, chances: FloatArray) -> Any:
+        import scipy.sparse as sp
+
         _, n_states, n_actions = self.shape
         rows = n_states * n_actions
         block = self.matrix[model * rows : (model + 1) * rows]
@@ -111,6 +111,8 @@ class Csr:
 
     def mean(self, weights: FloatArray) -> "Csr":
         """`Σ_m w_m P_m`, as a set of one."""
+        import scipy.sparse as sp
+
         n_models, n_states, n_actions = self.shape
         rows = n_states * n_actions
         total = sum(
@@ -121,6 +123,8 @@ class Csr:
 
     def select(self, models: IntArray) -> "Csr":
         """The models with these indices."""
+        import scipy.sparse as sp
+
         _, n_states, n_actions = self.shape
         rows = n_states * n_actions
         blocks = [self.matrix[m * rows : (m + 1) * rows] for m in models]
@@ -145,6 +149,9 @@ class Csr:
 
 def _solved(chain: Any, rewards: FloatArray, discount: float) -> FloatArray:
     """Solved for rewards of size one, as the libraries' own rules for stopping are absolute."""
+    import scipy.sparse as sp
+    import scipy.sparse.linalg as spla
+
     largest = float(np.abs(rewards).max(initial=0.0))
     if largest == 0.0:
         return np.zeros_like(rewards)

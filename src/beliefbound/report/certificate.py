@@ -26,7 +26,7 @@ from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.log import TracePoint
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
-from beliefbound.experiments.interrupt import first_interrupt
+from beliefbound.interrupt import first_interrupt
 from beliefbound.io.atomic import check_writable, write_aside, write_text
 from beliefbound.io.paths import as_path
 from beliefbound.naming import names_of, printable

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import scipy.special as special
 
 from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray, numbers, per_pair
 from beliefbound.beliefs.signals import Bernoulli, check_range
@@ -88,6 +87,8 @@ class BetaRewards(Frozen):
 
     def log_marginal_likelihood(self, states: IntArray, actions: IntArray, rewards: FloatArray) -> float:
         """Log probability of the rewards as Bernoulli outcomes (a pseudo-value for fractional ones)."""
+        import scipy.special as special
+
         after = self.update(states, actions, rewards)
         return float((special.betaln(after.alpha, after.beta) - special.betaln(self.alpha, self.beta)).sum())
 

@@ -10,7 +10,6 @@ columns have weight 0, and amounts that differ from the first, so that what is s
 from typing import Any
 
 import numpy as np
-import scipy.special as special
 
 from beliefbound.beliefs.amounts import alike
 from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray
@@ -130,6 +129,8 @@ class MixedRewards(Frozen):
         return RewardSample(signal.rewards, signal)
 
     def log_marginal_likelihood(self, states: IntArray, actions: IntArray, rewards: FloatArray) -> float:
+        import scipy.special as special
+
         before, after = self.learnt, self.update(states, actions, rewards).learnt
         rows = special.gammaln(before.counts.sum(axis=-1)) - special.gammaln(after.counts.sum(axis=-1))
         return float((special.gammaln(after.counts) - special.gammaln(before.counts)).sum() + rows.sum())

@@ -7,7 +7,6 @@ is `BetaRewards`, save that rewards between the two are refused.
 from typing import Any
 
 import numpy as np
-import scipy.special as special
 
 from beliefbound.beliefs.amounts import alike
 from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray
@@ -107,6 +106,8 @@ class DirichletRewards(Frozen):
         return RewardSample(signal.rewards, signal)
 
     def log_marginal_likelihood(self, states: IntArray, actions: IntArray, rewards: FloatArray) -> float:
+        import scipy.special as special
+
         after = self.counts + self._seen(states, actions, rewards)
         cells = special.gammaln(after) - special.gammaln(self.counts)
         rows = special.gammaln(self.counts.sum(axis=-1)) - special.gammaln(after.sum(axis=-1))

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import scipy.special as special
 
 from beliefbound.beliefs.rewards.belief import RewardSample, StreamArray, numbers, per_pair
 from beliefbound.beliefs.signals import Continuous
@@ -89,6 +88,8 @@ class NormalRewards(Frozen):
         return RewardSample(out, Continuous())
 
     def log_marginal_likelihood(self, states: IntArray, actions: IntArray, rewards: FloatArray) -> float:
+        import scipy.special as special
+
         after = self.update(states, actions, rewards)
         terms = (
             special.gammaln(after.shape)

@@ -14,8 +14,6 @@ of positive weight allows but the controller does not know is an error, or, if i
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from beliefbound.bounds.finite.controller import Controller
 from beliefbound.bounds.finite.outcomes import Outcomes, outcome_rows
@@ -167,6 +165,9 @@ def _tail(policies: list[TablePolicy | None], models: ModelSet, task: FiniteTask
 
 def _for_ever(controller: Controller, outcomes: Outcomes, links: _Links, task: FiniteTask) -> FloatArray:
     """`[n, m]`"""
+    import scipy.sparse as sp
+    from scipy.sparse.linalg import splu
+
     models, n = task.models, len(links.nodes)
     gained = np.array(models.rewards[:, controller.state[links.nodes], controller.action[links.nodes]].T)
     outer = links.target < 0

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from itertools import combinations_with_replacement
 
 import numpy as np
-from scipy.special import gammaln
 
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.bracket import Bracket
@@ -162,6 +161,8 @@ def _law(belief: FiniteBelief, s: int, a: int) -> FloatArray:
 
 def split_by_tries(belief: FiniteBelief, s: int, a: int, tries: int) -> FloatArray | None:
     """Parts `[g,m]` of a belief after `tries` of a pair, one for each count of outcomes; nothing if there are many."""
+    from scipy.special import gammaln
+
     chances = pair_outcomes(belief, s, a)[0]
     k = chances.shape[1]
     if math.comb(tries + k - 1, k - 1) > _MOST_OUTCOMES:

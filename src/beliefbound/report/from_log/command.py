@@ -9,7 +9,7 @@ import numpy as np
 from beliefbound.beliefs.from_log import action_id, state_id
 from beliefbound.beliefs.log_priors import PRIORS
 from beliefbound.errors import BeliefError, FileError, ParameterError
-from beliefbound.experiments.interrupt import first_interrupt
+from beliefbound.interrupt import first_interrupt
 from beliefbound.io.atomic import check_writable
 from beliefbound.io.csv_table import numbers, read_table
 from beliefbound.logs import Log, read_log, read_minari

@@ -27,7 +27,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import scipy.stats as stats
 
 from beliefbound.beliefs.from_log import Learnt, learn
 from beliefbound.beliefs.log_checks import Check, check_learnt
@@ -346,6 +345,8 @@ def _states(fresh: Fresh, task: Task, alpha: float) -> tuple[FloatArray, FloatAr
 
     Proven ones would take the values of every state on every model.
     """
+    import scipy.stats as stats
+
     S, A = fresh.qmdp.shape
     law = stats.t(fresh.n - 1)
     scale = np.sqrt(1.0 / max(1, fresh.n - 1))

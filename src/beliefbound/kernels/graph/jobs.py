@@ -1,0 +1,53 @@
+"""What a bracket of a finite belief compiles first, listed so that another process can (`kernels.beside`).
+
+Types are those of the smallest problem there is: all problems have the same.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numba import float64, int64, typeof
+
+from beliefbound.kernels.beside import Job
+from beliefbound.kernels.graph.cells import least_of_cells, no_cells
+from beliefbound.kernels.graph.controller import compile_controller
+from beliefbound.kernels.graph.growth import Rules, grow
+from beliefbound.kernels.graph.nodes import Problem, new_graph
+from beliefbound.kernels.graph.pairs import least_of_pairings
+from beliefbound.kernels.graph.search import backup, expand, link, make_child, measure, set_leaves, settle
+
+
+def jobs() -> Iterator[Job]:
+    """The kernels of the search, callees first."""
+    problem = example()
+    here = typeof(problem), typeof(new_graph(problem, 1, 1))
+    floats, whole, small = (typeof(np.zeros(1, kind)) for kind in (np.float64, np.int64, np.int32))
+    for function in (least_of_cells, least_of_pairings, set_leaves, backup, measure, link, expand):
+        yield function, (*here, int64)
+    yield make_child, (*here, int64, int64)
+    yield grow, (*here, floats, whole, typeof(Rules(1, 0.0, 0.0, 0.0, 0, 0, 0)))
+    yield settle, (*here, whole, float64)
+    yield compile_controller, (*here, int64, int64, small, typeof(np.zeros((1, 1), np.int32)))
+
+
+def example() -> Problem:
+    """One model, one state, one action."""
+    return Problem(
+        like=np.ones(1),
+        arrive=np.zeros(1, np.int64),
+        first=np.zeros((1, 2), np.int64),
+        reward=np.zeros((1, 1, 1)),
+        available=np.ones((1, 1), np.bool_),
+        q=np.zeros((1, 1, 1, 1)),
+        partner=np.zeros((0, 1), np.int64),
+        cell=np.zeros((0, 1), np.int64),
+        pairs=np.zeros((0, 0, 1, 1, 1, 1)),
+        cells=no_cells(),
+        v=np.zeros((1, 1, 1, 1)),
+        number=np.zeros((1, 1), np.int32),
+        keys=np.zeros(1, np.uint64),
+        discount=0.5,
+        horizon=1,
+        mix=0.5,
+        merged=False,
+    )
