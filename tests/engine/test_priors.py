@@ -104,7 +104,7 @@ def tied_belief(environment, shared):
         arrive=arrive,
         outcome=outcome,
         paid=np.array(environment.mdp.rewards / 10.0).reshape(1, S * A, 1),
-        room=np.zeros(2),
+        scratch=np.zeros(2),
         tied=True,
         fractional=False,
         n_actions=A,
@@ -122,7 +122,7 @@ def test_what_is_seen_of_one_pair_is_learnt_for_all_that_share_its_parameters():
     assert posterior.alpha.tolist() == [[3.0, 2.0]]
     row = np.zeros(5)
     for s, a in ((4, 1), (1, 0), (2, 1)):
-        assert expected(posterior, 2 * s + a, row) == posterior.paid[0, 2 * s + a]
+        assert expected(posterior, 2 * s + a, row) == posterior.paid[0, 2 * s + a, 0]
         move, slip = (min(s + 1, 4), 0) if a else (0, min(s + 1, 4))
         assert row[move] == pytest.approx(0.6)
         assert row[slip] == pytest.approx(0.4)

@@ -1,6 +1,9 @@
-"""Compiled kernels on disk are as new as all their sources, not only as the file they stand in."""
+"""Compiled functions on disk are as new as all that they are made of, and compiled by one process at a time."""
 
+import ast
 import importlib
+import os
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -8,16 +11,20 @@ from contextlib import suppress
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
+from numba.core import config
 from numba.core.caching import CacheImpl, IndexDataCacheFile
 
-from beliefbound import agents, kernels
-from beliefbound.agents import exploit
-from beliefbound.kernels import random
-from beliefbound.kernels.cache import digest, name_by_sources
+from beliefbound import kernels
+from beliefbound.agents import exploit, mcbrl
+from beliefbound.io.lock import hold_byte
+from beliefbound.kernels import cache, compiling, random
+from beliefbound.kernels.cache import digest, keep_compiled, sources
 from beliefbound.kernels.planning import sweep
 from beliefbound.kernels.play import play_loop
 
+PACKAGE = Path(kernels.__file__).parents[1]
 INNER = """
 from numba import njit
 
@@ -37,34 +44,37 @@ def outer():
 
 @pytest.fixture(params=["beside the source", "in NUMBA_CACHE_DIR"])
 def package(tmp_path, monkeypatch, request):
-    """An empty package on the path, and numba's locators as they are without us."""
-    cache = str(tmp_path / "cache") if request.param == "in NUMBA_CACHE_DIR" else ""
-    monkeypatch.setattr(numba.config, "CACHE_DIR", cache)
-    folder = tmp_path / "two_kernels"
-    folder.mkdir()
-    (folder / "__init__.py").touch()
-    (folder / "outer.py").write_text(OUTER)
+    """An empty package on the path, taken for ours."""
+    folder = str(tmp_path / "cache") if request.param == "in NUMBA_CACHE_DIR" else ""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", folder)
+    package = tmp_path / "two_kernels"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "outer.py").write_text(OUTER)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    plain = [each for each in CacheImpl._locator_classes if each.__module__ != "beliefbound.kernels.cache"]
-    monkeypatch.setattr(CacheImpl, "_locator_classes", plain)
-    yield folder
+    monkeypatch.setattr(cache, "PACKAGE", package)
+    yield package
     forget()
 
 
 def forget():
+    """As in a new process."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "two_kernels"]:
         del sys.modules[name]
     importlib.invalidate_caches()
+    for known in (cache.sources, cache._imports, cache._text, cache.digest, cache._is_ours, cache._sources_of):
+        known.cache_clear()
 
 
-def run(folder, monkeypatch, stamped):
+def run(monkeypatch, stamped=True):
     """What `outer` returns in a new session, and whether it came from disk."""
     forget()
     with monkeypatch.context() as session:
-        session.setattr(CacheImpl, "_locator_classes", list(CacheImpl._locator_classes))
+        plain = [each for each in CacheImpl._locator_classes if each.__module__ != cache.__name__]
+        session.setattr(CacheImpl, "_locator_classes", plain)
         if stamped:
-            name_by_sources(folder)
+            assert keep_compiled()
         outer = importlib.import_module("two_kernels.outer").outer
         return outer(), bool(outer.stats.cache_hits)
 
@@ -72,29 +82,23 @@ def run(folder, monkeypatch, stamped):
 @pytest.mark.parametrize("inline", [True, False])
 def test_a_kernel_is_compiled_again_when_one_that_it_calls_changes_in_another_file(package, monkeypatch, inline):
     (package / "inner.py").write_text(INNER.format(inline=inline, value=1))
-    assert run(package, monkeypatch, stamped=True) == (1, False)
-    assert run(package, monkeypatch, stamped=True) == (1, True)
+    assert run(monkeypatch) == (1, False)
+    assert run(monkeypatch) == (1, True)
     (package / "inner.py").write_text(INNER.format(inline=inline, value=20))
-    assert run(package, monkeypatch, stamped=True) == (20, False)
-    assert run(package, monkeypatch, stamped=True) == (20, True)
+    assert run(monkeypatch) == (20, False)
+    assert run(monkeypatch) == (20, True)
 
 
 def test_numba_alone_would_run_the_old_one(package, monkeypatch):
     (package / "inner.py").write_text(INNER.format(inline=True, value=1))
-    assert run(package, monkeypatch, stamped=False) == (1, False)
+    assert run(monkeypatch, stamped=False) == (1, False)
     (package / "inner.py").write_text(INNER.format(inline=True, value=20))
-    assert run(package, monkeypatch, stamped=False) == (1, True)  # when this is 20, kernels/cache.py can go
-
-
-def test_stamps_never_fail(tmp_path, monkeypatch):
-    monkeypatch.setattr(CacheImpl, "_locator_classes", list(CacheImpl._locator_classes))
-    name_by_sources(tmp_path / "nowhere")
-    monkeypatch.delattr(CacheImpl, "_locator_classes")
-    name_by_sources(tmp_path)
+    assert run(monkeypatch, stamped=False) == (1, True)  # when this is 20, half of kernels/cache.py can go
 
 
 PAIR = """
 from typing import NamedTuple
+from numba import types
 
 class Pair(NamedTuple):
     x: float
@@ -120,26 +124,75 @@ def test_a_class_among_the_arguments_may_move(package, monkeypatch):
         (package / "inner.py").write_text("")
         (package / f"{place}.py").write_text(PAIR)
         (package / "outer.py").write_text(ADD.format(place=place))
-        assert run(package, monkeypatch, stamped=True)[0] == 2.0
+        assert run(monkeypatch)[0] == 2.0
 
 
-def test_files_of_other_sources_are_removed(package, monkeypatch):
+def test_what_a_kernel_does_not_import_may_change(package, monkeypatch):
+    """Nor are the compiled functions of other modules touched when one changes."""
     (package / "inner.py").write_text(INNER.format(inline=False, value=1))
-    run(package, monkeypatch, stamped=True)
+    (package / "other.py").write_text(INNER.format(inline=False, value=1))
+    run(monkeypatch)
     old = {file for file in package.parent.rglob("*.nb?") if "outer" in file.name}
     assert old
+    (package / "other.py").write_text(INNER.format(inline=False, value=2))
+    assert run(monkeypatch) == (1, True)
     (package / "inner.py").write_text(INNER.format(inline=False, value=20))
-    run(package, monkeypatch, stamped=True)
+    assert importlib.import_module("two_kernels.other").inner() == 2
+    others = {file for file in package.parent.rglob("*.nb?") if "other" in file.name}
+    assert run(monkeypatch) == (20, False)
     assert not any(file.exists() for file in old)
-    assert [file for file in package.parent.rglob("*.nb?") if "outer" in file.name]
+    assert others
+    assert all(file.exists() for file in others)
 
 
-def test_the_file_of_every_kernel_is_named_by_all_sources():
-    below_kernels, below_agents = Path(kernels.__file__).parent, Path(agents.__file__).parent
-    for kernel in (random.uniform, sweep.sweep_lanes):
-        assert digest(below_kernels)[:16] in index_name(kernel)
-    for function in (exploit.act, play_loop(exploit.reset, exploit.act, exploit.observe)):
-        assert digest(below_agents, below_kernels)[:16] in index_name(function)
+def test_imports_are_followed_as_they_are_written(tmp_path, monkeypatch):
+    package = tmp_path / "two_kernels"
+    for folder in (package / "kernels", package / "plain"):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(cache, "PACKAGE", package)
+    forget()
+    files = {
+        "kernels/a.py": "from two_kernels.kernels import b\nimport two_kernels.kernels.c\nimport two_kernels.mixed\n",
+        "kernels/b.py": "def f():\n    from two_kernels.kernels.d import (\n        x,\n        y,\n    )\n",
+        "kernels/c.py": "from two_kernels.plain.e import z\nfrom two_kernels.kernels.a import w\n",
+        "kernels/d.py": "",
+        "kernels/f.py": "from two_kernels.kernels.d import x\n",
+        "plain/e.py": "from two_kernels.kernels.f import v\n",
+        "mixed.py": "from numba import njit\nfrom two_kernels.kernels.f import v\n",
+    }
+    for name, text in files.items():
+        (package / name).write_text(text)
+    found = {file.relative_to(package).as_posix() for file in sources(package / "kernels/a.py")}
+    assert found == {"kernels/a.py", "kernels/b.py", "kernels/c.py", "kernels/d.py", "kernels/f.py", "mixed.py"}
+    forget()
+
+
+def test_the_file_of_every_kernel_is_named_by_its_sources():
+    for function, files in (
+        (random.uniform, {"kernels/random.py"}),
+        (sweep.induct_lanes, {"kernels/planning/sweep.py", "kernels/planning/simd.py", "kernels/reference.py"}),
+        (exploit.act, {"agents/exploit.py", "kernels/posterior.py"}),
+        (play_loop(exploit.reset, exploit.act, exploit.observe), {"agents/exploit.py", "kernels/play.py"}),
+    ):
+        found = cache.files_of(function.py_func, function.py_func.__code__.co_filename)
+        assert {PACKAGE / file for file in files} <= found
+        assert digest(found) in index_name(function)
+    assert PACKAGE / "agents/exploit.py" not in cache.files_of(mcbrl.act.py_func, mcbrl.__file__)
+
+
+def test_compiled_functions_use_names_of_compiled_files_only():
+    """A number that they took from elsewhere could change without their noticing."""
+    for file in (file for file in PACKAGE.rglob("*.py") if "njit" in file.read_text()):
+        tree, others = ast.parse(file.read_text()), set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("beliefbound"):
+                home = PACKAGE.parent.joinpath(*node.module.split(".")).with_suffix(".py")
+                if home.is_file() and not cache._is_compiled(home):
+                    others |= {alias.asname or alias.name for alias in node.names}
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(each) for each in node.decorator_list):
+                used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+                assert not used & others, f"{file.name}: {node.name} uses {used & others}"
 
 
 def index_name(function):
@@ -161,9 +214,40 @@ def test_a_users_agent_is_named_by_our_sources_and_other_functions_are_not(tmp_p
     (tmp_path / "users_agent.py").write_text(AGENT)
     (tmp_path / "unrelated.py").write_text("from numba import njit\n\n@njit(cache=True)\ndef act(x):\n    return x\n")
     monkeypatch.syspath_prepend(tmp_path)
-    ours = digest(Path(agents.__file__).parent, Path(kernels.__file__).parent)[:16]
-    assert ours in index_name(importlib.import_module("users_agent").act)
-    assert ours not in index_name(importlib.import_module("unrelated").act)
+    ours = importlib.import_module("users_agent").act
+    assert digest(sources(tmp_path / "users_agent.py")) in index_name(ours)
+    assert PACKAGE / "kernels/random.py" in sources(tmp_path / "users_agent.py")
+    assert not hasattr(importlib.import_module("unrelated").act._cache._impl.locator, "tag")
+
+
+def test_without_numbas_hooks_nothing_is_kept_on_disk(monkeypatch):
+    """Rather than trust code that may be old."""
+    monkeypatch.setattr(config, "CACHE_LOCATOR_CLASSES", "InTreeCacheLocator", raising=False)
+    assert not keep_compiled()
+    monkeypatch.setattr(config, "CACHE_LOCATOR_CLASSES", "")
+    assert keep_compiled()
+    monkeypatch.delattr(CacheImpl, "_locator_classes")
+    assert not keep_compiled()
+
+
+ALONE = """
+from beliefbound.kernels.options import EXACT
+from beliefbound.kernels.random import seed_stream, uniform
+import numpy as np
+assert not EXACT["cache"]
+print(uniform(seed_stream(np.array([1], np.uint64))))
+"""
+
+
+def test_without_the_disk_everything_works(tmp_path):
+    """And writes nothing."""
+    apart = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], env=os.environ | apart, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == random.uniform(random.seed_stream(np.array([1], np.uint64)))
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("locked", [True, False])
@@ -186,3 +270,79 @@ def test_two_that_save_at_once_do_not_take_the_same_file(tmp_path, monkeypatch, 
         list(pool.map(save, ["float", "int"]))
     found = [IndexDataCacheFile(str(tmp_path), "act", "stamp").load(key) for key in ("float", "int")]
     assert (found == ["code for float", "code for int"]) is locked
+
+
+HOLDS = """
+import os, sys
+from beliefbound.io.lock import hold_byte
+handle = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+print(hold_byte(handle, int(sys.argv[2])), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """`(what it said, end it)` of another process that holds a byte of a file."""
+    running = []
+
+    def start(file, byte):
+        arguments = [sys.executable, "-c", HOLDS, str(file), str(byte)]
+        process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        running.append(process)
+        return process.stdout.readline().strip(), process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def test_one_process_waits_for_another_that_compiles_the_same(package, monkeypatch, elsewhere):
+    """The other is killed in the middle of it, and so lets go; no clock counts the time."""
+    (package / "inner.py").write_text(INNER.format(inline=False, value=1))
+    run(monkeypatch)
+    forget()
+    with monkeypatch.context() as session:
+        session.setattr(CacheImpl, "_locator_classes", list(CacheImpl._locator_classes))
+        outer = importlib.import_module("two_kernels.outer").outer
+        handle, byte = cache._claim_of(outer, ())
+        assert not cache.claimed(outer, ())
+        said, process = elsewhere(Path(outer._cache.cache_path) / ".claims", byte)
+        if said == "None":
+            pytest.skip("this filesystem has no locks")
+        assert said == "True"
+        assert cache.claimed(outer, ())
+        waits = []
+
+        def sleep(seconds):
+            waits.append(compiling.clock())
+            if len(waits) == 3:
+                process.kill()
+                process.wait()
+            assert len(waits) < 1000
+
+        session.setattr(cache.time, "sleep", sleep)
+        assert outer() == 1
+        assert len(waits) >= 3
+        assert waits[0] == waits[-1]  # it stands still
+        assert hold_byte(handle, byte)
+        hold_byte(handle, byte, let_go=True)
+
+
+def test_nobody_waits_for_ever(package, monkeypatch, elsewhere):
+    (package / "inner.py").write_text(INNER.format(inline=False, value=7))
+    run(monkeypatch)
+    forget()
+    with monkeypatch.context() as session:
+        session.setattr(CacheImpl, "_locator_classes", list(CacheImpl._locator_classes))
+        session.setattr(cache, "_PATIENCE", 0.0)
+        outer = importlib.import_module("two_kernels.outer").outer
+        elsewhere(Path(outer._cache.cache_path) / ".claims", cache._claim_of(outer, ())[1])
+        assert outer() == 7
+
+
+def test_where_nothing_can_be_written_functions_are_compiled(package, monkeypatch):
+    (package / "inner.py").write_text(INNER.format(inline=False, value=3))
+    monkeypatch.setattr(cache, "_claims", lambda folder: None)
+    assert run(monkeypatch) == (3, False)

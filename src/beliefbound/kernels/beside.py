@@ -72,7 +72,7 @@ def _jobs(module: str, words: list[str]) -> Iterator[Job]:
 
 
 def _leave_with_parent() -> None:
-    sys.stdin.buffer.read()
+    os.read(0, 1)  # nothing is ever written: the pipe closes when the first process ends, however it does
     os._exit(0)
 
 

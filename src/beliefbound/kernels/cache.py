@@ -29,62 +29,69 @@ from typing import Any
 from beliefbound.io.lock import hold, hold_byte
 from beliefbound.kernels.compiling import paused
 
-ROOT = Path(__file__).parents[2]  # where `beliefbound` is
-COMPILED = tuple(ROOT / "beliefbound" / room for room in ("kernels", "agents"))  # rooms that hold what is compiled
-_IMPORT = re.compile(r"^\s*(?:from (beliefbound[\w.]*) import (\([^)]*\)|.*)|import (beliefbound[\w.]*))", re.MULTILINE)
+PACKAGE = Path(__file__).parents[1]
+COMPILED = ("kernels", "agents")  # rooms of the package that hold what is compiled; other files do if they import numba
 _PATIENCE = 120.0  # seconds to wait for another process that compiles; none of ours takes a tenth of it
 
 
 @functools.cache
 def sources(file: Path) -> frozenset[Path]:
-    """A file and those of ours that it imports, directly or not: kernels, agents, and others that import numba."""
+    """A file and those of ours that it imports, directly or not, and that hold what is compiled."""
     found, todo = set[Path](), [file]
     while todo:
         here = todo.pop()
         if here not in found:
             found.add(here)
-            todo += [each for each in _imports(here) if each not in found]
+            todo += _imports(here)
     return frozenset(found)
 
 
 @functools.cache
 def _imports(file: Path) -> list[Path]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, ValueError):  # typed in by hand, or no Python
-        return []
+    ours = rf"({PACKAGE.name}[\w.]*)"
     names = set[str]()
-    for package, imported, alone in _IMPORT.findall(text):
+    for package, imported, alone in re.findall(
+        rf"^\s*(?:from {ours} import (\([^)]*\)|.*)|import {ours})", _text(file), re.MULTILINE
+    ):
         names.add(package or alone)
         names.update(f"{package}.{name}" for name in re.findall(r"\w+", imported))
-    files = [ROOT.joinpath(*name.split(".")).with_suffix(".py") for name in sorted(names)]
+    files = [PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in sorted(names)]
     return [each for each in files if each.is_file() and _is_compiled(each)]
 
 
 def _is_compiled(file: Path) -> bool:
-    if any(room in file.parents for room in COMPILED):
+    if any(PACKAGE / room in file.parents for room in COMPILED):
         return True
-    return re.search(r"^(from|import) numba\b", file.read_text(encoding="utf-8"), re.MULTILINE) is not None
+    return re.search(r"^(from|import) numba\b", _text(file), re.MULTILINE) is not None
+
+
+@functools.cache
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, ValueError):  # typed in by hand, or no Python
+        return ""
 
 
 @functools.cache
 def digest(files: frozenset[Path]) -> str:
     """Of the contents of files, and of where they are below the package."""
-    return hashlib.sha256("\n".join(sorted(map(_line, files))).encode()).hexdigest()[:16]
+    total = hashlib.sha256()
+    for file in sorted(files):
+        name = file.relative_to(PACKAGE).as_posix() if _is_ours(file) else file.name
+        total.update(f"{name} {len(_text(file))}\n{_text(file)}".encode())
+    return total.hexdigest()[:16]
 
 
 @functools.cache
-def _line(file: Path) -> str:
-    name = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else file.name
-    content = file.read_bytes() if file.is_file() else b""
-    return f"{name} {hashlib.sha256(content).hexdigest()}"
+def _is_ours(file: Path) -> bool:
+    return file.is_relative_to(PACKAGE)
 
 
 def files_of(function: Any, file: str) -> frozenset[Path]:
     """What a function's code is made of: the sources of its file, and of the compiled functions that it names."""
-    values = (getattr(value, "py_func", None) for value in list(function.__globals__.values()))
-    homes = {file, *(value.__code__.co_filename for value in values if hasattr(value, "__code__"))}
-    return _sources_of(frozenset(homes))
+    codes = (getattr(getattr(x, "py_func", None), "__code__", None) for x in list(function.__globals__.values()))
+    return _sources_of(frozenset([file, *(code.co_filename for code in codes if code is not None)]))
 
 
 @functools.cache
@@ -101,15 +108,14 @@ def keep_compiled() -> bool:
         from numba.core.compiler_lock import global_compiler_lock
         from numba.core.dispatcher import Dispatcher
 
-        locators = CacheImpl._locator_classes
-        replaced = bool(config.CACHE_LOCATOR_CLASSES)
-        save, compile = IndexDataCacheFile.save, Dispatcher.compile
+        locators, save, compile = CacheImpl._locator_classes, IndexDataCacheFile.save, Dispatcher.compile
     except (ImportError, AttributeError):
         return False
-    if replaced:
+    if getattr(config, "CACHE_LOCATOR_CLASSES", ""):
         return False
     if not any(each.__module__ == __name__ for each in locators):
         locators.insert(0, _locator(locators))
+    if not hasattr(save, "__wrapped__"):
         IndexDataCacheFile.save = save_one_at_a_time(save)
         setattr(Dispatcher, "compile", compile_once(compile, global_compiler_lock))  # noqa: B010
     return True
@@ -139,11 +145,6 @@ def _locator(locators: list[Any]) -> type:
             return locator
 
     return Locator
-
-
-@functools.cache
-def _is_ours(file: Path) -> bool:
-    return file.is_relative_to(ROOT / "beliefbound")
 
 
 def remove_others(folder: str, module: str, tag: str) -> None:
@@ -193,15 +194,15 @@ def is_kept(dispatcher: Any) -> bool:
 def claimed(dispatcher: Any, sig: Any) -> bool:
     """Whether another process compiles a function for these arguments."""
     claim = _claim_of(dispatcher, sig)
-    if claim is None or hold_byte(*claim) is not True:
-        return claim is not None
-    hold_byte(*claim, let_go=True)
-    return False
+    held = None if claim is None else hold_byte(*claim)
+    if claim is not None and held:
+        hold_byte(*claim, let_go=True)
+    return held is False
 
 
 def _claim_of(dispatcher: Any, sig: Any) -> tuple[int, int] | None:
     """The byte, of an open file, that stands for a function and its arguments; `None` if it is not ours."""
-    locator = getattr(getattr(dispatcher._cache, "_impl", None), "locator", None)
+    locator: Any = getattr(getattr(dispatcher._cache, "_impl", None), "locator", None)
     if not hasattr(locator, "tag"):
         return None
     handle, what = _claims(locator.get_cache_path()), f"{dispatcher._cache._impl.filename_base} {sig}"

@@ -21,13 +21,13 @@ _depth, _began, _seconds, _collects = 0, 0.0, 0.0, False
 
 def seconds() -> float:
     """How long this process has compiled, or waited for compiled code, so far."""
-    with _lock:
-        return _seconds + (time.perf_counter() - _began if _depth > 0 else 0.0)
+    return time.perf_counter() - clock()
 
 
 def clock() -> float:
     """Seconds, from any moment on, that do not pass while something is compiled."""
-    return time.perf_counter() - seconds()
+    with _lock:
+        return (_began if _depth > 0 else time.perf_counter()) - _seconds
 
 
 @contextmanager

@@ -136,32 +136,35 @@ def draw_lanes(stream, alpha, out, each):
     save(stream, words)
 
 
-@kernel
-def dirichlet_lanes(stream, alpha, out):
+def dirichlet_lanes(stream: np.ndarray, alpha: np.ndarray, out: np.ndarray) -> None:
     """A draw of each row of `alpha[s, a, t]` per model, models last: `out[s, a, t, m]`."""
     T, n = out.shape[2:]
-    draw_lanes(stream, alpha.reshape(alpha.size // T, T), out.reshape(out.size), np.empty(n))
+    draw_lanes(stream, np.array(alpha).reshape(-1, T), out.reshape(-1), np.empty(n))
+
+
+def dirichlet_models(stream: np.ndarray, alpha: np.ndarray, out: np.ndarray) -> None:
+    """A draw of each row of `alpha[s, a, t]` per model, models first: `out[m, s, a, t]`."""
+    n, T = out.shape[0], out.shape[-1]
+    rows = np.array(alpha).reshape(-1, T)  # a copy, since what is read-only is another type
+    if n == 1:  # either layout is the other
+        draw_lanes(stream, rows, out.reshape(-1), np.empty(1))
+    else:
+        at_once = min(len(rows), max(1, _BLOCK // (T * n)))
+        draw_models(stream, rows, out.reshape(-1), np.empty(n), np.empty(at_once * T * n))
 
 
 @kernel
-def dirichlet_models(stream, alpha, out):
-    """A draw of each row of `alpha[s, a, t]` per model, models first: `out[m, s, a, t]`."""
-    n, T = out.shape[0], out.shape[-1]
-    flat, rows = out.reshape(out.size), alpha.reshape(alpha.size // T, T)
-    n_rows = rows.shape[0]
-    at_once = min(n_rows, max(1, _BLOCK // (T * n))) if n > 1 else 0
-    space = np.empty(n + at_once * T * n)
-    each, lanes = space[:n], space[n:]
-    if n == 1:  # either layout is the other
-        draw_lanes(stream, rows, flat, each)
-        return
+def draw_models(stream, rows, flat, each, lanes):
+    """`dirichlet_models`, in so many `lanes` as fit: `each[m]` and `lanes[row, t, m]` are scratch."""
+    n, (n_rows, T) = each.size, rows.shape
+    at_once = lanes.size // (T * n)
     for first in range(0, n_rows, at_once):
         size = min(at_once, n_rows - first) * T
         draw_lanes(stream, rows[first : first + at_once], lanes[: size * n], each)
         place = first * T
         for i in range(size):
             for m in range(n):
-                flat[place + i + m * alpha.size] = lanes[i * n + m]
+                flat[place + i + m * rows.size] = lanes[i * n + m]
 
 
 @out_of_line
@@ -178,17 +181,14 @@ def draw_betas(stream, a, b, low, high, out, row_stride, model_stride):
     save(stream, words)
 
 
-@kernel
-def beta_lanes(stream, a, b, low, high, out):
+def beta_lanes(stream: np.ndarray, a: np.ndarray, b: np.ndarray, low: float, high: float, out: np.ndarray) -> None:
     """Draws from Beta(`a[s, a]`, `b[s, a]`) stretched to [low, high], models last: `out[s, a, m]`."""
-    n = out.shape[-1]
-    draw_betas(stream, a.reshape(a.size), b.reshape(a.size), low, high, out.reshape(out.size), n, 1)
+    draw_betas(stream, a.flatten(), b.flatten(), low, high, out.reshape(-1), out.shape[-1], 1)
 
 
-@kernel
-def beta_models(stream, a, b, low, high, out):
+def beta_models(stream: np.ndarray, a: np.ndarray, b: np.ndarray, low: float, high: float, out: np.ndarray) -> None:
     """As `beta_lanes`, models first: `out[m, s, a]`."""
-    draw_betas(stream, a.reshape(a.size), b.reshape(a.size), low, high, out.reshape(out.size), 1, a.size)
+    draw_betas(stream, a.flatten(), b.flatten(), low, high, out.reshape(-1), 1, a.size)
 
 
 @kernel
@@ -214,20 +214,17 @@ def draw_means(stream, parameters, out, row_stride, model_stride):
     save(stream, words)
 
 
-@inlined
-def flatten(mean, kappa, shape, rate):
-    """The parameters `[s, a]` of a Normal-Gamma belief as `[row]`."""
-    n = mean.size
-    return mean.reshape(n), kappa.reshape(n), shape.reshape(n), rate.reshape(n)
-
-
-@kernel
-def normal_lanes(stream, mean, kappa, shape, rate, out):
+def normal_lanes(
+    stream: np.ndarray, mean: np.ndarray, kappa: np.ndarray, shape: np.ndarray, rate: np.ndarray, out: np.ndarray
+) -> None:
     """Draws of a Normal-Gamma belief's mean, parameters `[s, a]`, models last: `out[s, a, m]`."""
-    draw_means(stream, flatten(mean, kappa, shape, rate), out.reshape(out.size), out.shape[-1], 1)
+    parameters = mean.flatten(), kappa.flatten(), shape.flatten(), rate.flatten()
+    draw_means(stream, parameters, out.reshape(-1), out.shape[-1], 1)
 
 
-@kernel
-def normal_models(stream, mean, kappa, shape, rate, out):
+def normal_models(
+    stream: np.ndarray, mean: np.ndarray, kappa: np.ndarray, shape: np.ndarray, rate: np.ndarray, out: np.ndarray
+) -> None:
     """As `normal_lanes`, models first: `out[m, s, a]`."""
-    draw_means(stream, flatten(mean, kappa, shape, rate), out.reshape(out.size), 1, mean.size)
+    parameters = mean.flatten(), kappa.flatten(), shape.flatten(), rate.flatten()
+    draw_means(stream, parameters, out.reshape(-1), 1, mean.size)

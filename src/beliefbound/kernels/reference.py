@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import (
     NativeValue,
@@ -77,7 +78,7 @@ def _named(context, builder, reference, value, name):
 @lower_builtin("static_getitem", Reference, types.IntegerLiteral)
 def _numbered(context, builder, signature, arguments):
     reference, index = signature.args
-    return _field(context, builder, reference, arguments[0], index.literal_value)
+    return _field(context, builder, reference, arguments[0], index.literal_value % len(reference))
 
 
 def _field(context, builder, reference, value, k):
@@ -96,7 +97,7 @@ def _field(context, builder, reference, value, k):
     if not isinstance(kind, types.Array):
         model, data_type = context.data_model_manager[kind], context.get_data_type(kind)
         if isinstance(model, models.CompositeModel):
-            return context.unpack_value(builder, kind, at(0, data_type))
+            return impl_ret_borrowed(context, builder, kind, context.unpack_value(builder, kind, at(0, data_type)))
         return model.from_data(builder, load(0, data_type))
     size, shape = _WORD(as_dtype(kind.dtype).itemsize), [load(_SHAPE + i) for i in range(kind.ndim)]
     strides = [load(_SHAPE + kind.ndim + i) for i in range(kind.ndim)] if kind.layout != "C" else [size]
