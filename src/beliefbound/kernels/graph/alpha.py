@@ -23,6 +23,7 @@ from numba import njit
 
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.out_of_line import out_of_line
+from beliefbound.kernels.posterior import copy_into
 from beliefbound.kernels.random import below, uniform
 from beliefbound.kernels.reference import by_reference
 from beliefbound.kernels.sums import sum_of
@@ -43,6 +44,10 @@ class Vectors(NamedTuple):
     known: np.ndarray  # [s,i,m]: values of the vectors worth asking, packed
     number: np.ndarray  # int32 [s,i]: which those are
     known_count: np.ndarray  # int64 [s]
+    belief: np.ndarray  # scratch [m]
+    after: np.ndarray  # scratch [m]
+    chosen: np.ndarray  # scratch int64 [2,row]
+    used: np.ndarray  # scratch bool [s,i]
 
 
 @by_reference
@@ -69,6 +74,10 @@ def new_vectors(problem, values, capacity: int) -> Vectors:
         known=np.empty((n_states, n_policies + capacity, n_models)),
         number=np.empty((n_states, n_policies + capacity), dtype=np.int32),
         known_count=np.full(n_states, n_policies, dtype=np.int64),
+        belief=np.empty(n_models),
+        after=np.empty(n_models),
+        chosen=np.zeros((2, rows), dtype=np.int64),
+        used=np.empty((n_states, n_policies + capacity), dtype=np.bool_),
     )
     first = np.arange(n_states * n_policies).reshape(n_states, n_policies)
     vectors.state[: first.size] = np.repeat(np.arange(n_states), n_policies)
@@ -155,9 +164,7 @@ def back_up_points(problem, vectors, points, order, tolerance):
 
     Returns the sum of what was gained at the points; stops when there is no more space.
     """
-    n_models, n_actions = vectors.value.shape[1], problem.available.shape[1]
-    out = np.empty(n_models)
-    chosen = np.zeros((2, vectors.then.shape[1]), dtype=np.int64)
+    n_actions, out, chosen = problem.available.shape[1], vectors.after, vectors.chosen
     gained = 0.0
     for x in order:
         s, weight = np.int64(points.state[x]), points.weight[x]
@@ -178,8 +185,8 @@ def back_up_points(problem, vectors, points, order, tolerance):
 @njit(**FAST)
 def keep_used(vectors, points, always):
     """Ask from now on only the vectors that are best at some point, and the first `always` of each state."""
-    n_states = vectors.known_count.size
-    used = np.zeros(vectors.number.shape, dtype=np.bool_)
+    n_states, used = vectors.known_count.size, vectors.used
+    used.fill(False)
     for s in range(n_states):
         for i in range(always):
             used[s, i] = True
@@ -203,8 +210,8 @@ def walk(problem, vectors, state, weight, stream, points, first, depth, random, 
     """One trajectory of up to `depth` steps from `(state, weight[m])`; its beliefs are written to `points` from `first`
     on. With probability `random` a step is any available action. Returns how many points are in use."""
     n_models, n_actions = weight.size, problem.available.shape[1]
-    b, out = weight.copy(), np.empty(n_models)
-    chosen = np.zeros(vectors.then.shape[1], dtype=np.int64)
+    b, out, chosen = vectors.belief, vectors.after, vectors.chosen[0]
+    copy_into(b, weight)
     s, x = state, first
     for d in range(depth):
         if x == points.state.size:

@@ -22,7 +22,7 @@ With cumulated weights `y_j = n Σ_{i ≥ j} p_i`, `n ≥ y_1 ≥ … ≥ y_{k�
 `Σ_j C(y_j + k − 1 − j, k − j)`. A cell with fewer than `k` models has −1 in the other places, whose weight is 0.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -30,7 +30,6 @@ from numba import njit
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.planning.sweep import best_action
-from beliefbound.kernels.posterior import copy_into
 from beliefbound.kernels.reference import by_reference
 from beliefbound.kernels.sums import sum_of
 
@@ -124,14 +123,29 @@ def locate(corners, total, resolution, binom):
     corners.share[k - 1] = left
 
 
-@out_of_line
+class Outcomes(NamedTuple):
+    """What an outcome row does to a grid point of a cell."""
+
+    chance: np.ndarray  # [row,g]
+    point: np.ndarray  # int32 [row,g,k]: the grid points around where it leads
+    share: np.ndarray  # [row,g,k]
+
+
+def outcomes_of_cell(
+    problem: Any, models: np.ndarray, points: np.ndarray, resolution: int, binom: np.ndarray, corners: Corners
+) -> Outcomes:
+    """The outcomes of the cell `models[k]` at grid points `points[g,k]`."""
+    shape, k = (len(problem.arrive), len(points)), len(models)
+    outcomes = Outcomes(np.zeros(shape), np.zeros((*shape, k), np.int32), np.zeros((*shape, k)))
+    set_outcomes(problem, models, points, resolution, binom, corners, outcomes)
+    return outcomes
+
+
 @njit(**FAST)
-def outcomes_of_cell(problem, models, points, resolution, binom, corners):
-    """`(chance [row,g], point [row,g,k], share [row,g,k])`: what an outcome row does to a grid point."""
+def set_outcomes(problem, models, points, resolution, binom, corners, outcomes):
+    """`outcomes_of_cell`."""
+    chance, point, share = outcomes
     n_states, n_models, k = problem.available.shape[0], problem.reward.shape[0], models.size
-    shape = (problem.arrive.size, len(points))
-    chance = np.zeros(shape)
-    point, share = np.zeros((*shape, k), dtype=np.int32), np.zeros((*shape, k))
     for s in range(n_states):
         base = problem.first[s, 0]
         n_rows = problem.first[s, -1] - base
@@ -148,10 +162,8 @@ def outcomes_of_cell(problem, models, points, resolution, binom, corners):
                     locate(corners, total, resolution, binom)
                     for j in range(k):
                         point[base + row, g, j], share[base + row, g, j] = corners.point[j], corners.share[j]
-    return chance, point, share
 
 
-@out_of_line
 @njit(**FAST)
 def sweep_cell(problem, models, points, outcomes, values, q):
     """`q[s,g,a]` from the values `[s,g]` of the next stage, which become those of this one; the largest change."""
@@ -184,14 +196,19 @@ def sweep_cell(problem, models, points, outcomes, values, q):
     return change
 
 
-@out_of_line
-@njit(**FAST)
-def told_apart(problem, models, points):
+def told_apart(problem: Any, models: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`(values [s,g], q [s,g,a])` of the models by themselves, told apart, at the last stage there is: where sweeps
     begin."""
-    n_states, n_actions = problem.available.shape
-    n_grid = len(points)
+    (n_states, n_actions), n_grid = problem.available.shape, len(points)
     values, q = np.zeros((n_states, n_grid)), np.zeros((n_states, n_grid, n_actions))
+    tell_apart(problem, models, points, values, q)
+    return values, q
+
+
+@njit(**FAST)
+def tell_apart(problem, models, points, values, q):
+    """`told_apart`, in arrays of zeros."""
+    n_states, n_grid, n_actions = q.shape
     told = problem.q[problem.q.shape[0] - 1]
     for j in range(models.size):
         if models[j] >= 0:
@@ -201,29 +218,35 @@ def told_apart(problem, models, points):
                     values[s, g] += points[g, j] * best
                     for a in range(n_actions):
                         q[s, g, a] += points[g, j] * told[models[j], s, a]
-    return values, q
 
 
-@njit(**FAST)
-def solve_cell(problem, models, points, resolution, binom, corners, max_sweeps, epsilon, table):
+def solve_cell(
+    problem: Any,
+    models: np.ndarray,
+    points: np.ndarray,
+    resolution: int,
+    binom: np.ndarray,
+    corners: Corners,
+    max_sweeps: int,
+    epsilon: float,
+    table: np.ndarray,
+) -> np.ndarray:
     """Fill `table[stage,s,g,a]` (none is kept where it has no stages) and return the values `[s,g]` at stage 0.
 
     It begins at the last stage there is and goes backwards; without a horizon it sweeps until values change by
     `epsilon` or less, and is valid after any number.
     """
-    n_stages = problem.q.shape[0]
+    n_stages = len(problem.q)
     values, q = told_apart(problem, models, points)
     outcomes = outcomes_of_cell(problem, models, points, resolution, binom, corners)
-    if n_stages == 1:
-        for _ in range(max_sweeps):
-            if sweep_cell(problem, models, points, outcomes, values, q) <= epsilon:
-                break
+    for _ in range(max_sweeps if n_stages == 1 else 0):
+        if sweep_cell(problem, models, points, outcomes, values, q) <= epsilon:
+            break
     for stage in range(n_stages - 1, -1, -1):
         if stage < n_stages - 1:
             sweep_cell(problem, models, points, outcomes, values, q)
-        if stage < table.shape[0]:
-            for s in range(q.shape[0]):
-                copy_into(table[stage, s], q[s])
+        if stage < len(table):
+            table[stage] = q
     return values
 
 

@@ -19,7 +19,7 @@ in the graph until the block of scenarios ends; then it is restored, so that a b
 only.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -27,7 +27,7 @@ from numba import njit
 from beliefbound.kernels.graph.nodes import NODES
 from beliefbound.kernels.graph.search import make_child, restore
 from beliefbound.kernels.options import EXACT
-from beliefbound.kernels.random import inverse_cdf, seed_stream, uniform
+from beliefbound.kernels.random import add_word, begin_address, end_address, inverse_cdf, uniform
 from beliefbound.kernels.reference import by_reference
 
 
@@ -105,9 +105,10 @@ def goes_on(graph, node, cost, powers, tolerance, stop):
 
 
 @njit(inline="always", **EXACT)
-def cheapest(problem, graph, root, u, powers, rules, stamp, keys, items):
+def cheapest(problem, graph, root, u, rules, stamp, scratch):
     """Least cost over all action sequences, or a lower bound on it after `max_nodes` nodes: `(cost, nodes)`."""
     tolerance, max_nodes, clip = rules.tolerance, rules.max_nodes, rules.clip
+    powers, keys, items = scratch.powers, scratch.keys, scratch.items
     if is_leaf(graph, root, powers, tolerance):
         return 0.0, 0
     size, cost, node = 0, 0.0, root
@@ -159,26 +160,54 @@ def follow(problem, graph, root, u, powers, rules):
 @njit(**EXACT)
 def scenario_uniforms(address, scenario, u):
     """The uniforms of a scenario: `u[0]` chooses the start state, the rest the outcomes. A function of the address."""
-    words = np.empty(address.size + 1, dtype=np.uint64)
-    for i in range(address.size):
-        words[i] = address[i]
-    words[address.size] = np.uint64(scenario)
-    stream = seed_stream(words)
+    stream = np.empty(4, np.uint64)
+    begin_address(stream)
+    for word in address:
+        add_word(stream, word)
+    add_word(stream, np.uint64(scenario))
+    end_address(stream)
     for k in range(u.size):
         u[k] = uniform(stream)
 
 
-@njit(**EXACT)
-def run_block(problem, graph, start, roots, rules, address, first, costs, n_nodes):
+@by_reference
+class Scratch(NamedTuple):
+    """Arrays of one block."""
+
+    u: np.ndarray  # [stage + 1]: uniforms
+    powers: np.ndarray  # [stage]: γ^k
+    keys: np.ndarray  # [queue]: costs
+    items: np.ndarray  # int64 [queue]: node · rows + row
+
+
+def run_block(
+    problem: Any,
+    graph: Any,
+    start: np.ndarray,
+    roots: np.ndarray,
+    rules: Rules,
+    address: np.ndarray,
+    first: int,
+    costs: np.ndarray,
+    n_nodes: np.ndarray,
+) -> None:
     """Scenarios `first, first + 1, …`: `costs[i] = (from above, from below)`, measured from the root's upper value, and
     `n_nodes[i]` = (expanded from above, built by the policy).
 
     `start[i]` weighs `roots[i]`. The graph is as it was when the block ends.
     """
-    u = np.empty(rules.depth + 1)
-    powers = np.power(problem.discount, np.arange(rules.depth + 1))
     longest = (rules.max_nodes + 1) * problem.available.shape[1] + 2  # of the queue
-    keys, items = np.empty(longest), np.empty(longest, dtype=np.int64)
+    u, powers = np.empty((2, rules.depth + 1))
+    scratch = Scratch(u, powers, np.empty(longest), np.empty(longest, dtype=np.int64))
+    run_scenarios(problem, graph, rules, scratch, start, roots, address, first, costs, n_nodes)
+
+
+@njit(**EXACT)
+def run_scenarios(problem, graph, rules, scratch, start, roots, address, first, costs, n_nodes):
+    """`run_block`."""
+    u, powers = scratch.u, scratch.powers
+    for k in range(powers.size):
+        powers[k] = problem.discount ** np.float64(k)
     for i in range(costs.shape[0]):
         scenario_uniforms(address, first + i, u)
         root = roots[inverse_cdf(start, u[0])]
@@ -190,7 +219,7 @@ def run_block(problem, graph, start, roots, rules, address, first, costs, n_node
             restore(graph)  # it was full of earlier scenarios, on which the policy must not depend
         n_nodes[i, 1] = graph.size[NODES] - before
         if rules.max_nodes > 0:
-            cost, n_nodes[i, 0] = cheapest(problem, graph, root, u[1:], powers, rules, first + i, keys, items)
+            cost, n_nodes[i, 0] = cheapest(problem, graph, root, u[1:], rules, first + i, scratch)
             costs[i, 0] = min(cost, costs[i, 1])
         else:
             costs[i, 0] = 0.0

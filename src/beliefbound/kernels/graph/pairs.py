@@ -20,12 +20,15 @@ Of the two models of a pair the first is the one of smaller index; a model left 
 second weight is 0. `table[stage,s,g,a]` of a pair holds `Q`.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.planning.sweep import best_action
+from beliefbound.kernels.posterior import copy_into
 
 
 @njit(**FAST_INLINE)
@@ -36,14 +39,36 @@ def position(first, second, last):
     return g, x - g
 
 
+class Outcomes(NamedTuple):
+    """What outcome row k does to grid point g of two models."""
+
+    chance: np.ndarray  # [k,g]
+    interval: np.ndarray  # int64 [k,g]: where it leads, on the grid
+    place: np.ndarray  # [k,g]: and where within the interval
+
+
+def solve_pair(
+    problem: Any, i: int, j: int, n_grid: int, max_sweeps: int, epsilon: float, table: np.ndarray
+) -> np.ndarray:
+    """Fill `table[stage,s,g,a]` of models `i` and `j` (none is kept where it has no stages) and return the values
+    `[s,g]` at stage 0.
+
+    It begins with the values of the two models by themselves, told apart, at the last stage there is, and goes
+    backwards; without a horizon it sweeps until values change by `epsilon` or less, and is valid after any number.
+    """
+    shape, (n_states, n_actions) = (len(problem.arrive), n_grid), problem.available.shape
+    outcomes = Outcomes(np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape))
+    values, q = np.zeros((n_states, n_grid)), np.zeros((n_states, n_grid, n_actions))
+    solve(problem, int(i), int(j), outcomes, values, q, max_sweeps, epsilon, table)
+    return values
+
+
 @out_of_line
 @njit(**FAST)
-def outcomes_of_pair(problem, i, j, last):
-    """`(chance, interval, place)`, each `[k,g]`: what outcome row `k` does to grid point `g` of models `i` and `j`."""
-    n_states, n_models = problem.available.shape[0], problem.reward.shape[0]
-    shape = (problem.arrive.size, last + 1)
-    chance, place = np.zeros(shape), np.zeros(shape)
-    interval = np.zeros(shape, dtype=np.int64)
+def set_outcomes(problem, i, j, outcomes):
+    """The outcomes of models `i` and `j`, written where there are zeros."""
+    chance, interval, place = outcomes
+    n_states, n_models, last = problem.available.shape[0], problem.reward.shape[0], chance.shape[1] - 1
     for s in range(n_states):
         base = problem.first[s, 0]
         n_rows = problem.first[s, -1] - base
@@ -55,7 +80,6 @@ def outcomes_of_pair(problem, i, j, last):
                 chance[k, g] = (1.0 - p) * one + p * two
                 if chance[k, g] > 0.0:
                     interval[k, g], place[k, g] = position((1.0 - p) * one, p * two, last)
-    return chance, interval, place
 
 
 @out_of_line
@@ -85,16 +109,10 @@ def sweep_pair(problem, i, j, outcomes, values, q):
 
 
 @njit(**FAST)
-def solve_pair(problem, i, j, n_grid, max_sweeps, epsilon, table):
-    """Fill `table[stage,s,g,a]` (none is kept where it has no stages) and return the values `[s,g]` at stage 0.
-
-    It begins with the values of the two models by themselves, told apart, at the last stage there is, and goes
-    backwards; without a horizon it sweeps until values change by `epsilon` or less, and is valid after any number.
-    """
-    n_states, n_actions = problem.available.shape
-    n_stages, last = problem.q.shape[0], n_grid - 1
-    values, q = np.zeros((n_states, n_grid)), np.zeros((n_states, n_grid, n_actions))
-    told = problem.q[n_stages - 1]
+def solve(problem, i, j, outcomes, values, q, max_sweeps, epsilon, table):
+    """`solve_pair`, in arrays of zeros."""
+    n_stages, (n_states, n_grid, n_actions) = problem.q.shape[0], q.shape
+    told, last = problem.q[n_stages - 1], n_grid - 1
     for s in range(n_states):
         _, one = best_action(told[i], problem.available, s)
         _, two = best_action(told[j], problem.available, s)
@@ -102,7 +120,7 @@ def solve_pair(problem, i, j, n_grid, max_sweeps, epsilon, table):
             values[s, g] = one + g / last * (two - one)
             for a in range(n_actions):
                 q[s, g, a] = told[i, s, a] + g / last * (told[j, s, a] - told[i, s, a])
-    outcomes = outcomes_of_pair(problem, i, j, last)
+    set_outcomes(problem, i, j, outcomes)
     if n_stages == 1:
         for _ in range(max_sweeps):
             if sweep_pair(problem, i, j, outcomes, values, q) <= epsilon:
@@ -112,10 +130,7 @@ def solve_pair(problem, i, j, n_grid, max_sweeps, epsilon, table):
             sweep_pair(problem, i, j, outcomes, values, q)
         if k < table.shape[0]:
             for s in range(n_states):
-                for g in range(n_grid):
-                    for a in range(n_actions):
-                        table[k, s, g, a] = q[s, g, a]
-    return values
+                copy_into(table[k, s], q[s])
 
 
 @njit(inline="always", **FAST)

@@ -20,6 +20,8 @@ which are compared.) Cost of a node: `models left · rows ·
 (A + |pool|)` multiply-adds. A node keeps only the models that still have weight.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -37,6 +39,7 @@ from beliefbound.kernels.graph.pairs import best_sum, least_of_pairings
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.random import GOLDEN, mix
+from beliefbound.kernels.reference import by_reference
 
 _SWEEPS = 10  # over a graph with circles before its values are frozen; they are valid after any number
 QUANTUM = 2.0**-40  # weights that differ by less are the same weight, where beliefs are merged
@@ -282,13 +285,28 @@ def contribution(problem, graph, node, a):
     return row, most
 
 
-@njit(**FAST)
-def refresh(problem, graph, begin, end):
+@by_reference
+class Before(NamedTuple):
+    """What was known of the outcomes of a node."""
+
+    above: np.ndarray  # [row]
+    below: np.ndarray  # [row]
+    child: np.ndarray  # int32 [row]
+    leaf: np.ndarray  # int32 [row]
+
+
+def refresh(problem: Any, graph: Any, begin: int, end: int) -> None:
     """Where nodes `begin … end − 1` have no child, take the leaf values of `problem` if they are better than what was
     there."""
+    kinds, n_rows = (np.float64, np.float64, np.int32, np.int32), graph.child.shape[1]
+    set_leaves_again(problem, graph, begin, end, Before(*(np.empty(n_rows, kind) for kind in kinds)))
+
+
+@njit(**FAST)
+def set_leaves_again(problem, graph, begin, end, before):
+    """`refresh`."""
+    above, below, child, leaf = before
     n_rows = graph.child.shape[1]
-    above, below = np.empty(n_rows), np.empty(n_rows)
-    child, leaf = np.empty(n_rows, dtype=np.int32), np.empty(n_rows, dtype=np.int32)
     for x in range(begin, end):
         for i in range(n_rows):
             above[i], below[i] = graph.above[x, i], graph.below[x, i]
