@@ -24,13 +24,13 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.draws import dirichlet_row, draw_betas, draw_lanes
-from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.reference import by_reference
 
 kernel = njit(**EXACT)
-inlined = njit(**EXACT_INLINE)
-accessor = njit(inline="always", **EXACT)  # by numba itself: nothing is computed, so callers cannot round differently
+inlined = njit(inline="always", **EXACT)  # by numba itself: compiled with its callers only, which are all exact
+accessor = inlined  # nothing is computed, so that callers may be fast as well
 
 
 @by_reference
@@ -135,15 +135,15 @@ def learn_share(posterior, pair, j, x):
 @kernel
 def nearest_value(posterior, pair, j, x):
     """The value that pays what is nearest to a scaled reward `x`."""
-    nearest = 0
-    for k in range(1, posterior.paid.shape[0]):
-        if abs(paid_for(posterior, k, pair, j) - x) < abs(paid_for(posterior, nearest, pair, j) - x):
-            nearest = k
+    nearest, least = 0, np.inf
+    for k in range(posterior.paid.shape[0]):
+        distance = abs(paid_for(posterior, k, pair, j) - x)
+        if distance < least:
+            nearest, least = k, distance
     return nearest
 
 
-@out_of_line
-@kernel
+@inlined
 def expected(posterior, pair, p):
     """The expected row of a pair to `p[t]`; returns the expected reward."""
     expected_row(posterior, pair, p)

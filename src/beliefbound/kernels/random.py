@@ -64,7 +64,7 @@ def begin_address(stream):
         stream[k] = SALTS[k]
 
 
-@bits
+@inlined
 def add_word(stream, word):
     """One more word of an address."""
     for k in range(4):

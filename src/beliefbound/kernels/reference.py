@@ -84,6 +84,7 @@ def _numbered(context, builder, signature, arguments):
 def _field(context, builder, reference, value, k):
     """Field k, read from memory; an array without an owner."""
     kind, begin = reference[k], _offsets(context, reference)[k]
+    _promise(context, builder, reference, value)
 
     def at(word, data_type):
         place = builder.gep(value, [_WORD(_BYTES * (begin + word))], inbounds=True)
@@ -98,7 +99,11 @@ def _field(context, builder, reference, value, k):
         model, data_type = context.data_model_manager[kind], context.get_data_type(kind)
         if isinstance(model, models.CompositeModel):
             return impl_ret_borrowed(context, builder, kind, context.unpack_value(builder, kind, at(0, data_type)))
-        return model.from_data(builder, load(0, data_type))
+        loaded = load(0, data_type)
+        if isinstance(kind, Reference):
+            for name, number in (("dereferenceable", _size(context, kind)), ("align", _BYTES)):
+                loaded.set_metadata(name, builder.module.add_metadata([_WORD(number)]))
+        return model.from_data(builder, loaded)
     size, shape = _WORD(as_dtype(kind.dtype).itemsize), [load(_SHAPE + i) for i in range(kind.ndim)]
     strides = [load(_SHAPE + kind.ndim + i) for i in range(kind.ndim)] if kind.layout != "C" else [size]
     if kind.layout == "C":
@@ -112,6 +117,33 @@ def _field(context, builder, reference, value, k):
     array.shape = cgutils.pack_array(builder, shape, _WORD)
     array.strides = cgutils.pack_array(builder, strides[: kind.ndim], _WORD)
     return array._getvalue()
+
+
+def _size(context, reference) -> int:
+    return _BYTES * _offsets(context, reference)[-1]
+
+
+def _promise(context, builder, reference, value) -> None:
+    """Tell the optimiser that there is memory at the address, where it comes from an argument of the function: it may
+    then read fields before it knows whether it needs them, once for a whole loop."""
+    for argument in _origins(builder.function, value):
+        argument.attributes.dereferenceable = _size(context, reference)
+        argument.attributes.align = _BYTES
+
+
+def _origins(function, value) -> list[ir.Argument]:
+    """The arguments that a value is, directly or by way of variables; they have its type."""
+    if isinstance(value, ir.Argument):
+        return [value]
+    if not isinstance(value, ir.LoadInstr) or not isinstance(value.operands[0], ir.AllocaInstr):
+        return []
+    variable, known = value.operands[0], vars(function).setdefault("origins", {})
+    if variable not in known:
+        known[variable] = []
+        stores = (each for block in function.blocks for each in block.instructions if isinstance(each, ir.StoreInstr))
+        for store in [each for each in stores if each.operands[1] is variable]:
+            known[variable] += _origins(function, store.operands[0])
+    return known[variable]
 
 
 @unbox(Reference)

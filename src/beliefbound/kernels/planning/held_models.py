@@ -57,6 +57,7 @@ class HeldModels(NamedTuple):
     side: np.ndarray  # int64 [1]
     q: np.ndarray  # [s,a,m] scratch
     mixed: np.ndarray  # [s,a] scratch
+    row: np.ndarray  # [s] scratch
     vbar: np.ndarray  # [s] mean value over the models
     actions: np.ndarray  # int64 [s], chosen by the last sweep
     available: np.ndarray  # bool [s,a]
@@ -75,6 +76,7 @@ def held_models(n: int, available: np.ndarray, discount: float) -> HeldModels:
         side=np.zeros(1, np.int64),
         q=zeros(S, A, n),
         mixed=zeros(S, A),
+        row=np.zeros(S),
         vbar=np.zeros(S),
         actions=np.zeros(S, np.int64),
         available=available,
@@ -129,8 +131,7 @@ def sweep(models, v, actions, out):
     """One MMBI sweep from values `v`: `out`, `vbar` and `actions`; by how much `vbar` changes in sum."""
 
 
-@out_of_line
-@njit(**EXACT)
+@njit(**EXACT_INLINE)
 def settle_whole(models, sweeps, tolerance):
     """`settle`, by sweeps that look at everything."""
     v, out = (models.even, models.odd) if models.side[0] == 0 else (models.odd, models.even)
@@ -196,12 +197,13 @@ def expect_first(models, prior_p, prior_r):
     """The expected MDP of the prior, `prior_p[s,a,t]` and `prior_r[s,a]`."""
 
 
-@out_of_line
-@njit(**EXACT)
+@njit(**EXACT_INLINE)
 def expect_pair(posterior, models, pair):
     """The expected row of a pair, dense."""
     s, a = pair // models.available.shape[1], pair % models.available.shape[1]
-    models.r[s, a, 0] = expected(posterior, pair, models.p[s, a].reshape(models.vbar.size))
+    models.r[s, a, 0] = expected(posterior, pair, models.row)
+    for t in range(models.row.size):
+        models.p[s, a, t, 0] = models.row[t]
 
 
 @njit(**EXACT)
@@ -211,7 +213,7 @@ def expect_all(posterior, models):
         expect_pair(posterior, models, pair)
 
 
-@njit(**EXACT)
+@njit(**EXACT_INLINE)
 def expect_again_held(posterior, models, s, a, t):
     """`expect_again`, dense."""
     pair = s * models.available.shape[1] + a
