@@ -5,6 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 # Whoever runs the tests in the background may have Ctrl-C ignored; tests that press it mean the usual answer.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -15,6 +18,18 @@ os.environ["NUMBA_NRT_STATS"] = "1"
 # Most of the time goes into compiling, which makes millions of objects: the usual thresholds spend a seventh of it on
 # walking over those that stay.
 gc.set_threshold(50_000, 10, 10)
+
+
+# Every agent's own file is for the full tier but for one agent of each family of kernels, and those of the paper.
+REPRESENTATIVES = {"exploit", "mcbrl", "beb", "boss", "bamcp", "sem", "qlearning", "random", "oracle", "policy"}
+AGENTS = Path(__file__).parent / "agents"
+
+
+def pytest_collection_modifyitems(items):
+    """Put agents into their tier."""
+    for item in items:
+        if item.path.parent == AGENTS and item.path.stem.removeprefix("test_") not in REPRESENTATIVES:
+            item.add_marker(pytest.mark.full)
 
 
 def pytest_collection_finish():

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import beliefbound
+from beliefbound.agents import agents
 
 SOURCE = Path(beliefbound.__file__).parent
+TESTS = Path(__file__).parent
 
 LAYERS = [
     {"errors", "validation", "limits", "executors", "io", "grammar", "plugins", "progress"},
@@ -67,6 +69,21 @@ def test_imports_point_down_the_layers(path):
     for other in imported(ast.parse(path.read_text())):
         assert other in RANK, f"{path.name} imports the unknown room {other}"
         assert RANK[other] <= RANK[room], f"{path.name} in {room} imports {other}, a layer above it"
+
+
+def test_tests_lie_where_the_rooms_do():
+    """A folder of tests is a room or a sub-room; `fuzz` is the tests of `soak`, and `support` has none."""
+    for folder in {path.parent for path in TESTS.rglob("test_*.py")}:
+        place = folder.relative_to(TESTS)
+        assert (SOURCE / place).is_dir() or str(place) == "fuzz", f"tests/{place} is no room of the package"
+
+
+def test_every_agent_has_a_test_file_of_its_own():
+    """In which `EveryAgent` says what holds for all of them: one process compiles it, once."""
+    for name in agents():
+        file = TESTS / "agents" / f"test_{name.replace('-', '_')}.py"
+        assert file.exists(), f"{name} has no test: write {file.relative_to(TESTS.parent)}"
+        assert "(EveryAgent):" in file.read_text(), f"{file.name}: class TestX(EveryAgent): name = {name!r}"
 
 
 @pytest.mark.parametrize(
