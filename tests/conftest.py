@@ -1,6 +1,7 @@
 """What holds for every test."""
 
 import gc
+import importlib.util
 import os
 import signal
 import subprocess
@@ -20,15 +21,20 @@ os.environ["NUMBA_NRT_STATS"] = "1"
 gc.set_threshold(50_000, 10, 10)
 
 
-# Every agent's own file is for the full tier but for one agent of each family of kernels, and those of the paper.
+# The tiers: `make test` runs what is not marked `full`, `make test-all` that too. Tests and files mark themselves; only
+# every agent's own file is marked here, but for one agent of each family of kernels, and examples that need packages
+# which the first tier does not install.
 REPRESENTATIVES = {"exploit", "mcbrl", "beb", "boss", "bamcp", "sem", "qlearning", "random", "oracle", "policy"}
-AGENTS = Path(__file__).parent / "agents"
+EXAMPLES = {"convert/quantecon.py"}
+ROOT = Path(__file__).parent.parent
 
 
 def pytest_collection_modifyitems(items):
-    """Put agents into their tier."""
+    """Mark what belongs to the full tier and cannot say so itself."""
+    first = {ROOT / "tests" / "agents" / f"test_{name}.py" for name in REPRESENTATIVES}
+    examples = {ROOT / "src" / "beliefbound" / name for name in EXAMPLES}
     for item in items:
-        if item.path.parent == AGENTS and item.path.stem.removeprefix("test_") not in REPRESENTATIVES:
+        if (item.path.parent == ROOT / "tests" / "agents" and item.path not in first) or item.path in examples:
             item.add_marker(pytest.mark.full)
 
 
@@ -38,10 +44,11 @@ def pytest_collection_finish():
 
 
 def pytest_configure(config):
-    """Tests side by side begin with quantecon's compiled code on disk, whole.
+    """Tests of the full tier side by side begin with quantecon's compiled code on disk, whole.
 
     It compiles as it is imported and keeps each function in two files that name one another. Two processes that
     import it at once leave one file of each, and from then on every import of it aborts.
     """
-    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+    alone = not getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput")
+    if not alone and config.option.markexpr != "not full" and importlib.util.find_spec("quantecon"):
         subprocess.run([sys.executable, "-c", "import quantecon"], check=True)

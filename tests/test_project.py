@@ -1,6 +1,7 @@
 """Facts about the project itself: layers, documented names, fast import."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -106,6 +107,13 @@ def test_every_module_and_public_function_says_what_it_is_for():
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 assert ast.get_docstring(node), f"{path.relative_to(SOURCE)}: {node.name} has no docstring"
+
+
+def test_the_reference_has_every_public_name():
+    names = set(beliefbound.__all__) - ROOMS
+    names |= {f"{room}.{name}" for room in ROOMS for name in getattr(beliefbound, room).__all__ if name not in names}
+    page = (TESTS.parent / "docs" / "api.md").read_text()
+    assert sorted(re.findall(r"^\.\. auto\w+:: beliefbound\.([\w.]+)$", page, re.M)) == sorted(names)
 
 
 def test_public_names_are_few_and_live_where_the_stub_says():

@@ -228,10 +228,11 @@ def test_stationary_re_evaluates():
 # -- known MDPs -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.95, 0.999])
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_all_solvers_agree_with_quantecon(discount, form):
-    from quantecon.markov import DiscreteDP
+    DiscreteDP = pytest.importorskip("quantecon.markov").DiscreteDP
 
     p, r, _, _ = random_models(np.random.default_rng(4), 1, 30, 4, sparsity=0.8)
     mdp = MDP(p[0], r[0])
