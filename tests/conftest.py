@@ -38,6 +38,25 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.full)
 
 
+class Clock:
+    """Time that passes when somebody says so, and `step` seconds at every look."""
+
+    def __init__(self):
+        self.now, self.step = 0.0, 0.0
+
+    def __call__(self):
+        self.now += self.step
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """In place of the computer's: what takes how long does not depend on the machine."""
+    clock = Clock()
+    monkeypatch.setattr("time.perf_counter", clock)
+    return clock
+
+
 def pytest_collection_finish():
     """What was imported and collected stays to the end: no walk over it either."""
     gc.freeze()

@@ -58,10 +58,10 @@ WITH_POLICY = {
     "bound with a policy": lambda: lower_bound(cadp(BELIEF, **TASK).policy, BELIEF, discount=0.9),
     "regret": lambda: policy_regret(cadp(BELIEF, **TASK).policy, BELIEF, upper_bound(BELIEF, **TASK), discount=0.9),
     "best memoryless": lambda: best_memoryless(BELIEF, discount=0.9, horizon=3),
-    "bracket of a search": lambda: bracket(BELIEF, **TASK, target_gap=1e-9, time_limit=0.3, rng=1, threads=1),
+    "bracket of a search": lambda: bracket(BELIEF, **TASK, target_gap=1e-9, effort=5, rng=1, threads=1),
     "certified policy": lambda: certify(cadp(BELIEF, **TASK).policy, BELIEF, upper=upper_bound(BELIEF, **TASK), **TASK),
-    "robust bracket": lambda: robust_bracket(BELIEF, **TASK, time_limit=0.3, target_gap=0.1, rng=1, threads=1),
-    "bracket of a prior": lambda: bracket(chain_belief(0, 0), **TASK, time_limit=0.3, rng=1, threads=1),
+    "robust bracket": lambda: robust_bracket(BELIEF, **TASK, effort=2, target_gap=0.1, rng=1, threads=1),
+    "bracket of a prior": lambda: bracket(chain_belief(0, 0), **TASK, effort=3, rng=1, threads=1),
 }
 
 

@@ -233,7 +233,7 @@ def test_every_policy_of_the_pool_is_called_what_it_is(horizon):
             "CADP": cadp(belief, **task).policy,
             "optimal policy of the expected MDP": expected_mdp_policy(belief, **task).policy,
         } | {f"optimal policy of model {m}{step}": StationaryPolicy(actions) for m, actions in enumerate(alone)}
-        found = bracket(belief, target_gap=1e-9, time_limit=0.05, rng=np.random.default_rng(1), threads=1, **task)
+        found = bracket(belief, target_gap=1e-9, effort=2, rng=np.random.default_rng(1), threads=1, **task)
         for bound in found.bounds:
             if bound.side == "lower" and "graph" not in bound.method and "controller" not in bound.method:
                 assert bound.policy == made[bound.method]

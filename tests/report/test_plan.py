@@ -208,7 +208,7 @@ def test_a_policy_is_never_valued_on_models_that_chose_it():
 
 def test_whoever_stops_it_gets_what_there_is():
     log = log_of([0, 1] * 10, [0, 1] * 10, [0.0, 1.0] * 10, [1, 0] * 10)
-    found = plan_log(log, discount=0.9, n_models=100, time_limit=60.0, stop=lambda: True)
+    found = plan_log(log, discount=0.9, n_models=100, effort=1000, stop=lambda: True)
     assert found.interrupted
     assert found.information is None
     assert found.lower.value <= found.upper.value
@@ -238,7 +238,7 @@ def written(tmp_path_factory):
         initial=["مرحبا"],
         discount=0.9,
         n_models=200,
-        time_limit=1.0,
+        effort=8,
         objective="cvar:0.2",
     )
     return folder / "out", found, report

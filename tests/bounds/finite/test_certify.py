@@ -105,7 +105,7 @@ def test_the_policies_of_a_bracket_earn_what_it_says():
     rng = np.random.default_rng(3)
     good = np.sort(rng.random((6, 2, 3)), axis=0)
     belief = FiniteBelief(np.stack([1 - good, good], -1), [[0.0, -2.0, -4.0], [20.0, 18.0, 16.0]], initial=0)
-    found = bracket(belief, discount=0.9, time_limit=2, rng=1)
+    found = bracket(belief, discount=0.9, effort=30, rng=1)
     task, kinds = FiniteTask.of(belief, discount=0.9), set()
     for bound in found.bounds:
         if bound.exact and bound.side == "lower" and bound.policy is not None:

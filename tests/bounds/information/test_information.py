@@ -104,7 +104,7 @@ def test_a_bracket_narrows_what_is_known_without_it():
     belief, (P, r, w, p0) = random_belief(np.random.default_rng(5), "known", n_models=5)
     task = {"discount": 0.9, "horizon": 6}
     wide = evpi(belief, nodes=1, **task)
-    given = bracket(belief, time_limit=1.0, rng=1, **task)
+    given = bracket(belief, effort=20, rng=1, **task)
     narrow = evpi(belief, nodes=1, bounds=given, **task)
     assert wide.low <= narrow.low <= narrow.high <= wide.high
     with pytest.raises(ParameterError, match="bounds"):
