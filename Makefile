@@ -39,7 +39,7 @@ lint: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder
 
 # The first tier: what compiles little, and one of everything. The second: the rest, after the first.
 test: lint

@@ -24,6 +24,7 @@ def test_the_bonus_on_the_coin():
     assert value_on_coin("beb:beta=3") == (0, pytest.approx((1 + 0.475 + 0.95) / PULL))
 
 
+@pytest.mark.full
 def test_tied_rows_learn_from_each_other():
     """A step in either narrows both."""
     model, before = after_a_step_of_tied_rows("beb")

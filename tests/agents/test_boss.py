@@ -57,6 +57,7 @@ def test_the_coin_is_tried_as_often_as_a_sample_likes_it(name, chance):
     check_share_of_coin(name, chance)
 
 
+@pytest.mark.full
 def test_tied_rows_of_one_model_come_from_one_draw():
     check_tied_rows_come_from_one_draw("boss:k=4,b=3")
 

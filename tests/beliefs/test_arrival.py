@@ -10,7 +10,7 @@ from support.oracles import bayes_adaptive_value, random_models
 
 def test_bounds_hold_when_rewards_on_arrival_tell_models_apart():
     tighter = 0
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         p, _, w, p0 = random_models(rng, 3, 2, 2)
         paid = rng.integers(2, size=(3, 2, 2, 2)).astype(float)
@@ -22,7 +22,7 @@ def test_bounds_hold_when_rewards_on_arrival_tell_models_apart():
         assert found.upper.value >= exact - 1e-9
         assert found.width <= 1e-6
         tighter += exact > blind + 1e-6
-    assert tighter > 10  # seeing rewards is worth something here
+    assert tighter > 5  # seeing rewards is worth something here
 
 
 def test_a_reward_seen_only_on_success_teaches_only_then():

@@ -131,6 +131,7 @@ for belief in (dirichlet.sample(8, 1), DirichletBelief(16, 4).sample(8, 1), diri
 """
 
 
+@pytest.mark.full
 def test_the_warm_up_leaves_nothing_to_compile():
     """In a process of its own: after it, no bracket meets a kernel, or a type of argument, that is new."""
     done = subprocess.run([sys.executable, "-c", NEW_KERNELS], capture_output=True, text=True)
@@ -257,7 +258,7 @@ def test_a_beta_bandit_is_bracketed():
     """A belief that is not finite, with an exact answer: rewards are all there is to learn."""
     exact = beta_bandit_value((1, 1), (1, 2), 6, 0.9)
     belief = two_armed(BetaRewards([[1.0, 1.0]], [[1.0, 2.0]]))
-    found = bracket(belief, discount=0.9, horizon=6, effort=30, confidence=0.999, rng=3)
+    found = bracket(belief, discount=0.9, horizon=6, effort=12, confidence=0.999, rng=3)
     assert found.lower.value <= exact <= found.upper.value
     assert found.relative_gap < 0.15
     found.policy.observe(0, 0, 1.0, 0)

@@ -73,6 +73,7 @@ def test_who_cannot_play_is_left_out_unless_named(tmp_path, monkeypatch):
         league("chain", tmp_path, agents=["gittins"], **SMALL)
 
 
+@pytest.mark.full
 def test_own_agents_enter_with_one_file(tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
     arguments = ("--plugin", "mine.py", "-a", "mine", "--runs", "3", "--steps", "40", "--out", "out")

@@ -186,6 +186,7 @@ def test_continuous_rewards_and_bad_horizons_are_refused():
         pair_bound(continuous, discount=0.9)
 
 
+@pytest.mark.full
 def test_pairs_narrow_the_gap_of_a_graph_where_models_are_alike():
     """Sixteen Chain models after a hundred steps, five draws, graphs of 2000 beliefs: the gap of the search shrinks on
     each, and so does that of the scenarios, in the mean to about 70% and 43%."""

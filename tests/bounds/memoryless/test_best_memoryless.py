@@ -148,6 +148,7 @@ def test_a_limited_milp_gives_a_valid_bracket(hard):
         assert check.upper >= full.lower.value - 1e-6
 
 
+@pytest.mark.full
 def test_action_sets_and_sparse_models():
     rng = np.random.default_rng(4)
     for _ in range(10):

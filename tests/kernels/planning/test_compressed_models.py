@@ -144,6 +144,7 @@ def test_what_is_compressed(belief, answer):
     assert isinstance(hold(posterior, 2, available, 0.9), CompressedModels if answer else HeldModels)
 
 
+@pytest.mark.full
 def test_agents_play_large_problems():
     environment = make_env("grid:10")
     totals = []
@@ -156,6 +157,7 @@ def test_agents_play_large_problems():
     assert (totals[0] > 0).sum() > 20  # it explores
 
 
+@pytest.mark.full
 def test_the_expected_mdp_is_the_same_in_compressed_rows():
     """Exploit on a large grid: its rows written out are the posterior mean, its sweeps value iteration on them."""
     environment = make_env("grid:10")
