@@ -31,7 +31,7 @@ $(ALL): pyproject.toml constraints.txt
 define install
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '$(1)'
-	@$(BIN)/python -m compileall -q -j 0 -x '/tests?/' $(VENV)/lib || true
+	@$(BIN)/python -m compileall -q -j 0 -x '/tests?/|/pip/' $(VENV)/lib || true
 endef
 
 lint: $(DEV)

@@ -9,6 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes is no reason to fail.
+settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("here")
 
 # Whoever runs the tests in the background may have Ctrl-C ignored; tests that press it mean the usual answer.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -173,7 +173,7 @@ def test_simulated_returns_agree_with_the_imported_value():
     assert abs(np.mean(returns) - values[0]) < 4.5 * error
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 10**6), st.booleans())
 def test_gymnasium_round_trip(seed, terminal):
     mdp = random_mdp(seed)

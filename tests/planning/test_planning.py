@@ -54,7 +54,7 @@ def belief_of(p, r, w, **keywords):
     horizon=st.integers(1, 15),
     discount=st.floats(0.0, 1.0),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_mmbi_is_algorithm_1_and_its_value_is_its_policys(seed, sizes, horizon, discount):
     p, r, w, _ = random_models(np.random.default_rng(seed), *sizes)
     plan = mmbi(belief_of(p, r, w), discount=discount, horizon=horizon)

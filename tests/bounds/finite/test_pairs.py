@@ -81,7 +81,7 @@ def test_a_plain_twin_solves_pairs_alike():
         assert problem.pairs[pairing, cell] == pytest.approx(plain_pair(belief, i, j, 6, 33), abs=1e-10)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), signal=st.sampled_from(SIGNALS), horizon=st.sampled_from([None, 3]))
 def test_values_fall_under_their_own_backups(seed, signal, horizon):
     """`W ≥ r + γ E W` at any belief: without it, costs of the relaxation could be negative."""
