@@ -68,22 +68,23 @@ def test_what_is_cut_moves_bounds_by_little():
 
 
 @pytest.mark.parametrize(
-    ("discount", "scale"),
+    ("discount", "scale", "on_arrival"),
     [
-        (0.5, 2.0**-40),
-        pytest.param(0.5, 2.0**40, marks=FULL),
-        pytest.param(0.99, 2.0**-40, marks=FULL),
-        pytest.param(0.99, 2.0**40, marks=FULL),
-        pytest.param(0.99999, 2.0**-40, marks=FULL),
-        (0.99999, 2.0**40),
+        (0.5, 2.0**-40, False),
+        (0.99999, 2.0**40, False),
+        *(
+            pytest.param(discount, scale, True, marks=FULL)
+            for discount in (0.5, 0.99, 0.99999)
+            for scale in (2.0**-40, 2.0**40)
+        ),
     ],
 )
-def test_scales_discounts_and_rewards_on_arrival(discount, scale):
-    exact = scale * leap_value(0.3, 5.0, discount, on_arrival=True)
-    found = bracket(leap(0.3, 5.0 * scale, on_arrival=True, base=scale), discount=discount, effort=2, rng=2)
+def test_scales_discounts_and_rewards_on_arrival(discount, scale, on_arrival):
+    exact = scale * leap_value(0.3, 5.0, discount, on_arrival=on_arrival)
+    found = bracket(leap(0.3, 5.0 * scale, on_arrival=on_arrival, base=scale), discount=discount, effort=2, rng=2)
     slack = 1e-9 * abs(exact)
     assert found.lower.value - slack <= exact <= found.upper.value + slack
-    one = bracket(leap(0.3, 5.0, on_arrival=True), discount=discount, effort=2, rng=2)
+    one = bracket(leap(0.3, 5.0, on_arrival=on_arrival), discount=discount, effort=2, rng=2)
     for bound, scaled in zip(one.bounds, found.bounds, strict=True):
         assert scaled.value == pytest.approx(scale * bound.value, rel=1e-12)
 

@@ -122,7 +122,7 @@ def test_information_about_a_dirichlet_belief_lies_inside_its_intervals():
     task = {"discount": 0.9, "horizon": 1, "confidence": 0.99, "rng": 1}
     belief = sure_arm((1, 1))
     knobs = {"discount": 0.9, "horizon": 1}
-    task |= {"bounds": bracket(belief, effort=6, confidence=0.995, rng=1, **knobs), "n_models": 5000}
+    task |= {"bounds": bracket(belief, effort=6, confidence=0.995, rng=1, **knobs), "n_models": 2000}
     whole = evpi(belief, **task)
     assert whole.low <= 0.125 <= whole.high
     assert whole.high < 0.25

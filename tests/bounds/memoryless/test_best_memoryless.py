@@ -45,6 +45,7 @@ def test_it_finds_the_best_of_all_policies():
         )
 
 
+@pytest.mark.full
 def test_bounds_of_children_equal_opening_them_and_hold_for_every_completion():
     rng = np.random.default_rng(6)
     for _ in range(30):
