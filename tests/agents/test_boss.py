@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from beliefbound import BetaRewards, DirichletBelief
@@ -12,12 +11,12 @@ from beliefbound.envs import make_env
 from beliefbound.errors import ParameterError
 from support.environments import CHAIN, ENVIRONMENTS
 from support.every_agent import EveryAgent
-from support.following import follow
 from support.sampling_agents import (
     check_share_of_coin,
     check_tied_rows_come_from_one_draw,
     check_what_is_ruled_out_stays_out,
     check_who_knows_the_model_plays_optimally,
+    follow_merged,
 )
 from support.sampling_twins import BossTwin
 
@@ -32,13 +31,7 @@ class TestBoss(EveryAgent):
 
 @pytest.mark.parametrize("environment", [CHAIN, ENVIRONMENTS["partial"]], ids=["chain", "partial"])
 def test_it_equals_its_twin_step_by_step(environment):
-    agent, twin = make_agent("boss:k=3,b=4", environment), BossTwin(environment, 3, 4)
-
-    def watch(k):
-        np.testing.assert_allclose(agent.machine.state.models.v[:, 0], twin.v, rtol=1e-9, err_msg=f"step {k}")
-
-    follow(agent, environment, 60, twin=twin, watch=watch)
-    assert agent.machine.state.clock[PLANS] == twin.plans > 3
+    follow_merged("boss:k=3,b=4", BossTwin(environment, 3, 4), environment)
 
 
 def test_boss_plans_when_a_pair_becomes_known_and_only_then():

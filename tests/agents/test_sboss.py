@@ -18,6 +18,7 @@ from support.sampling_agents import (
     check_share_of_coin,
     check_tied_rows_come_from_one_draw,
     check_what_is_ruled_out_stays_out,
+    follow_merged,
 )
 from support.sampling_twins import SbossTwin
 
@@ -34,13 +35,7 @@ class TestSboss(EveryAgent):
 
 @pytest.mark.parametrize("environment", [CHAIN, ENVIRONMENTS["partial"]], ids=["chain", "partial"])
 def test_it_equals_its_twin_step_by_step(environment):
-    agent, twin = make_agent("sboss:epsilon=0.02,delta=1.5", environment), SbossTwin(environment, 0.02, 1.5)
-
-    def watch(k):
-        np.testing.assert_allclose(agent.machine.state.models.v[:, 0], twin.v, rtol=1e-9, err_msg=f"step {k}")
-
-    follow(agent, environment, 60, twin=twin, watch=watch)
-    assert agent.machine.state.clock[PLANS] == twin.plans > 3
+    follow_merged("sboss:epsilon=0.02,delta=1.5", SbossTwin(environment, 0.02, 1.5), environment)
 
 
 def test_the_coin_is_tried_as_often_as_a_sample_likes_it():

@@ -6,10 +6,22 @@ import numpy as np
 
 from beliefbound import DirichletBelief, KnownRewards, policy_iteration
 from beliefbound.agents import make_agent
+from beliefbound.agents.boss import PLANS
 from beliefbound.envs import make_env
 from support.coin import coin
 from support.environments import CHAIN, tied_chain
 from support.following import follow
+
+
+def follow_merged(name, twin, environment):
+    """Sixty steps beside a plain twin: actions, values of the merged models, and when they were drawn."""
+    agent = make_agent(name, environment)
+
+    def watch(k):
+        np.testing.assert_allclose(agent.machine.state.models.v[:, 0], twin.v, rtol=1e-9, err_msg=f"step {k}")
+
+    follow(agent, environment, 60, twin=twin, watch=watch)
+    assert agent.machine.state.clock[PLANS] == twin.plans > 3
 
 
 def check_share_of_coin(name, chance, *, seeds=2000, seen=()):
