@@ -33,6 +33,7 @@ from beliefbound.bounds.ladder import Meter, Part, Rungs
 from beliefbound.bounds.log import Log
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.validation import FloatArray
 
@@ -47,7 +48,7 @@ def finite_rungs(task: FiniteTask, rng: np.random.Generator, threads: int | None
     address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
     meter = Meter()
     opened = yield from opening(task, meter, log)
-    if task.belief.reward_signal == "continuous" or (log.gap == 0.0 and not log.decide):
+    if task.belief.reward_signal == "continuous" or (log.closed(Allowance(task)) and not log.decide):
         return
     try:
         problem, losses = yield from _problem(task, opened, meter)
@@ -82,7 +83,7 @@ def _problem(task: FiniteTask, opened: Opening, meter: Meter) -> Part[tuple[Prob
     )
     problem, losses = yield from pair_rungs(problem, task.weights, task.start, meter)
     meter.full()
-    yield [bound_of(problem, task.weights, task.start)]
+    yield [bound_of(problem, task)]
     return problem, losses
 
 

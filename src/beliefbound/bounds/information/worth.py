@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import msgspec
 
-from beliefbound.errors import ParameterError
+from beliefbound.errors import ContradictionError, ParameterError
 from beliefbound.policy import Policy
 from beliefbound.results import Entries, Result
 from beliefbound.validation import as_flag
@@ -27,7 +27,7 @@ class Worth(Result):
     """What information is worth lies in `[low, high]`, in units of value.
 
     Attributes:
-      low, high: the ends; `low` is never negative.
+      low, high: the ends; `low` is never negative. What rounding does not tell from 0 is 0.
       of: what is known then, such as `EVPI` or `EVPPI of (0, 1)`.
       method: how it was found, in words.
       exact: whether it holds with certainty.
@@ -83,7 +83,9 @@ class Worth(Result):
 
 
 def between(low: float, high: float, of: str, method: str, *, confidence: float = 1.0, rounding: float = 0.0) -> Worth:
-    """An interval whose ends, where rounding or chance make them cross or negative, are put right; what is below
-    `rounding` counts as 0."""
+    """An interval above 0; an end that `rounding` does not tell from 0 is 0. Ends that cross are an error where they
+    are proven; where they are sampled one of them has failed, and the interval holds both."""
     low, high = (0.0 if x <= rounding else float(x) for x in (low, high))
-    return Worth(low, max(low, float(high)), of, method, exact=confidence == 1.0, confidence=confidence)
+    if low > high and confidence == 1.0:
+        raise ContradictionError(f"the {of} is at least {low:.12g} and at most {high:.12g}, which is a defect")
+    return Worth(min(low, high), max(low, high), of, method, exact=confidence == 1.0, confidence=confidence)
