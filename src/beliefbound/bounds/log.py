@@ -11,6 +11,7 @@ from beliefbound.errors import ContradictionError
 from beliefbound.planning.rounding import Allowance
 
 _ROUNDED = 4.0  # times what is allowed for rounding of each end
+_SAME = 1e-12  # of a bound: one that is better by less is not
 _NONE = 1e-9  # a gap that is shown as none
 
 
@@ -93,13 +94,13 @@ class Log:
         return high - low <= _ROUNDED * (allowance(low, "lower") + allowance(high, "upper"))
 
     def add(self, *bounds: Bound) -> None:
-        """Keep what is better than what there was."""
+        """Keep what is better than what there was, by more than rounding."""
         before = self.lower, self.upper
         for bound in bounds:
             self.bounds.append(bound)
-            if bound.side == "lower" and (self.lower is None or bound.value > self.lower.value):
+            if bound.side == "lower" and (self.lower is None or _above(bound.value, self.lower.value)):
                 self.lower, self.regret = bound, None
-            if bound.side == "upper" and (self.upper is None or bound.value < self.upper.value):
+            if bound.side == "upper" and (self.upper is None or _above(self.upper.value, bound.value)):
                 self.upper = bound
             if self.lower is not None and self.upper is not None and self.lower.value > self.upper.value:
                 self._refute(self.lower, self.upper)
@@ -127,9 +128,14 @@ class Log:
         return best(proven, key=lambda bound: bound.value, default=None)
 
 
+def _above(x: float, y: float) -> bool:
+    """Whether one number is above the other by more than rounding."""
+    return x - y > _SAME * max(abs(x), abs(y))
+
+
 def contradiction(lower: Bound, upper: Bound) -> str:
     """What is wrong with a lower bound above an upper one."""
-    below, above = (f"{bound.value:.12g} ({bound.method})" for bound in (lower, upper))
+    below, above = (f"{float(bound.value)!r} ({bound.method})" for bound in (lower, upper))
     ends = f"the lower bound {below} is above the upper bound {above}"
     if lower.exact and upper.exact:
         return f"{ends}: both claim to be proven, so they are of different problems, or this is a defect"
