@@ -26,6 +26,7 @@ from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ContradictionError, ParameterError
 from beliefbound.naming import Names, NamesEntries, names_of
+from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import Policy
 from beliefbound.progress import closing_display
@@ -45,7 +46,6 @@ from beliefbound.validation import (
 
 Target = Literal["value", "decision"]
 DEFAULT_GAP, DEFAULT_SECONDS = 0.01, 60.0
-_REFUTED = "sampled bounds that contradicted others were left out; that happens with the probability left to chance"
 
 
 class TracePointEntries(Entries):
@@ -149,8 +149,7 @@ class Bracket(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers and words, ready for JSON; a point of the trace names its bounds by their place in the list."""
-        bounds = list(self.bounds)
-        place = {id(bound): k for k, bound in enumerate(bounds)}
+        bounds, place = list(self.bounds), {id(bound): k for k, bound in enumerate(self.bounds)}
         for bound in (bound for point in self.trace for bound in point[1:]):
             if id(bound) not in place:
                 place[id(bound)] = len(bounds)
@@ -333,6 +332,7 @@ def bracket(
             stop,
             contest=contest,
             decide=target == "decision",
+            allowance=None if finite is None else Allowance(finite),
         )
         source = np.random.default_rng(seed)
         log.add(*(() if finite is None else glance(finite)))
@@ -343,8 +343,7 @@ def bracket(
         else:
             climb(dirichlet_rungs(task, source, threads, log, interval), log, effort=effort)
     notes = belief.notes() if isinstance(belief, DirichletBelief) else ()
-    notes += (_REFUTED,) if log.refuted else ()
-    return _result(log, notes=notes, compile_seconds=compiling, seed=seed, names=names_of(belief))
+    return _result(log, notes=notes + log.notes, compile_seconds=compiling, seed=seed, names=names_of(belief))
 
 
 def _contest(task: Task, finite: FiniteTask | None, target: Target) -> Contest | None:

@@ -10,6 +10,7 @@ from beliefbound.bounds.decision import Contest
 from beliefbound.errors import ContradictionError
 from beliefbound.planning.rounding import Allowance
 
+_REFUTED = "sampled bounds that contradicted others were left out; that happens with the probability left to chance"
 _ROUNDED = 4.0  # times what is allowed for rounding of each end
 _SAME = 1e-12  # of a bound: one that is better by less is not
 _NONE = 1e-9  # a gap that is shown as none
@@ -37,9 +38,11 @@ class Log:
         *,
         contest: Contest | None = None,
         decide: bool = False,
+        allowance: Allowance | None = None,
     ) -> None:
         """`clock`: when the time began; ∞ as long as it has not. `contest`: the first actions, where they are followed;
-        `decide`: whether a decision is the target."""
+        `decide`: whether a decision is the target; `allowance`: for rounding, where bounds are proven."""
+        self._allowance = allowance
         self.watch, self.stop, self.contest, self.decide = watch, stop, contest, decide
         self.clock, self.limit, self.target, self.confidence = clock, limit, target, confidence
         self.lower: Bound | None = None
@@ -73,7 +76,7 @@ class Log:
     def reached(self) -> bool:
         if self.decide and self.contest is not None:
             return self.contest.best is not None
-        return self.lower is not None and self.upper is not None and self.gap <= self.target
+        return self.lower is not None and self.upper is not None and (self.gap <= self.target or self.closed)
 
     @property
     def gap(self) -> float:
@@ -81,17 +84,23 @@ class Log:
         assert self.upper is not None
         return relative(self.lower.value, self.upper.value)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of how the bounds came about."""
+        return (_REFUTED,) if self.refuted else ()
+
     def next_alpha(self) -> float:
         """The error of the next sampling attempt."""
         self.attempts += 1
         return (1.0 - self.confidence) / (self.attempts * (self.attempts + 1))
 
-    def closed(self, allowance: Allowance) -> bool:
+    @property
+    def closed(self) -> bool:
         """Whether the ends are as close as rounding allows."""
         assert self.lower is not None
         assert self.upper is not None
-        low, high = self.lower.value, self.upper.value
-        return high - low <= _ROUNDED * (allowance(low, "lower") + allowance(high, "upper"))
+        low, high, allowance = self.lower.value, self.upper.value, self._allowance
+        return allowance is not None and high - low <= _ROUNDED * (allowance(low, "lower") + allowance(high, "upper"))
 
     def add(self, *bounds: Bound) -> None:
         """Keep what is better than what there was, by more than rounding."""

@@ -33,7 +33,6 @@ from beliefbound.bounds.ladder import Meter, Part, Rungs
 from beliefbound.bounds.log import Log
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.nodes import Problem
-from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.validation import FloatArray
 
@@ -48,7 +47,7 @@ def finite_rungs(task: FiniteTask, rng: np.random.Generator, threads: int | None
     address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
     meter = Meter()
     opened = yield from opening(task, meter, log)
-    if task.belief.reward_signal == "continuous" or (log.closed(Allowance(task)) and not log.decide):
+    if task.belief.reward_signal == "continuous" or (log.closed and not log.decide):
         return
     try:
         problem, losses = yield from _problem(task, opened, meter)
