@@ -1,41 +1,68 @@
-# Every target builds .venv itself when it is missing: python3 (3.11 or newer) and make are all it needs.
+# Every target builds .venv itself, with what that target needs: python3 (3.11 or newer) and make are all it takes.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+export PYTHONDONTWRITEBYTECODE :=
+export MPLBACKEND := Agg
 
-.PHONY: setup test lint bench soak paper docs clean
+.NOTPARALLEL:
+.PHONY: setup test test-all lint bench soak paper docs clean
 
-setup: $(STAMP)
+# What running needs, what the first tier of tests adds, and all there is. Whoever has more has less, too.
+RUN := $(VENV)/.run
+DEV := $(VENV)/.dev
+ALL := $(VENV)/.all
 
-$(STAMP): pyproject.toml constraints.txt
+setup: $(ALL)
+
+$(RUN): pyproject.toml constraints.txt
+	$(call install,.)
+	@touch $(RUN)
+
+$(DEV): pyproject.toml constraints.txt
+	$(call install,.[dev])
+	@touch $(RUN) $(DEV)
+
+$(ALL): pyproject.toml constraints.txt
+	$(call install,.[all])
+	@touch $(RUN) $(DEV) $(ALL)
+
+# Bytecode is compiled on all cores, which pip does on one, and not of the tests that packages bring.
+define install
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '$(1)'
+	@$(BIN)/python -m compileall -q -j 0 -x '/tests?/|/pip/' $(VENV)/lib || true
+endef
 
-lint: $(STAMP)
+lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint
-	PYTHONDONTWRITEBYTECODE= MPLBACKEND=Agg $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder
 
-bench: $(STAMP)
-	MPLBACKEND=Agg $(BIN)/python -m benchmarks
+# The first tier: what compiles little, and one of everything. The second: the rest, after the first.
+test: lint
+	$(PYTEST) -m 'not full'
+
+test-all: test $(ALL)
+	$(PYTEST) -m full
+
+bench: $(ALL)
+	$(BIN)/python -m benchmarks
 
 # Rough treatment for as long as you like: make soak KILLS=500 CALLS=1000000
 KILLS ?= 50
 CALLS ?= 100000
-soak: $(STAMP)
+soak: $(DEV)
 	$(BIN)/python -m soak.kills --kills $(KILLS)
 	$(BIN)/python -m soak.crowded --rounds $(KILLS)
-	MPLBACKEND=Agg $(BIN)/python -m soak.fuzz --calls $(CALLS)
+	$(BIN)/python -m soak.fuzz --calls $(CALLS)
 
-paper: $(STAMP)
+paper: $(RUN)
 	$(BIN)/beliefbound paper --out paper-out
 
-docs: $(STAMP)
+docs: $(ALL)
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build
 	@echo docs/_build/index.html
 

@@ -1,10 +1,19 @@
 """What holds for every test."""
 
 import gc
+import importlib.util
 import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes is no reason to fail.
+settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("here")
 
 # Whoever runs the tests in the background may have Ctrl-C ignored; tests that press it mean the usual answer.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -17,16 +26,58 @@ os.environ["NUMBA_NRT_STATS"] = "1"
 gc.set_threshold(50_000, 10, 10)
 
 
+# The tiers: `make test` runs what is not marked `full`, `make test-all` that too. Tests and files mark themselves; only
+# every agent's own file is marked here, but for one agent of each family of kernels, and examples that need packages
+# which the first tier does not install.
+REPRESENTATIVES = {"exploit", "mcbrl", "beb", "boss", "bamcp", "sem", "qlearning", "random", "oracle", "policy"}
+EXAMPLES = {"convert/quantecon.py"}
+ROOT = Path(__file__).parent.parent
+# What compiles most comes first, each in a process of its own: the others then find it compiled, and the small ones at
+# the end fill the cores evenly.
+EARLY = ("bounds/test_bracket.py", "bounds/dirichlet/", "agents/", "bounds/", "")
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what belongs to the full tier and cannot say so itself; put everything in order."""
+    first = {ROOT / "tests" / "agents" / f"test_{name}.py" for name in REPRESENTATIVES}
+    examples = {ROOT / "src" / "beliefbound" / name for name in EXAMPLES}
+    for item in items:
+        if (item.path.parent == ROOT / "tests" / "agents" and item.path not in first) or item.path in examples:
+            item.add_marker(pytest.mark.full)
+    tests = f"{ROOT / 'tests'}/"
+    items.sort(key=lambda item: [str(item.path).startswith(tests + place) for place in EARLY], reverse=True)
+
+
+class Clock:
+    """Time that passes when somebody says so, and `step` seconds at every look."""
+
+    def __init__(self):
+        self.now, self.step = 0.0, 0.0
+
+    def __call__(self):
+        self.now += self.step
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """In place of the computer's: what takes how long does not depend on the machine."""
+    clock = Clock()
+    monkeypatch.setattr("time.perf_counter", clock)
+    return clock
+
+
 def pytest_collection_finish():
     """What was imported and collected stays to the end: no walk over it either."""
     gc.freeze()
 
 
 def pytest_configure(config):
-    """Tests side by side begin with quantecon's compiled code on disk, whole.
+    """Tests of the full tier side by side begin with quantecon's compiled code on disk, whole.
 
     It compiles as it is imported and keeps each function in two files that name one another. Two processes that
     import it at once leave one file of each, and from then on every import of it aborts.
     """
-    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+    alone = not getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput")
+    if not alone and config.option.markexpr != "not full" and importlib.util.find_spec("quantecon"):
         subprocess.run([sys.executable, "-c", "import quantecon"], check=True)

@@ -17,7 +17,7 @@ def instance(seed, n_models=3, n_states=4, n_actions=3):
 
 
 @given(seed=st.integers(0, 10**6), horizon=st.integers(1, 9), discount=st.floats(0.0, 1.0))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_finite_horizon_values_equal_the_definition(seed, horizon, discount):
     rng, p, r, belief = instance(seed)
     actions = rng.integers(3, size=(horizon, 4))

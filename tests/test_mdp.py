@@ -105,7 +105,7 @@ def test_unavailable_actions_are_never_chosen_even_when_they_pay():
 
 
 @given(seed=st.integers(0, 10**6), horizon=st.integers(1, 12))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_sparse_equals_dense_and_relabelling_changes_nothing(seed, horizon):
     mdp = garnet(seed)
     dense = backward_induction(mdp, discount=0.9, horizon=horizon)

@@ -41,7 +41,7 @@ def belief():
 
 @pytest.fixture(scope="module")
 def robust(belief):
-    return robust_bracket(belief, **TASK, time_limit=0.3, rng=0)
+    return robust_bracket(belief, **TASK, effort=2, rng=0)
 
 
 def labels(axis):

@@ -15,7 +15,7 @@ from beliefbound.engine.registry import AGENTS
 from beliefbound.envs import make_env
 from beliefbound.experiments.spec import Spec
 from beliefbound.plugins import load_plugin, loaded_plugins
-from support.command_line import beliefbound
+from support.command_line import beliefbound, command
 
 COMPILED = '''
 """Least tried: the action of the present state that was played least often."""
@@ -162,6 +162,7 @@ def test_agents_and_an_environment_of_ones_own_run_from_a_spec(files):
     assert not (files / "other").exists()
 
 
+@pytest.mark.full
 def test_a_prior_of_ones_own_runs_from_a_spec(files):
     (files / "prior.toml").write_text(
         'agents = ["thompson:prior=in-a-row", "thompson"]\nenvironments = ["chain"]\nruns = 40\nsteps = 60\n'
@@ -173,6 +174,7 @@ def test_a_prior_of_ones_own_runs_from_a_spec(files):
     assert means["thompson:prior=in-a-row"] > means["thompson"]  # 40 paired runs, fixed seed: knowing more earns more
 
 
+@pytest.mark.full
 def test_listings_show_what_a_plugin_adds(files):
     assert "least-tried" in beliefbound("agents", "--plugin", "own_compiled.py", cwd=files).stdout
     assert "least-tried" not in beliefbound("agents", cwd=files).stdout
@@ -196,19 +198,15 @@ def test_what_was_added_keeps_the_protocol(files):
     assert play(make_agent("oracle", bet), bet, seed=1, runs=50, steps=100).total.mean() == pytest.approx(75, abs=3)
 
 
-def test_a_spec_alone_makes_nothing_be_imported(files, tmp_path):
-    for name, text in (
-        ("agents", "own_plain"),
-        ("agents", "own_plain:LeastTried"),
-        ("environments", "gym:own_coin:X-v0"),
-    ):
-        (tmp_path / "own_plain.py").write_text("open('imported', 'w').close()")
-        (tmp_path / "own_coin.py").write_text("open('imported', 'w').close()")
+def test_a_spec_alone_makes_nothing_be_imported(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "bait.py").write_text("open('imported', 'w').close()")
+    for name, text in (("agents", "bait"), ("agents", "bait:LeastTried"), ("environments", "gym:bait:X-v0")):
         named = {"agents": "random", "environments": "chain"} | {name: text}
         (tmp_path / "s.toml").write_text(
             "".join(f'{k} = ["{v}"]\n' for k, v in named.items()) + "runs = 2\nsteps = 2\n"
         )
-        done = beliefbound("run", "s.toml", cwd=tmp_path)
+        done = command("run", "s.toml", cwd=tmp_path)
         assert done.returncode == 1
         assert f"$.{name}[0]" in done.stderr
         assert "Traceback" not in done.stderr
@@ -224,7 +222,7 @@ def test_a_plugin_that_cannot_be_loaded_is_named(tmp_path):
         ("no.such.module", "cannot be loaded: ModuleNotFoundError"),
         ("twice.py", "registers the agent 'exploit', which beliefbound.agents.exploit already has"),
     ):
-        done = beliefbound("agents", "--plugin", plugin, cwd=tmp_path)
+        done = command("agents", "--plugin", plugin, cwd=tmp_path)
         assert done.returncode == 1
         assert message in done.stderr
         assert "Traceback" not in done.stderr

@@ -1,6 +1,7 @@
 """Facts about the project itself: layers, documented names, fast import."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 
 import beliefbound
+from beliefbound.agents import agents
 
 SOURCE = Path(beliefbound.__file__).parent
+TESTS = Path(__file__).parent
 
 LAYERS = [
     {"errors", "validation", "limits", "executors", "interrupt", "io", "grammar", "plugins", "progress"},
@@ -69,6 +72,21 @@ def test_imports_point_down_the_layers(path):
         assert RANK[other] <= RANK[room], f"{path.name} in {room} imports {other}, a layer above it"
 
 
+def test_tests_lie_where_the_rooms_do():
+    """A folder of tests is a room or a sub-room; `fuzz` is the tests of `soak`, and `support` has none."""
+    for folder in {path.parent for path in TESTS.rglob("test_*.py")}:
+        place = folder.relative_to(TESTS)
+        assert (SOURCE / place).is_dir() or str(place) == "fuzz", f"tests/{place} is no room of the package"
+
+
+def test_every_agent_has_a_test_file_of_its_own():
+    """In which `EveryAgent` says what holds for all of them: one process compiles it, once."""
+    for name in agents():
+        file = TESTS / "agents" / f"test_{name.replace('-', '_')}.py"
+        assert file.exists(), f"{name} has no test: write {file.relative_to(TESTS.parent)}"
+        assert "(EveryAgent):" in file.read_text(), f"{file.name}: class TestX(EveryAgent): name = {name!r}"
+
+
 @pytest.mark.parametrize(
     "name",
     sorted(HOME) + [f"{room}.{name}" for room in sorted(ROOMS) for name in getattr(beliefbound, room).__all__],
@@ -89,6 +107,13 @@ def test_every_module_and_public_function_says_what_it_is_for():
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 assert ast.get_docstring(node), f"{path.relative_to(SOURCE)}: {node.name} has no docstring"
+
+
+def test_the_reference_has_every_public_name():
+    names = set(beliefbound.__all__) - ROOMS
+    names |= {f"{room}.{name}" for room in ROOMS for name in getattr(beliefbound, room).__all__ if name not in names}
+    page = (TESTS.parent / "docs" / "api.md").read_text()
+    assert sorted(re.findall(r"^\.\. auto\w+:: beliefbound\.([\w.]+)$", page, re.M)) == sorted(names)
 
 
 def test_public_names_are_few_and_live_where_the_stub_says():

@@ -28,11 +28,23 @@ from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.play import environment_stream
 from beliefbound.kernels.random import seed_stream, uniform
 from support.coin import coin
+from support.environments import CHAIN
+from support.every_agent import EveryAgent
 from support.oracles import dirichlet_value
 from support.planned_twins import BeetleTwin
 
-CHAIN = make_env("chain")
 SMALL = "points=60,basis=12,length=16,sweeps=15"
+
+
+class TestBeetle(EveryAgent):
+    name = "beetle"
+    mistakes = (
+        ("beetle:points=1", "points is 1"),
+        ("beetle:basis=0", "basis is 0"),
+        ("beetle:ridge=-1", "ridge is -1.0"),
+        ("beetle:seed=0.5", "seed is '0.5'"),
+        ("beetle:prior=nothing", "no prior 'nothing'"),
+    )
 
 
 def of_belief(belief, discount):
@@ -226,21 +238,6 @@ def test_with_tied_slips_it_earns_nearly_what_the_oracle_does():
     best, tied, semi = totals.values()
     assert tied.mean() > 0.97 * best.mean()
     assert semi.mean() > 0.9 * best.mean()
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("beetle:points=1", "points is 1"),
-        ("beetle:basis=0", "basis is 0"),
-        ("beetle:ridge=-1", "ridge is -1.0"),
-        ("beetle:seed=0.5", "seed is '0.5'"),
-        ("beetle:prior=nothing", "no prior 'nothing'"),
-    ],
-)
-def test_bad_parameters_are_answered(name, message):
-    with pytest.raises(ParameterError, match=message):
-        make_agent(name, CHAIN)
 
 
 def test_what_does_not_fit_in_memory_is_refused():

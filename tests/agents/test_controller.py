@@ -7,13 +7,21 @@ import pytest
 
 from beliefbound.agents import make_agent, play
 from beliefbound.agents.controller import Ascent, Models, Tables, advantages, evaluate, softmax, train
-from beliefbound.envs import make_env
-from beliefbound.errors import ParameterError
 from beliefbound.kernels.play import agent_stream
 from support.coin import coin
+from support.environments import CHAIN
+from support.every_agent import EveryAgent
 from support.planned_twins import ControllerTwin
 
-CHAIN = make_env("chain")
+
+class TestController(EveryAgent):
+    name = "controller"
+    mistakes = (
+        ("controller:nodes=0", "nodes is 0"),
+        ("controller:models=0", "models is 0"),
+        ("controller:nodes=1000", "nodes is 1000: .* take fewer nodes"),
+        ("controller:starts=0", "starts is 0"),
+    )
 
 
 def room(nodes, states, actions, horizon):
@@ -184,17 +192,3 @@ def test_a_controller_follows_its_tables():
     assert agent.act(3) == 0
     agent.reset(1)
     assert agent.act(3) == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("controller:nodes=0", "nodes is 0"),
-        ("controller:models=0", "models is 0"),
-        ("controller:nodes=1000", "nodes is 1000: .* take fewer nodes"),
-        ("controller:starts=0", "starts is 0"),
-    ],
-)
-def test_bad_parameters_are_answered(name, message):
-    with pytest.raises(ParameterError, match=message):
-        make_agent(name, CHAIN)

@@ -10,19 +10,19 @@ from support.oracles import bayes_adaptive_value, random_models
 
 def test_bounds_hold_when_rewards_on_arrival_tell_models_apart():
     tighter = 0
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         p, _, w, p0 = random_models(rng, 3, 2, 2)
         paid = rng.integers(2, size=(3, 2, 2, 2)).astype(float)
         belief = FiniteBelief(p, paid, w, reward_signal="deterministic", initial=p0)
         exact = bayes_adaptive_value(p, belief.rewards, w, p0, 0.9, 4, "deterministic", arrival=paid)
         blind = bayes_adaptive_value(p, belief.rewards, w, p0, 0.9, 4, "unobserved")
-        found = bracket(belief, discount=0.9, horizon=4, target_gap=1e-9, time_limit=60.0, rng=rng)
+        found = bracket(belief, discount=0.9, horizon=4, target_gap=1e-9, effort=1000, rng=rng)
         assert found.lower.value <= exact + 1e-9
         assert found.upper.value >= exact - 1e-9
         assert found.width <= 1e-6
         tighter += exact > blind + 1e-6
-    assert tighter > 10  # seeing rewards is worth something here
+    assert tighter > 5  # seeing rewards is worth something here
 
 
 def test_a_reward_seen_only_on_success_teaches_only_then():
@@ -40,6 +40,6 @@ def test_a_reward_seen_only_on_success_teaches_only_then():
     assert exact == pytest.approx(0.25 + 0.5 * 4.0 + 0.5 * 0.25)  # on success the right action is known
     averaged = bayes_adaptive_value(p, belief.rewards, belief.weights, 0, 1.0, 2, "deterministic")
     assert averaged == pytest.approx(exact)
-    found = bracket(belief, discount=1.0, horizon=2, target_gap=0.0, time_limit=60.0, rng=np.random.default_rng(0))
+    found = bracket(belief, discount=1.0, horizon=2, target_gap=0.0, effort=1000, rng=np.random.default_rng(0))
     assert found.lower.value == pytest.approx(exact)
     assert found.upper.value == pytest.approx(exact)

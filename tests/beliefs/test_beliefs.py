@@ -27,7 +27,7 @@ def history(rng, n, n_states, n_actions, rewards):
 
 
 @given(seed=st.integers(0, 10**6), signal=st.sampled_from(["known", "deterministic", "bernoulli", "unobserved"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_finite_posterior_is_weight_times_likelihood(seed, signal):
     rng = np.random.default_rng(seed)
     p, r, w, _ = random_models(rng, 4, 3, 2, equal_rewards=signal == "known")
@@ -107,7 +107,7 @@ def test_the_expected_mdp_is_the_weighted_average_and_samples_follow_the_weights
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 40))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_dirichlet_updates_count_transitions_in_any_order(seed, n):
     rng = np.random.default_rng(seed)
     belief = DirichletBelief(3, 2)

@@ -64,6 +64,7 @@ def test_what_contradicts_is_refused():
         MixedRewards(KNOWN, 3.0)
 
 
+@pytest.mark.full
 def test_an_agent_learns_with_them():
     chain = make_env("chain")
     known = np.array(chain.mdp.rewards)

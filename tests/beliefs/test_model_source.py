@@ -18,6 +18,7 @@ def seen(rewards, **options):
     return prior.update([0] * 10, [0] * 10, [1.0] * 10, [3, 3, 3, 3, 3, 3, 3, 5, 5, 9])
 
 
+@pytest.mark.full
 def test_rows_have_the_moments_of_their_dirichlet():
     """Of 3000 draws, means of all 96 entries of three rows, and of the sum of their squares: within five standard
     errors of the closed forms."""

@@ -28,7 +28,7 @@ def log():
 def test_the_frozen_lake_from_a_log_is_worth_what_it_is_when_its_ends_are_named(log):
     truth = policy_iteration(from_gymnasium(gymnasium.make("FrozenLake-v1")), discount=0.95).values[0]
     belief = DirichletBelief(16, 4, terminal=ENDS, initial=0).update(*log)
-    found = bracket(belief, discount=0.95, time_limit=2.0, rng=0)
+    found = bracket(belief, discount=0.95, effort=10, rng=0)
     assert found.lower.value - 0.1 <= truth <= found.upper.value + 0.1
     assert found.upper.value < 0.5
     assert found.notes == ()
@@ -36,7 +36,7 @@ def test_the_frozen_lake_from_a_log_is_worth_what_it_is_when_its_ends_are_named(
 
 def test_without_them_the_bracket_says_what_it_rests_on(log):
     belief = DirichletBelief(16, 4, initial=0).update(*log)
-    found = bracket(belief, discount=0.95, time_limit=2.0, rng=0)
+    found = bracket(belief, discount=0.95, effort=10, rng=0)
     assert found.lower.value > 1.0  # rewards for ever where nobody has ever been: right for this belief
     assert "20 of 64 pairs of state and action were never observed" in found.summary()
     assert "terminal=[5, 7, 11, 12, 15]" in found.summary()

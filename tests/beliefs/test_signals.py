@@ -13,7 +13,7 @@ from beliefbound.errors import BeliefError, ObservationError
 from beliefbound.models import ModelSet
 from support.oracles import bayes_adaptive_value, random_models
 
-SURE = {"target_gap": 1e-9, "time_limit": 120.0}
+SURE = {"target_gap": 1e-9, "effort": 1000}
 
 
 def two_stage(first):

@@ -80,6 +80,7 @@ def test_credible_intervals_are_those_of_the_shared_parameter():
     assert (high[2, 0, [1, 2, 4]] == 0.0).all()
 
 
+@pytest.mark.full
 def test_the_compiled_posterior_is_the_belief():
     belief = chain(TIED, [[3.0, 1.0]])
     posterior = posterior_of(belief)

@@ -54,7 +54,9 @@ def results(scale, discount, horizon):
     return found
 
 
-@pytest.mark.parametrize(("discount", "horizon"), [(0.9, None), (0.999, None), (0.9, 5), (1.0, 4)])
+@pytest.mark.parametrize(
+    ("discount", "horizon"), [(0.9, None), pytest.param(0.999, None, marks=pytest.mark.full), (0.9, 5), (1.0, 4)]
+)
 def test_plans_and_bounds_of_a_belief_scale_with_its_rewards(discount, horizon):
     one = results(1.0, discount, horizon)
     for scale in SCALES:

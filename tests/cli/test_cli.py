@@ -8,7 +8,7 @@ import pytest
 
 from beliefbound import DirichletBelief, KnownRewards, evaluate, write_models
 from beliefbound.bounds.policy_files import load_policy
-from support.command_line import beliefbound
+from support.command_line import beliefbound, command
 
 SPEC = 'agents = ["oracle", "random"]\nenvironments = ["chain"]\nruns = 20\nsteps = 30\ntitle = "<b>bold</b> & co"\n'
 
@@ -16,15 +16,15 @@ SPEC = 'agents = ["oracle", "random"]\nenvironments = ["chain"]\nruns = 20\nstep
 def test_help_lists_every_command():
     done = beliefbound("--help")
     assert done.returncode == 0
-    for command in ("paper", "run", "report", "bound", "agents", "envs"):
-        assert command in done.stdout
-    for command in ("paper", "run"):
-        assert "--out" in beliefbound(command, "--help").stdout
+    for name in ("paper", "run", "report", "bound", "agents", "envs"):
+        assert name in done.stdout
+    for name in ("paper", "run"):
+        assert "--out" in command(name, "--help").stdout
 
 
 def test_listings():
-    assert "mcbrl" in beliefbound("agents").stdout
-    assert "chain" in beliefbound("envs").stdout
+    assert "mcbrl" in command("agents").stdout
+    assert "chain" in command("envs").stdout
 
 
 def test_a_run_prints_a_table_and_writes_a_report(tmp_path):
@@ -38,18 +38,24 @@ def test_a_run_prints_a_table_and_writes_a_report(tmp_path):
     assert "http" not in html.replace("http://www.w3.org", "")  # nothing to fetch
     assert pl.read_parquet(tmp_path / "try" / "runs.parquet").shape == (40, 6)
     assert pl.read_csv(tmp_path / "try" / "summary.csv").shape[0] == 2
-    again = beliefbound("report", "try", cwd=tmp_path)
+    again = command("report", "try", cwd=tmp_path)
     assert again.returncode == 0
     (tmp_path / "try.toml").write_text(SPEC.replace("steps = 30", "steps = 31"))
-    refused = beliefbound("run", "try.toml", cwd=tmp_path)
+    refused = command("run", "try.toml", cwd=tmp_path)
     assert refused.returncode == 1
     assert refused.stderr.strip().endswith("choose another folder or restore the spec")
+
+
+def test_a_mistake_ends_the_process_with_one_line(tmp_path):
+    done = beliefbound("run", "missing.toml", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: cannot read missing.toml")
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "missing.toml"], "error: cannot read missing.toml"),
         (["report", "nowhere"], "error: nowhere holds no experiment"),
         (["paper", "--runs", "0"], "Invalid value for '--runs'"),
         (["paper", "--n", "0"], "Invalid value for '--n'"),
@@ -57,7 +63,7 @@ def test_a_run_prints_a_table_and_writes_a_report(tmp_path):
     ],
 )
 def test_mistakes_get_one_line_and_a_failing_exit_code(tmp_path, arguments, message):
-    done = beliefbound(*arguments, cwd=tmp_path)
+    done = command(*arguments, cwd=tmp_path)
     assert done.returncode != 0
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -67,7 +73,7 @@ def test_bound_takes_a_model_folder_to_a_bracket_a_policy_and_a_report(tmp_path)
     belief = DirichletBelief(3, 2, concentration=0.5, rewards=KnownRewards([[0.0, 0.1], [0.2, 0.0], [1.0, 0.3]]))
     models = belief.sample(4, np.random.default_rng(0))
     write_models(tmp_path / "models", models, discount=0.9, initial=0, test=models)
-    done = beliefbound("bound", "models", "--gap", "0.02", "--time", "30", "--out", "found", cwd=tmp_path)
+    done = command("bound", "models", "--gap", "0.02", "--effort", "1000", "--out", "found", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "QMDP" in done.stdout
     assert "On the test models the memoryless policy earns" in done.stdout
@@ -94,20 +100,20 @@ def test_bound_takes_a_model_folder_to_a_bracket_a_policy_and_a_report(tmp_path)
     ):
         assert stated in text
     assert "<svg" not in (tmp_path / "found" / "report.html").read_text()  # figures are embedded as data
-    table = beliefbound("compare", "models", "--horizon", "7", "--out", "table.csv", cwd=tmp_path)
+    table = command("compare", "models", "--horizon", "7", "--out", "table.csv", cwd=tmp_path)
     assert table.returncode == 0, table.stderr
     rows = pl.read_csv(tmp_path / "table.csv")
     assert rows["method"].to_list() == ["MVP", "MMBI", "CADP", "oracle"]
     assert rows["training"].to_list() == pytest.approx(rows["test"].to_list())
     assert rows["training"].to_list() == sorted(rows["training"].to_list())
-    timed = beliefbound("bound", "models", "--horizon", "5", "--out", "timed", cwd=tmp_path)
+    timed = command("bound", "models", "--horizon", "5", "--out", "timed", cwd=tmp_path)
     assert timed.returncode == 0, timed.stderr
     assert pl.read_csv(tmp_path / "timed" / "memoryless.csv").columns == ["stage", "idstate", "idaction"]
     for arguments, message in (
         (["bound", "nowhere"], "error: "),
         (["bound", "models", "--reward-signal", "often"], "reward_signal is 'often'"),
     ):
-        failed = beliefbound(*arguments, cwd=tmp_path)
+        failed = command(*arguments, cwd=tmp_path)
         assert failed.returncode == 1
         assert message in failed.stderr
         assert "Traceback" not in failed.stderr

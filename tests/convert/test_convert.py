@@ -1,10 +1,8 @@
 """Other libraries' MDPs: conversions keep probabilities, rewards, action sets and the meaning of termination."""
 
 import gymnasium
-import mdptoolbox.mdp
 import numpy as np
 import pytest
-import quantecon
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -175,7 +173,7 @@ def test_simulated_returns_agree_with_the_imported_value():
     assert abs(np.mean(returns) - values[0]) < 4.5 * error
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 10**6), st.booleans())
 def test_gymnasium_round_trip(seed, terminal):
     mdp = random_mdp(seed)
@@ -251,12 +249,14 @@ def test_mdptoolbox_reward_shapes_agree():
     assert_same(from_mdptoolbox(objects, expected), from_mdptoolbox(p, r))
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")  # from pymdptoolbox's own checks
 @pytest.mark.parametrize("sparse", [False, True])
 def test_mdptoolbox_solves_what_we_export(sparse):
+    mdptoolbox = pytest.importorskip("mdptoolbox.mdp")
     mdp = random_mdp(3)
     transitions, rewards = to_mdptoolbox(mdp.to_sparse() if sparse else mdp)
-    solver = mdptoolbox.mdp.PolicyIteration(transitions, rewards, 0.9)
+    solver = mdptoolbox.PolicyIteration(transitions, rewards, 0.9)
     solver.run()
     values = solve(mdp, 0.9)
     np.testing.assert_allclose(solver.V, values, atol=1e-6)
@@ -291,9 +291,11 @@ def test_bad_mdptoolbox_input_is_named(transitions, rewards, message):
 # ---------------------------------------------------------------------------------------------------------- quantecon
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_quantecon_round_trip_and_solution(seed, sparse):
+    pytest.importorskip("quantecon")
     mdp = random_mdp(seed)
     ddp = to_quantecon(mdp.to_sparse() if sparse else mdp, discount=0.9)
     assert_same(from_quantecon(ddp), mdp)
@@ -301,7 +303,9 @@ def test_quantecon_round_trip_and_solution(seed, sparse):
     np.testing.assert_allclose(solution.v, solve(mdp, 0.9), atol=1e-9)
 
 
+@pytest.mark.full
 def test_quantecon_pairs_in_any_order_with_infinite_penalties():
+    quantecon = pytest.importorskip("quantecon")
     mdp = random_mdp(2)
     states, actions = (x.ravel() for x in np.indices((6, 3)))
     order = np.random.default_rng(0).permutation(18)
@@ -312,7 +316,9 @@ def test_quantecon_pairs_in_any_order_with_infinite_penalties():
         assert_same(from_quantecon(quantecon.markov.DiscreteDP(r, matrix, 0.9, states, actions)), mdp)
 
 
+@pytest.mark.full
 def test_quantecon_large_problems_stay_sparse(monkeypatch):
+    pytest.importorskip("quantecon")
     mdp = random_mdp(4)
     monkeypatch.setattr("beliefbound.convert.quantecon.SPARSE_BYTES", 8)
     back = from_quantecon(to_quantecon(mdp.to_sparse(), discount=0.5))

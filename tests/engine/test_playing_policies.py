@@ -151,7 +151,7 @@ def test_a_world_outside_the_belief_is_said_to_be():
 
 def test_the_policy_of_a_bracket_has_a_type_and_plays():
     belief = chain_belief(30, 4).sample(3, np.random.default_rng(5))
-    found = bracket(belief, discount=0.8, horizon=8, target_gap=1e-3, time_limit=5, rng=np.random.default_rng(6))
+    found = bracket(belief, discount=0.8, horizon=8, target_gap=1e-3, effort=100, rng=np.random.default_rng(6))
     truth = environment_from_mdp(MDP(belief.transitions[0], belief.rewards[0], initial=0), name="model 0")
     assert found.policy is found.lower.policy
     assert play(found.policy, truth, seed=1, runs=range(3), steps=8).total.shape == (3,)

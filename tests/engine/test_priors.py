@@ -65,6 +65,7 @@ def test_the_posterior_of_a_log_is_the_prior_of_an_agent():
     np.testing.assert_array_equal(same, new)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["prior-double-loop:seed=3", "prior-grid:seed=2"])
 def test_agents_can_be_told_the_prior_that_an_environment_was_drawn_from(name):
     environment = make_env(name)
@@ -113,6 +114,7 @@ def tied_belief(environment, shared):
     )
 
 
+@pytest.mark.full
 def test_what_is_seen_of_one_pair_is_learnt_for_all_that_share_its_parameters():
     posterior = tied_belief(CHAIN, shared=True)
     learn(posterior, 0, 1, 0.0, 1)
@@ -149,6 +151,7 @@ def follows(x, mean, variance):
     assert abs(np.corrcoef(x[1:], x[:-1])[0, 1]) < 6 / np.sqrt(n)
 
 
+@pytest.mark.full
 def test_chances_of_several_reward_values_are_drawn_for_every_model():
     values, counts = np.array([0.0, 2.0, 10.0]), np.array([0.5, 1.0, 2.5])
     _, r = drawn(DirichletBelief(2, 1, rewards=DirichletRewards(values, counts)))
@@ -158,6 +161,7 @@ def test_chances_of_several_reward_values_are_drawn_for_every_model():
     assert abs(np.corrcoef(r[0, 0], r[1, 0])[0, 1]) < 6 / np.sqrt(r.shape[2])
 
 
+@pytest.mark.full
 def test_rows_with_more_outcomes_than_there_are_pairs_are_drawn_one_model_after_another():
     belief = DirichletBelief.tied(
         [[0], [1]], [[[0, 1, -1, -1]], [[-1, -1, 0, 1]]], [[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 3.0, 1.0]]
@@ -168,6 +172,7 @@ def test_rows_with_more_outcomes_than_there_are_pairs_are_drawn_one_model_after_
     follows(p[1, 0, 0], 3 / 4, 3 / 80)  # Beta(3, 1)
 
 
+@pytest.mark.full
 def test_exploit_renews_every_row_that_shares_parameters():
     setting = setting_of(CHAIN, 0.95)
     agents = []
@@ -188,6 +193,7 @@ def test_exploit_renews_every_row_that_shares_parameters():
     assert gain.mean() > 4 * gain.std() / 10  # knowing that slips are alike earns more; false alarms: 3e-5
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "rows"), [("tied", 1), ("semi-tied", 2)])
 def test_tied_priors_count_moves_and_slips(name, rows):
     """Every move reveals whether it slipped: by hand, in the belief and in the agent."""
@@ -205,6 +211,7 @@ def test_tied_priors_count_moves_and_slips(name, rows):
     np.testing.assert_array_equal(agent.machine.state.posterior.paid[0, 2 * 4 + 1], [1.0, 0.2])  # on arrival
 
 
+@pytest.mark.full
 def test_structure_is_worth_having_and_every_model_based_agent_can_have_it():
     """The more is shared, the less there is to learn (1000 runs each would say so of every step, 40 do of the ends)."""
     totals = {
@@ -216,6 +223,7 @@ def test_structure_is_worth_having_and_every_model_based_agent_can_have_it():
         assert gain.mean() > 4 * gain.std() / np.sqrt(40)  # false alarms: 3e-5
 
 
+@pytest.mark.full
 def test_tied_priors_say_where_they_do_not_fit():
     with pytest.raises(ParameterError, match=r"prior=tied does not fit .*grid.* both lead to state"):
         make_agent("exploit:prior=tied", make_env("grid:3"))

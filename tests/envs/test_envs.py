@@ -391,7 +391,7 @@ def test_edges_of_the_uniform_never_reach_impossible_outcomes():
             assert env.mdp.transitions[s, a, t] > 0.0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.booleans())
 def test_any_mdp_becomes_an_environment(seed, sparse):
     rng = np.random.default_rng(seed)

@@ -22,8 +22,8 @@ def described(thing):
 def test_a_pool_of_processes_takes_them(method):
     dirichlet = DirichletBelief(3, 2, initial=0).update(0, 1, 0.5, 2)
     finite = dirichlet.sample(4, 0)
-    found = bracket(finite, discount=0.9, target_gap=0.05, time_limit=20, rng=0)
-    learning = bracket(dirichlet, discount=0.9, target_gap=0.5, time_limit=2, rng=0).policy
+    found = bracket(finite, discount=0.9, target_gap=0.05, effort=100, rng=0)
+    learning = bracket(dirichlet, discount=0.9, target_gap=0.5, effort=10, rng=0).policy
     tables = [StationaryPolicy([0, 1, 0]), MemorylessPolicy(probabilities=np.full((2, 3, 2), 0.5))]
     sent = [finite, dirichlet, finite.mean(), found.policy, learning, *tables]
     with multiprocessing.get_context(method).Pool(1) as pool:

@@ -19,7 +19,13 @@ from beliefbound.executors.cluster import _ONE_THREAD, _environment, _work
 from beliefbound.experiments.run import run
 from beliefbound.experiments.spec import Spec
 
-needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed: extra `ray`")
+
+def needs_ray(test):
+    """It does, so it is for the full tier."""
+    there = importlib.util.find_spec("ray") is not None
+    return pytest.mark.full(pytest.mark.skipif(not there, reason="Ray is not installed: extra `ray`")(test))
+
+
 SPEC = Spec(agents=("mcbrl:n=2", "oracle"), environments=("chain", "grid:5"), runs=40, steps=60, visits=True)
 
 

@@ -72,6 +72,7 @@ def test_ctrl_c_finishes_the_blocks_in_flight_and_the_same_command_continues(tmp
     assert kept.items() <= contents(tmp_path / "try").items()
 
 
+@pytest.mark.full
 def test_a_second_ctrl_c_leaves_at_once_and_loses_only_the_blocks_in_flight(tmp_path, command):
     (tmp_path / "try.toml").write_text(ENDLESS)
     child, said = command("--block", "1", "--threads", "1")
@@ -110,6 +111,7 @@ def test_a_second_ctrl_c_that_nobody_heard_is_repeated(monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.full
 def test_kills_at_random_moments_change_no_byte(tmp_path):
     said = []
     assert kill_and_compare(tmp_path, kills=5, runs=200, seed=3, say=said.append) == []

@@ -74,6 +74,7 @@ def damage(rng: random.Random, paths: list[Path]) -> str:
     return f"{kind} {path.parent.name}/{path.name}"
 
 
+@pytest.mark.full
 def test_a_thousand_damaged_stores_give_no_wrong_number(tmp_path):
     """Either an error that names a file, or only true rows; and a repair brings back every byte."""
     rng = random.Random(5)

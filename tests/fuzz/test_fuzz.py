@@ -4,6 +4,8 @@ import inspect
 import sys
 import tempfile
 
+import pytest
+
 import beliefbound
 from beliefbound.errors import ParameterError
 from soak.calls import calls
@@ -26,6 +28,7 @@ NOT_CALLED = {
 }
 
 
+@pytest.mark.full
 def test_two_thousand_wrong_calls_end_in_words(tmp_path, monkeypatch):
     """In a process of its own: a crash or a hang of five minutes would be a failure among others. No file stays."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

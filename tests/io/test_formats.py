@@ -8,7 +8,7 @@ import pytest
 
 from beliefbound import FiniteBelief, read_models, write_models
 from beliefbound.errors import BeliefboundError, FileError, ParameterError
-from support.command_line import beliefbound
+from support.command_line import command
 from support.oracles import random_models
 
 NAMES = {"states": ("low", "high", "gone"), "actions": ("wait", "burn"), "model_names": ("dry-1", "wet.2")}
@@ -363,13 +363,13 @@ def test_hostile_bytes_never_end_in_a_traceback(tmp_path):
 
 def test_the_command_converts_and_says_what_it_did(tmp_path):
     (tmp_path / "finch.pomdpx").write_text(FINCH)
-    done = beliefbound("convert", tmp_path / "finch.pomdpx", tmp_path / "finch")
+    done = command("convert", tmp_path / "finch.pomdpx", tmp_path / "finch")
     assert done.returncode == 0, done.stderr
     assert "2 models, 4 states, 2 actions, rewards known, discount 0.9" in done.stdout
     same(read_models(tmp_path / "finch.pomdpx").training, read_models(tmp_path / "finch").training)
-    done = beliefbound("convert", tmp_path / "finch.pomdpx", tmp_path / "finch")
+    done = command("convert", tmp_path / "finch.pomdpx", tmp_path / "finch")
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
-    done = beliefbound("convert", tmp_path / "finch", tmp_path / "finch.pomdp")
+    done = command("convert", tmp_path / "finch", tmp_path / "finch.pomdp")
     assert "the name 'Low,s0' is written as 'Low_s0'" in done.stderr
     assert read_models(tmp_path / "finch.pomdp").training.model_names == ("M1", "M2")

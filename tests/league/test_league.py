@@ -73,6 +73,7 @@ def test_who_cannot_play_is_left_out_unless_named(tmp_path, monkeypatch):
         league("chain", tmp_path, agents=["gittins"], **SMALL)
 
 
+@pytest.mark.full
 def test_own_agents_enter_with_one_file(tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
     arguments = ("--plugin", "mine.py", "-a", "mine", "--runs", "3", "--steps", "40", "--out", "out")
@@ -104,6 +105,7 @@ def test_random_play_earns_on_drawn_mdps_what_was_computed_elsewhere(kind, publi
     assert abs(utility.mean() - published) < 4 * deviation  # false alarms: 6e-5
 
 
+@pytest.mark.full
 def test_a_run_on_drawn_mdps_is_the_run_on_its_own_draw():
     spec = Spec(agents=("exploit:prior=environment",), environments=("drawn-grid",), runs=3, steps=30, curve_every=10)
     cell = Cell("exploit:prior=environment", "drawn-grid", 1)

@@ -262,8 +262,9 @@ def test_roll_outs_are_what_their_file_says(tmp_path):
     assert set(np.flatnonzero(right.visits.sum(axis=0))) == {2}
 
 
+@pytest.mark.full
 def test_minari_episodes_are_read():
-    from minari.dataset.episode_data import EpisodeData
+    EpisodeData = pytest.importorskip("minari.dataset.episode_data").EpisodeData
 
     space = SimpleNamespace(n=3, start=1)
     episode = EpisodeData(

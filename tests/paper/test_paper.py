@@ -60,6 +60,7 @@ def test_the_systems_quoted_by_the_paper_are_run_beside_it():
     assert {name.partition(":")[0] for name in spec.agents} == {"beetle", "amp-em", "sem"}
 
 
+@pytest.mark.full
 def test_the_whole_paper_in_small(tmp_path):
     """400 runs: the four means lie within 4.5 joint standard errors of the paper's (false alarm below 1e-4)."""
     result = reproduce(tmp_path / "out", runs=400, seed=11, samples=(1, 2))

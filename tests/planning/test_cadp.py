@@ -192,7 +192,7 @@ def test_ties_keep_the_incumbent_and_otherwise_go_to_the_lowest_action(layout, m
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1))
 def test_relabelling_states_changes_nothing(seed):
     rng = np.random.default_rng(seed)

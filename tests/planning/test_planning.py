@@ -54,7 +54,7 @@ def belief_of(p, r, w, **keywords):
     horizon=st.integers(1, 15),
     discount=st.floats(0.0, 1.0),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_mmbi_is_algorithm_1_and_its_value_is_its_policys(seed, sizes, horizon, discount):
     p, r, w, _ = random_models(np.random.default_rng(seed), *sizes)
     plan = mmbi(belief_of(p, r, w), discount=discount, horizon=horizon)
@@ -228,10 +228,11 @@ def test_stationary_re_evaluates():
 # -- known MDPs -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.95, 0.999])
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_all_solvers_agree_with_quantecon(discount, form):
-    from quantecon.markov import DiscreteDP
+    DiscreteDP = pytest.importorskip("quantecon.markov").DiscreteDP
 
     p, r, _, _ = random_models(np.random.default_rng(4), 1, 30, 4, sparsity=0.8)
     mdp = MDP(p[0], r[0])

@@ -258,7 +258,9 @@ def wrong_values(array):
     return [limits.min, limits.max, 0, 1, 2, 100]
 
 
-@pytest.mark.parametrize("kind", LEARNING)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.full) if "looks" in kind else kind for kind in LEARNING]
+)
 def test_no_change_of_an_array_makes_a_policy_do_harm(kind, archives, tmp_path):
     """Each array in turn, changed in values, type and shape: refused, or it still plays actions that there are."""
     rng, path, refused = np.random.default_rng(7), tmp_path / "mine.npz", 0

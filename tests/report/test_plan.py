@@ -32,7 +32,7 @@ from beliefbound.report.from_log.page import page_of
 from beliefbound.report.from_log.pictures import pictures
 from beliefbound.report.from_log.plan import plan_log
 from beliefbound.report.from_log.writing import certificate, policy_words
-from support.command_line import beliefbound
+from support.command_line import command
 from support.oracles import dirichlet_value
 
 QUICK = {"n_models": 100, "time_limit": 0, "measure": False}
@@ -46,6 +46,7 @@ def simulated(truth, rng, n):
     return s, a, t
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n", [2, 12])
 def test_the_certificate_covers_the_exact_value_over_many_logs(n):
     """Fifteen logs of models drawn from the prior, some pairs never seen: the Bayes-optimal value of the posterior, by
@@ -83,6 +84,7 @@ def test_the_posterior_is_calibrated():
     assert ((counts - 12) ** 2 / 12).sum() < 18.5  # chi-squared with 4 degrees of freedom: once in a thousand
 
 
+@pytest.mark.full
 def test_what_is_credible_of_the_truth_is_seldom_too_much():
     """Forty logs of six steps, of models drawn from the prior, some pairs never seen: the truth pays the policy less
     than it was said to with a probability of at most a tenth. Eleven misses would come twice in a thousand such tests;
@@ -187,6 +189,7 @@ def test_a_wide_proven_interval_is_not_replaced_but_by_request():
         plan_log(log, discount=0.99, interval="normal", **QUICK)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("confidence", [0.5, 0.99])
 def test_any_confidence_may_be_asked_for(confidence):
     log = log_of([0, 1] * 30, [0, 0, 1, 0] * 15, [0.0, 1.0] * 30, [1, 0] * 30)
@@ -208,7 +211,7 @@ def test_a_policy_is_never_valued_on_models_that_chose_it():
 
 def test_whoever_stops_it_gets_what_there_is():
     log = log_of([0, 1] * 10, [0, 1] * 10, [0.0, 1.0] * 10, [1, 0] * 10)
-    found = plan_log(log, discount=0.9, n_models=100, time_limit=60.0, stop=lambda: True)
+    found = plan_log(log, discount=0.9, n_models=100, effort=1000, stop=lambda: True)
     assert found.interrupted
     assert found.information is None
     assert found.lower.value <= found.upper.value
@@ -225,7 +228,7 @@ def written(tmp_path_factory):
         {
             "state": [HOSTILE[i] for i in s],
             "action": [("<b>stay</b>", "go")[i] for i in a],
-            "reward": 1.0 * (t == 5) - 0.1 * a,
+            "reward": 1.0 * (s == 4) - 0.1 * a,
             "next_state": [HOSTILE[i] for i in t],
             "terminated": t == 5,
         }
@@ -238,7 +241,7 @@ def written(tmp_path_factory):
         initial=["مرحبا"],
         discount=0.9,
         n_models=200,
-        time_limit=1.0,
+        effort=8,
         objective="cvar:0.2",
     )
     return folder / "out", found, report
@@ -385,7 +388,7 @@ def test_known_rewards_come_from_a_table(tmp_path):
 
 def test_the_command_ends_in_one_line_where_the_log_is_bad(tmp_path):
     (tmp_path / "log.csv").write_text("state,action,reward,next_state\n0,0,1,1\n1,0,inf,0\n")
-    done = beliefbound("plan", tmp_path / "log.csv", "--discount", 0.9, "--out", tmp_path / "out")
+    done = command("plan", tmp_path / "log.csv", "--discount", 0.9, "--out", tmp_path / "out")
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1].startswith("error: ")
     assert "row 2, column 'reward': it is inf" in done.stderr

@@ -11,7 +11,7 @@ from beliefbound.report import verify
 from beliefbound.report.certificate import certify_folder
 from beliefbound.report.verify import digest_of, verify_bounds
 from support.beliefs import chain_belief
-from support.command_line import beliefbound
+from support.command_line import command
 
 ACTIONS = ("wait, then look", "go $x_$")
 
@@ -163,7 +163,7 @@ def test_the_first_action_is_in_every_file(certificate):
 
 def test_from_the_command_line(certificate, tmp_path):
     _, folder, file = certificate
-    done = beliefbound("verify", str(file), str(folder))
+    done = command("verify", str(file), str(folder))
     assert done.returncode == 0, done.stderr
     assert "identical" in done.stdout
-    assert "Traceback" not in beliefbound("verify", str(tmp_path / "none.json")).stderr
+    assert "Traceback" not in command("verify", str(tmp_path / "none.json")).stderr

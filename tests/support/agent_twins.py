@@ -38,6 +38,10 @@ class Belief:
         actions = self.mixed.argmax(axis=1)
         return q[:, np.arange(self.S), actions], self.mixed.max(axis=1), actions
 
+    def indifferent(self, s, a, b):
+        """Rows never visited are alike but for rounding, and NumPy's sums round otherwise."""
+        return abs(self.mixed[s, a] - self.mixed[s, b]) < 1e-13
+
 
 class McbrlTwin(Belief):
     """MCBRL under a linear schedule."""

@@ -41,7 +41,7 @@ def best_memoryless_milp(
     discount: float,
     horizon: int,
     initial: FloatArray | int | None = None,
-    time_limit: float | None = None,
+    node_limit: int | None = None,
 ) -> Solved:
     """As `best_memoryless`, by HiGHS.
 
@@ -90,8 +90,8 @@ def best_memoryless_milp(
     upper = np.concatenate([np.broadcast_to(reach[..., None], x_shape).ravel(), np.ones(pi.size)])
     upper[x.size :][~np.broadcast_to(models.available, pi_shape).ravel()] = 0.0
     options: dict[str, Any] = {"mip_rel_gap": 0.0}
-    if time_limit is not None:
-        options["time_limit"] = time_limit
+    if node_limit is not None:
+        options["node_limit"] = node_limit
     answer = milp(
         objective,
         integrality=np.concatenate([np.zeros(x.size), np.ones(pi.size)]),

@@ -33,7 +33,7 @@ def posterior_of(
         raise BeliefError(f"action {a} is not available in state {s}; every action must be, for this use of a belief")
     pairs, n_outcomes = belief.n_states * belief.n_actions, belief.concentration.shape[-1]
     alpha = np.array(belief.concentration).reshape(-1, n_outcomes)
-    reward = np.array(columns.counts).reshape(len(columns.counts), pairs)
+    reward = np.array(columns.counts, order="C").reshape(len(columns.counts), pairs)  # kernels know one order
     values = np.array(columns.paid).reshape(len(reward), belief.n_states, belief.n_actions, -1)
     _check_distinct(values, belief.concentration > 0.0 if belief.ties is None else belief.ties.outcome >= 0)
     values[:, belief.terminal] = 0.0

@@ -131,7 +131,7 @@ def _promise(context, builder, reference, value) -> None:
         argument.attributes.align = _BYTES
 
 
-def _origins(function, value) -> list[ir.Argument]:
+def _origins(function, value) -> Any:
     """The arguments that a value is, directly or by way of variables; they have its type."""
     if isinstance(value, ir.Argument):
         return [value]

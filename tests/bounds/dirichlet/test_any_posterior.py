@@ -6,9 +6,11 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.stats as stats
+from numba import typeof
 
 from beliefbound import bracket
 from beliefbound.beliefs import BetaRewards, DirichletBelief, DirichletRewards, FiniteValues, KnownRewards
+from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.beliefs.rewards import RewardColumns, RewardSample
 from beliefbound.bounds.dirichlet import chains
 from beliefbound.bounds.dirichlet.arrays import problem_of
@@ -139,10 +141,13 @@ CASES = {
 }
 
 
+PLAIN = ("terminal", "unavailable")  # of the form that most beliefs have; every other is compiled anew
 SMALL = Effort(((0.5, 64), (0.0, 32)), 32, 4000, 500)
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind in PLAIN else pytest.mark.full) for kind in CASES]
+)
 def test_both_sides_enclose_the_exact_value(kind, monkeypatch):
     """Means over independent simulations, four standard errors; few particles, so that they are renewed often."""
     make, horizon = CASES[kind]
@@ -167,10 +172,12 @@ def test_both_sides_enclose_the_exact_value(kind, monkeypatch):
     assert values.mean() + 4.0 * error >= exact - 0.1 * abs(exact)
 
 
+@pytest.mark.full
 def test_the_coin_is_valued_as_enumeration_says():
     assert oracles.dirichlet_value(guessing(), 0, 0.9, 6) == pytest.approx(guessing_value(0.55, 1.0, 1.0, 6, 0.9))
 
 
+@pytest.mark.full
 def test_a_tied_belief_is_bracketed():
     exact = guessing_value(0.55, 1.0, 2.0, 8, 0.9)
     knobs = {"confidence": 0.9999, "effort": 40}
@@ -181,7 +188,7 @@ def test_a_tied_belief_is_bracketed():
     assert found.policy.act(1) == 1  # tails again: bet on it
 
 
-@pytest.mark.parametrize("kind", ["terminal", "unavailable"])
+@pytest.mark.parametrize("kind", PLAIN)
 def test_what_a_belief_rules_out_is_ruled_out_in_the_papers_bounds_too(kind):
     make, horizon = CASES[kind]
     belief = make()
@@ -192,6 +199,7 @@ def test_what_a_belief_rules_out_is_ruled_out_in_the_papers_bounds_too(kind):
         assert bound.value <= exact if bound.side == "lower" else bound.value >= exact
 
 
+@pytest.mark.full
 def test_a_reward_model_of_ones_own_goes_all_the_way():
     belief = DirichletBelief(1, 2, rewards=GridRewards(3), initial=0)
     after = belief.update([0, 0], [1, 1], [0.9, 0.6], [0, 0])
@@ -206,6 +214,16 @@ def test_a_reward_model_of_ones_own_goes_all_the_way():
     assert found.relative_gap < 0.25
 
 
+def test_a_reward_model_of_ones_own_is_compiled_as_ours_are():
+    """The order of its axes in memory is nobody's business: another one would be another half minute of compiling."""
+    mine, ours = (
+        posterior_of(DirichletBelief(1, 2, rewards=rewards, initial=0))
+        for rewards in (GridRewards(3), DirichletRewards(np.linspace(0.0, 1.0, 3), 0.5))
+    )
+    assert typeof(mine) == typeof(ours)
+
+
+@pytest.mark.full
 def test_pairs_of_one_row_have_the_same_particles():
     task = Task.of(guessing(), discount=0.9)
     problem = problem_of(task, np.array([5], dtype=np.uint64), horizon=None)
@@ -232,6 +250,7 @@ def test_pairs_of_one_row_have_the_same_particles():
     assert (fresh[[0, 1, 3, 4], :2] == fresh[0, :2]).all()
 
 
+@pytest.mark.full
 def test_particles_of_three_values_have_the_moments_of_the_posterior():
     belief = DirichletBelief(2, 1, concentration=1.0, rewards=DirichletRewards([0.0, 1.0, 4.0], [1.0, 2.0, 0.5]))
     problem = problem_of(Task.of(belief, discount=0.9), np.array([1], dtype=np.uint64), horizon=None)
@@ -248,6 +267,7 @@ def test_particles_of_three_values_have_the_moments_of_the_posterior():
     assert abs(draws[0].mean() - 4 / 5) < 5 * np.sqrt(0.16 / 6 / 40_000)
 
 
+@pytest.mark.full
 def test_a_policy_on_particles_takes_what_is_offered_and_reads_what_it_sees():
     sampler = Sampler(Task(CASES["unavailable"][0](), np.eye(2)[0], 0.9, 5), 1, 1)
     sampler.effort = SMALL

@@ -66,6 +66,7 @@ def small(monkeypatch):
     monkeypatch.setattr(Sampler, "__init__", init)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("kind", REWARDS)
 def test_values_and_distances_fail_no_more_often_than_they_say(kind):

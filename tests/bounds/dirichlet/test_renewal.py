@@ -133,7 +133,7 @@ def relaxed(belief, horizon, n, count):
     return known.mean() - drops.mean(), error
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", ["known", pytest.param("beta", marks=pytest.mark.full)])
 def test_renewed_particles_bound_the_exact_value_from_above(kind, monkeypatch):
     """Few particles, so that they are renewed at almost every step: the mean over chains is not below the exact
     Bayes-optimal value (four standard errors), and lower than with sets that are never renewed."""
@@ -162,6 +162,7 @@ def test_a_search_without_room_is_looser_and_still_valid(monkeypatch):
     assert estimates[0] <= estimates[1]
 
 
+@pytest.mark.full
 def test_the_chain_prior_is_bracketed_within_a_few_percent():
     """A fixed effort of a few seconds on the Dirichlet(1/5) prior of Chain, rewards known."""
     forward = np.array([0.0, 0.0, 0.0, 0.0, 10.0])

@@ -105,7 +105,7 @@ def test_the_policies_of_a_bracket_earn_what_it_says():
     rng = np.random.default_rng(3)
     good = np.sort(rng.random((6, 2, 3)), axis=0)
     belief = FiniteBelief(np.stack([1 - good, good], -1), [[0.0, -2.0, -4.0], [20.0, 18.0, 16.0]], initial=0)
-    found = bracket(belief, discount=0.9, time_limit=2, rng=1)
+    found = bracket(belief, discount=0.9, effort=12, rng=1)
     task, kinds = FiniteTask.of(belief, discount=0.9), set()
     for bound in found.bounds:
         if bound.exact and bound.side == "lower" and bound.policy is not None:
@@ -145,6 +145,7 @@ def test_who_stops_has_fewer_walks_and_a_wider_interval():
     assert few.upper.value - few.lower.value > many.upper.value - many.lower.value
 
 
+@pytest.mark.full
 def test_intervals_of_simulated_values_fail_no_more_often_than_they_say(monkeypatch):
     """Sixty times the value and the distance at 90%, against the exact tree: more than 13 failures have probability
     2e-3 if each fails with 0.1. Upper values are one step of look-ahead only, so that relaxations have work to do; the
@@ -272,7 +273,7 @@ def test_the_command_certifies_a_table_and_a_sarsop_file(tmp_path):
     (tmp_path / "x.policy").write_text(vectors_of(belief, 0.5, 1))
     for name in ("table.json", "x.policy"):
         arguments = ["certify", tmp_path / name, tmp_path / "models.pomdpx", "-o", tmp_path / "certificate.json"]
-        arguments += ["--time", 1, "--gap", 0.1, "--samples", 50, "--threads", 1]
+        arguments += ["--gap", 0.1, "--samples", 50, "--threads", 1]
         done = CliRunner().invoke(app, list(map(str, arguments)))
         assert done.exit_code == 0, done.output
         assert "below Bayes-optimal" in done.output

@@ -31,6 +31,7 @@ def test_lower_rises_to_the_exact_value_and_upper_falls_to_it(signal):
         assert lower[4] == pytest.approx(exact)
 
 
+@pytest.mark.full
 def test_without_a_horizon_the_bounds_enclose_a_long_horizon():
     rng = np.random.default_rng(2)
     for signal in SIGNALS:

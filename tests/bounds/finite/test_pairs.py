@@ -81,7 +81,7 @@ def test_a_plain_twin_solves_pairs_alike():
         assert problem.pairs[pairing, cell] == pytest.approx(plain_pair(belief, i, j, 6, 33), abs=1e-10)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), signal=st.sampled_from(SIGNALS), horizon=st.sampled_from([None, 3]))
 def test_values_fall_under_their_own_backups(seed, signal, horizon):
     """`W ≥ r + γ E W` at any belief: without it, costs of the relaxation could be negative."""
@@ -186,6 +186,7 @@ def test_continuous_rewards_and_bad_horizons_are_refused():
         pair_bound(continuous, discount=0.9)
 
 
+@pytest.mark.full
 def test_pairs_narrow_the_gap_of_a_graph_where_models_are_alike():
     """Sixteen Chain models after a hundred steps, five draws, graphs of 2000 beliefs: the gap of the search shrinks on
     each, and so does that of the scenarios, in the mean to about 70% and 43%."""

@@ -72,7 +72,7 @@ def test_the_policy_of_a_bracket_earns_between_its_bounds_in_models_drawn_from_t
     simulation (3e-5 each) and the bracket's own error (1e-3)."""
     belief = chain_belief(30, 4).sample(8, np.random.default_rng(5))
     found = bracket(
-        belief, discount=0.8, horizon=12, target_gap=1e-4, time_limit=2, confidence=0.999, rng=np.random.default_rng(6)
+        belief, discount=0.8, horizon=12, target_gap=1e-4, effort=20, confidence=0.999, rng=np.random.default_rng(6)
     )
     rng, totals = np.random.default_rng(7), []
     for _ in range(400):

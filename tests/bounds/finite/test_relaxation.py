@@ -97,6 +97,7 @@ def test_a_plain_twin_finds_the_same_cost_in_every_scenario(signal, pairs):
         assert costs.above[i] == pytest.approx(plain_costs(made, 0.9, 6, i, address), abs=1e-9)
 
 
+@pytest.mark.full
 def test_exact_bounds_are_never_wrong_and_intervals_no_more_often_than_stated():
     """640 random problems with an exact answer, every kind of reward signal, large and tiny graphs, capped searches,
     leaves by pairs and by QMDP.
@@ -189,6 +190,7 @@ def test_look_ahead_explores_where_replanning_never_does():
     assert found.upper.value == pytest.approx(explored, abs=1e-3)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("law", ["skewed", "binary"])
 def test_betting_bounds_fail_no_more_often_than_stated_even_when_looked_at_often(law):
     """400 sequences, watched after every doubling; binomial test with false alarm rate 1e-4."""

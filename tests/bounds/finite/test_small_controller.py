@@ -67,7 +67,7 @@ def test_the_report_shows_the_graph_with_every_name(tmp_path):
     names = {"states": ("low & <dry>", "high"), "actions": ("wait", "burn"), "model_names": ("M1", "<M2>")}
     named = FiniteBelief.of(belief.models, belief.weights, initial=np.array([1.0, 0.0]), **names)
     write_models(tmp_path / "models", named, discount=0.5)
-    found = certify_folder(tmp_path / "models", tmp_path / "out", time_limit=2, target_gap=0.05, controller=4)
+    found = certify_folder(tmp_path / "models", tmp_path / "out", effort=20, target_gap=0.05, controller=4)
     page = (tmp_path / "out" / "report.html").read_text()
     assert "What to do, as a decision graph" in page
     assert "low &amp; &lt;dry&gt;" in page

@@ -104,7 +104,7 @@ def test_a_bracket_narrows_what_is_known_without_it():
     belief, (P, r, w, p0) = random_belief(np.random.default_rng(5), "known", n_models=5)
     task = {"discount": 0.9, "horizon": 6}
     wide = evpi(belief, nodes=1, **task)
-    given = bracket(belief, time_limit=1.0, rng=1, **task)
+    given = bracket(belief, effort=20, rng=1, **task)
     narrow = evpi(belief, nodes=1, bounds=given, **task)
     assert wide.low <= narrow.low <= narrow.high <= wide.high
     with pytest.raises(ParameterError, match="bounds"):
@@ -122,7 +122,7 @@ def test_information_about_a_dirichlet_belief_lies_inside_its_intervals():
     task = {"discount": 0.9, "horizon": 1, "confidence": 0.99, "rng": 1}
     belief = sure_arm((1, 1))
     knobs = {"discount": 0.9, "horizon": 1}
-    task |= {"bounds": bracket(belief, effort=8, confidence=0.995, rng=1, **knobs), "n_models": 5000}
+    task |= {"bounds": bracket(belief, effort=6, confidence=0.995, rng=1, **knobs), "n_models": 2000}
     whole = evpi(belief, **task)
     assert whole.low <= 0.125 <= whole.high
     assert whole.high < 0.25
@@ -142,6 +142,7 @@ def test_information_about_a_dirichlet_belief_lies_inside_its_intervals():
     assert 0.97 < found.confidence < 1.0
 
 
+@pytest.mark.full
 def test_what_is_left_to_be_known_lowers_the_worth_of_a_row():
     """Two uncertain arms and one try: perfect information is worth more than one arm, and the interval says so."""
     arms = DirichletBelief(1, 2, concentration=1.0, rewards=BetaRewards([[1.0, 1.0]], [[1.0, 1.0]]), initial=0)
@@ -156,6 +157,7 @@ def test_what_is_left_to_be_known_lowers_the_worth_of_a_row():
     assert one.low < both.low <= 2 / 3 - 1 / 2 <= both.high
 
 
+@pytest.mark.full
 def test_lower_ends_of_worth_fail_no_more_often_than_they_say():
     """Twelve times at 80%, both ends together: more than 7 failures have probability 6e-4 if each fails with 0.2. The
     truth is 1/8."""

@@ -45,6 +45,7 @@ def test_it_finds_the_best_of_all_policies():
         )
 
 
+@pytest.mark.full
 def test_bounds_of_children_equal_opening_them_and_hold_for_every_completion():
     rng = np.random.default_rng(6)
     for _ in range(30):
@@ -121,9 +122,14 @@ def test_limits_give_a_valid_bracket_that_closes(hard):
     root = best_memoryless(hard, discount=0.95, horizon=5, node_limit=1)
     assert not root.optimal
     assert root.upper.value <= qmdp(hard, discount=0.95, horizon=5).values @ hard.initial + 1e-12
-    timed = best_memoryless(hard, discount=0.95, horizon=12, time_limit=1e-9)
-    assert timed.nodes == 1
-    assert timed.lower.value < timed.upper.value
+
+
+def test_time_ends_the_search_between_two_nodes(hard, clock):
+    clock.step = 1.0
+    for seconds, nodes in ((0.5, 1), (3.5, 4)):  # the first node is opened whatever the time
+        timed = best_memoryless(hard, discount=0.95, horizon=12, time_limit=seconds)
+        assert timed.nodes == nodes
+        assert timed.lower.value < timed.upper.value
 
 
 def test_a_gap_ends_the_search_early_and_is_kept(hard):
@@ -135,14 +141,15 @@ def test_a_gap_ends_the_search_early_and_is_kept(hard):
     assert loose.lower.value - 1e-12 <= full.lower.value <= loose.upper.value + 1e-12
 
 
-def test_time_limited_milp_gives_a_valid_bracket(hard):
+def test_a_limited_milp_gives_a_valid_bracket(hard):
     full = best_memoryless(hard, discount=0.95, horizon=5)
-    for limit in (1e-3, 0.2):
-        check = best_memoryless_milp(hard, discount=0.95, horizon=5, time_limit=limit)
+    for nodes in (1, 50):
+        check = best_memoryless_milp(hard, discount=0.95, horizon=5, node_limit=nodes)
         assert check.lower <= full.lower.value + 1e-9
         assert check.upper >= full.lower.value - 1e-6
 
 
+@pytest.mark.full
 def test_action_sets_and_sparse_models():
     rng = np.random.default_rng(4)
     for _ in range(10):

@@ -59,6 +59,7 @@ def written_out(models):
     return parts[:n_pairs].reshape(n_pairs * n, PARTS, n_states)
 
 
+@pytest.mark.full
 def test_rows_are_draws_of_the_dirichlet():
     """Seen entries are Beta; the others, together and by the largest, as in dense draws. False alarms: 1e-3 each."""
     alpha = np.full(S, 1.0 / S)
@@ -86,6 +87,7 @@ def test_rows_are_draws_of_the_dirichlet():
     assert abs(squares.mean() - expected) < 4.0 * squares.std() / np.sqrt(count)
 
 
+@pytest.mark.full
 def test_few_exchangeable_states_share_everything():
     """Where the sticks run out of states the split is exact: two states of concentration 1/2 are Beta(1/2, 1/2)."""
     alpha = np.zeros(S)
@@ -99,6 +101,7 @@ def test_few_exchangeable_states_share_everything():
     assert stats.kstest(rows[:, 5], stats.beta(0.5, 0.5).cdf).pvalue > 1e-3
 
 
+@pytest.mark.full
 def test_sweeps_are_those_of_the_models_written_out():
     rng = np.random.default_rng(4)
     posterior = posterior_of(DirichletBelief(90, 3, rewards=BetaRewards()))
@@ -144,6 +147,7 @@ def test_what_is_compressed(belief, answer):
     assert isinstance(hold(posterior, 2, available, 0.9), CompressedModels if answer else HeldModels)
 
 
+@pytest.mark.full
 def test_agents_play_large_problems():
     environment = make_env("grid:10")
     totals = []
@@ -156,6 +160,7 @@ def test_agents_play_large_problems():
     assert (totals[0] > 0).sum() > 20  # it explores
 
 
+@pytest.mark.full
 def test_the_expected_mdp_is_the_same_in_compressed_rows():
     """Exploit on a large grid: its rows written out are the posterior mean, its sweeps value iteration on them."""
     environment = make_env("grid:10")
