@@ -13,6 +13,7 @@ from numba import njit
 
 from beliefbound.agents import make_agent, play
 from beliefbound.agents.mcbrl import PLANS, SWEEPS
+from beliefbound.engine.jobs import compile_agents_beside
 from beliefbound.envs import make_env
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.play import environment_stream
@@ -91,6 +92,7 @@ def main() -> None:
     S, A = environment.n_states, environment.n_actions
     names = ("exploit", *(f"mcbrl:n={n}" for n in MODELS))
     begin_at = time.perf_counter()
+    compile_agents_beside(["chain"], names)
     for name in names:
         play(make_agent(name, environment), environment, seed=1, runs=range(1), steps=10)
     print(f"compiling or loading the agents: {time.perf_counter() - begin_at:.2f} s")

@@ -132,6 +132,7 @@ class CompiledAgent:
       name: the canonical string that makes it.
       setting: what it was told.
       machine: its state and functions; `play` works on a copy of the state.
+      loop: the machine, compiled into the loop of `kernels.play`.
 
     >>> from beliefbound.agents import make_agent
     >>> from beliefbound.envs import make_env
@@ -146,7 +147,7 @@ class CompiledAgent:
         self.setting = setting
         self.machine = machine
         self._ready = False
-        self._loop = play_loop(machine.reset, machine.act, machine.observe)
+        self.loop = play_loop(machine.reset, machine.act, machine.observe)
 
     def __repr__(self) -> str:
         return f"CompiledAgent({self.name!r}, {self.setting.n_states} states, {self.setting.n_actions} actions)"
@@ -186,7 +187,7 @@ class CompiledAgent:
         """The compiled loop of the machine (`kernels.play`), on a state of its kind."""
         pass_by_reference(state)
         try:
-            return int(self._loop(state, request, *rest))
+            return int(self.loop(state, request, *rest))
         except NumbaError as cause:
             raise ParameterError(f"the agent {self.name} does not compile: {cause}") from cause
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from beliefbound.engine.jobs import compile_agents_beside
 from beliefbound.engine.runs import Runs
 from beliefbound.errors import ParameterError
 from beliefbound.executors import Executor, ThreadExecutor
@@ -76,6 +77,8 @@ def run(
             return run(spec, out, executor=executor, block=block, repair=repair, progress=display.block, say=say)
     report, tell = progress or (lambda cell, runs: None), say or (lambda text: None)
     finishing = partial(tell, "finishing the blocks in flight; a second Ctrl-C leaves at once")
+    if not loaded_plugins():
+        compile_agents_beside(spec.environments, spec.agents)
     with Store.writing(as_path(out), spec, repair=repair) as store, first_interrupt(finishing) as stop:
         missing = ((cell, runs) for cell in spec.cells() for runs in store.missing(cell, block))
         with closing(executor.map(partial(_play, spec, loaded_plugins()), missing, stop=stop)) as results:
