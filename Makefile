@@ -27,10 +27,12 @@ bench: $(STAMP)
 # Rough treatment for as long as you like: make soak KILLS=500 CALLS=1000000
 KILLS ?= 50
 CALLS ?= 100000
+INSTANCES ?= 10000
 soak: $(STAMP)
 	$(BIN)/python -m soak.kills --kills $(KILLS)
 	$(BIN)/python -m soak.crowded --rounds $(KILLS)
 	MPLBACKEND=Agg $(BIN)/python -m soak.fuzz --calls $(CALLS)
+	$(BIN)/python -m soak.scales --instances $(INSTANCES)
 
 paper: $(STAMP)
 	$(BIN)/beliefbound paper --out paper-out
