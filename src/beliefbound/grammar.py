@@ -161,14 +161,18 @@ class Family:
     @property
     def foreign(self) -> bool:
         """Whether it is somebody else's, and no part of this package."""
-        return self.build.__module__.partition(".")[0] != __name__.partition(".")[0]
+        return self._module.partition(".")[0] != __name__.partition(".")[0]
+
+    @property
+    def _module(self) -> str:
+        return getattr(self.build, "__module__", None) or ""  # a partial has none, and code that is run as text
 
     @cached_property
     def edition(self) -> str:
         """A digest of the file that `build` is from and of the files that it imports (`io.imports`), so that what it
         made before an edit is not taken for its own; empty for this package's, which has a version, and where there is
         no file."""
-        files = own_files(self.build.__module__) if self.foreign else {}
+        files = own_files(self._module) if self.foreign else {}
         try:
             digests = [(name, hashlib.sha256(file.read_bytes())) for name, file in files.items()]
         except OSError:
