@@ -54,10 +54,12 @@ bench: $(ALL)
 # Rough treatment for as long as you like: make soak KILLS=500 CALLS=1000000
 KILLS ?= 50
 CALLS ?= 100000
+INSTANCES ?= 10000
 soak: $(DEV)
 	$(BIN)/python -m soak.kills --kills $(KILLS)
 	$(BIN)/python -m soak.crowded --rounds $(KILLS)
-	$(BIN)/python -m soak.fuzz --calls $(CALLS)
+	MPLBACKEND=Agg $(BIN)/python -m soak.fuzz --calls $(CALLS)
+	$(BIN)/python -m soak.scales --instances $(INSTANCES)
 
 paper: $(RUN)
 	$(BIN)/beliefbound paper --out paper-out

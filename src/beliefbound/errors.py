@@ -43,3 +43,11 @@ class ExecutorError(BeliefboundError):
 
 class ContradictionError(BeliefboundError):
     """A lower bound above an upper one: they are of different problems, or a sampled one is among those that fail."""
+
+
+class PluginError(BeliefboundError):
+    """Somebody's own agent, environment or prior that fails: one line of it; `details` has the traceback."""
+
+    def __init__(self, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.details = details

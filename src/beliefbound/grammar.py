@@ -7,14 +7,13 @@ results are stored: sizes that lead by position, everything else that is not its
 
 import difflib
 import hashlib
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Protocol
 
 from beliefbound.errors import ParameterError
+from beliefbound.io.imports import own_files
 
 Value = int | float | str | None
 Needs = tuple[str, tuple[str, ...]]
@@ -159,16 +158,31 @@ class Family:
     presets: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     others: bool = False
 
+    @property
+    def foreign(self) -> bool:
+        """Whether it is somebody else's, and no part of this package."""
+        return self._module.partition(".")[0] != __name__.partition(".")[0]
+
+    @property
+    def _module(self) -> str:
+        return getattr(self.build, "__module__", None) or ""  # a partial has none, and code that is run as text
+
     @cached_property
     def edition(self) -> str:
-        """A digest of the file that `build` is from, so that what it made before an edit is not taken for its own;
-        empty for this package's, which has a version, and where there is no file."""
-        if self.build.__module__.partition(".")[0] == __name__.partition(".")[0]:
-            return ""
+        """A digest of the file that `build` is from and of the files that it imports (`io.imports`), so that what it
+        made before an edit is not taken for its own; empty for this package's, which has a version, and where there is
+        no file."""
+        files = own_files(self._module) if self.foreign else {}
         try:
-            return hashlib.sha256(Path(inspect.getfile(self.build)).read_bytes()).hexdigest()[:8]
-        except (OSError, TypeError):
+            digests = [(name, hashlib.sha256(file.read_bytes())) for name, file in files.items()]
+        except OSError:
             return ""
+        if len(digests) > 1:
+            total = hashlib.sha256()
+            for name, digest in [("", digests[0][1]), *sorted(digests[1:], key=lambda each: each[0])]:
+                total.update(name.encode() + b"\0" + digest.digest())
+            return total.hexdigest()[:8]
+        return digests[0][1].hexdigest()[:8] if digests else ""
 
     @property
     def usage(self) -> str:
@@ -184,6 +198,22 @@ class Parsed:
     family: Family
     values: Mapping[str, Value]
     given: frozenset[str]
+
+    @property
+    def families(self) -> list[Family]:
+        """Its own, and those that its values name, such as a prior's."""
+        registries = [(getattr(p, "registry", None), self.values[p.name]) for p in self.family.parameters]
+        return [self.family, *(registry.find(value) for registry, value in registries if registry is not None)]
+
+    @property
+    def edition(self) -> str:
+        """Of all of them, where some are somebody else's; see `Family.edition`."""
+        return "-".join(family.edition for family in self.families if family.edition)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether one of them is somebody else's."""
+        return any(family.foreign for family in self.families)
 
     def __str__(self) -> str:
         parameters = self.family.parameters

@@ -18,19 +18,22 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
-from beliefbound.errors import FileError, ParameterError
+from beliefbound.errors import BeliefboundError, FileError, ParameterError, PluginError
 from beliefbound.grammar import Family, Needs, Parameter, Parsed, Value, nearest, parse, split_name
 
 Build = TypeVar("Build", bound=Callable[..., Any])
 
 _GROUPS: set[str] = set()  # entry-point groups already loaded
+_PACKAGE = Path(__file__).resolve().parent
+_LONGEST = 300  # letters of a message that are shown
 _PLUGINS: dict[str, None] = {}  # what `load_plugin` was given, in order
 
 
@@ -146,9 +149,11 @@ def _load_entry_points(group: str) -> None:
     for point in entry_points(group=group):
         try:
             point.load()
-        except Exception as cause:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as cause:
             warnings.warn(
-                f"the plugin {point.name!r} ({point.value}) cannot be loaded and is left out: {_said(cause)}",
+                f"the plugin {point.name!r} ({point.value}) cannot be loaded and is left out: {said(cause)}",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -165,10 +170,10 @@ def load_plugin(plugin: str | Path) -> None:
             _load_file(Path(text))
         else:
             importlib.import_module(text)
-    except FileError:
+    except (FileError, KeyboardInterrupt, GeneratorExit):
         raise
-    except Exception as cause:
-        raise FileError(f"the plugin {text} cannot be loaded: {_said(cause)}") from cause
+    except BaseException as cause:
+        raise FileError(f"the plugin {text} cannot be loaded: {said(cause)}") from cause
     _PLUGINS[text] = None
 
 
@@ -199,8 +204,40 @@ def _load_file(path: Path) -> None:
         raise
 
 
-def _said(cause: BaseException) -> str:
-    """`NameError: name 'x' is not defined (my_agent.py, line 3)`."""
+@contextmanager
+def blamed(what: str, *, foreign: bool) -> Iterator[None]:
+    """What goes wrong inside, where that is somebody else's, is one line about `what`: a `PluginError`, unless it is an
+    error of ours, which is one line already."""
+    try:
+        yield
+    except (KeyboardInterrupt, GeneratorExit, BeliefboundError):
+        raise
+    except BaseException as cause:
+        if not foreign:
+            raise
+        raise PluginError(f"{what} failed: {said(cause)}", details_of(cause)) from cause
+
+
+def said(cause: BaseException) -> str:
+    """One line, whatever the exception is: `NameError: name 'x' is not defined (my_agent.py, line 3)`."""
     frames = traceback.extract_tb(cause.__traceback__)
-    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(cause).__name__}: {cause}{where}"
+    theirs = [frame for frame in frames if not Path(frame.filename).is_relative_to(_PACKAGE)] or frames
+    where = f" ({Path(theirs[-1].filename).name}, line {theirs[-1].lineno})" if theirs else ""
+    try:
+        text = str(cause)
+    except Exception:
+        text = ""
+    lines = text.strip().splitlines()
+    first = "".join(letter if letter.isprintable() else " " for letter in lines[0])[:_LONGEST].strip() if lines else ""
+    if isinstance(cause, BeliefboundError):
+        return first + where
+    return type(cause).__name__ + (f": {first}" if first else "") + where
+
+
+def details_of(cause: BaseException) -> str:
+    """The traceback, as text that can be written to a file."""
+    try:
+        text = "".join(traceback.format_exception(cause))
+    except Exception:  # of an exception that cannot be shown
+        text = f"Traceback\n{''.join(traceback.format_tb(cause.__traceback__))}{type(cause).__name__}\n"
+    return text.encode("utf-8", "backslashreplace").decode()

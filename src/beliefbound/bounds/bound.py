@@ -1,6 +1,6 @@
 """`Bound` and `Regret`: numbers that carry their proof.
 
-Either is *exact* when it is a theorem about this belief (up to rounding), *estimated* when it rests on samples; then
+Either is *exact* when it is a theorem about this belief, rounding included, *estimated* when it rests on samples; then
 `value` is the conservative end of a one-sided interval that holds with probability `confidence`.
 """
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from beliefbound.cli.app import Address, Plugins, Repair, Threads, Where, app, load_plugins
-from beliefbound.cli.show import loading, progress, show_frame
+from beliefbound.cli.show import end_failed, loading, progress, show_frame
 
 
 @app.command("run")
@@ -41,13 +41,26 @@ def run_(
 
         load_plugins(plugin)
     experiment = load_spec(spec)
-    folder = out or spec.with_suffix("")
+    folder, failed = out or spec.with_suffix(""), dict[str, str]()
     with (
         progress(experiment, folder) as show,
         opened(executor, threads=threads, address=address) as where,
     ):
-        run(experiment, folder, executor=where, block=block, repair=repair, progress=show.block, say=show.say)
-    _report(folder, experiment.runs)
+        run(
+            experiment,
+            folder,
+            executor=where,
+            block=block,
+            repair=repair,
+            progress=show.block,
+            say=show.say,
+            failed=lambda cell, reason: failed.update(
+                {f"{cell.agent} on {cell.environment}, seed {cell.seed}": reason}
+            ),
+        )
+    if len(failed) < len(experiment.cells()):
+        _report(folder, experiment.runs)
+    end_failed(failed, folder)
 
 
 @app.command()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from beliefbound.cli.app import Address, Plugins, Repair, Threads, Where, app, load_plugins
-from beliefbound.cli.show import leave_on_interrupt, loading, show_table
+from beliefbound.cli.show import end_failed, leave_on_interrupt, loading, show_table
 
 if TYPE_CHECKING:
     from beliefbound.league.timing import Timing
@@ -89,3 +89,4 @@ def league(
     for agent, why in found.left_out.items():
         print(f"left out: {agent}: {why}", file=sys.stderr)
     print(f"report: {report}")
+    end_failed(found.failed, folder)

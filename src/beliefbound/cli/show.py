@@ -2,10 +2,12 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
 
 if TYPE_CHECKING:
     from threading import Event
@@ -107,3 +109,13 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"
     return str(value)
+
+
+def end_failed(failed: Mapping[str, str], folder: Path) -> None:
+    """Say which of other people's agents, environments and priors have failed, and leave with exit code 1; nothing
+    where none has."""
+    if failed:
+        for what, reason in failed.items():
+            print(f"failed: {what}: {reason}", file=sys.stderr)
+        print(f"error: {len(failed)} failed; the tracebacks are in {folder / 'failures.txt'}", file=sys.stderr)
+        raise typer.Exit(1)

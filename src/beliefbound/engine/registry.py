@@ -8,7 +8,7 @@ from beliefbound.envs.adapter import DiscreteEnv
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Parameter, Parsed, Value
-from beliefbound.plugins import Build, Registry
+from beliefbound.plugins import Build, Registry, blamed
 
 AGENTS = Registry("agent", group="beliefbound.agents", example="mcbrl:n=16", package="beliefbound.agents")
 
@@ -109,14 +109,15 @@ def make_agent(
     setting = setting_of(environment, discount if own is None else float(own), belief)
     if "discount" in values:
         values["discount"] = setting.discount
-    made = parsed.family.build(setting, **values)
-    if isinstance(made, Machine):
-        return CompiledAgent(str(parsed), setting, made)
-    if not isinstance(made, Agent):
-        raise ParameterError(
-            f"the agent {parsed.family.name!r} makes {made!r}; it must be a Machine, or have reset, act and observe"
-        )
-    return made
+    with blamed(f"the agent {parsed}", foreign=parsed.foreign):
+        made = parsed.family.build(setting, **values)
+        if isinstance(made, Machine):
+            return CompiledAgent(str(parsed), setting, made)
+        if not isinstance(made, Agent):
+            raise ParameterError(
+                f"the agent {parsed.family.name!r} makes {made!r}; it must be a Machine, or have reset, act and observe"
+            )
+        return made
 
 
 def _refuse_second_prior(parsed: Parsed) -> None:

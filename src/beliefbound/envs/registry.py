@@ -5,7 +5,7 @@ from collections.abc import Callable
 from beliefbound.envs.environment import Environment
 from beliefbound.errors import ParameterError
 from beliefbound.grammar import Number, Parameter
-from beliefbound.plugins import Build, Registry
+from beliefbound.plugins import Build, Registry, blamed
 
 ENVIRONMENTS = Registry("environment", group="beliefbound.envs", example="grid:5")
 
@@ -57,7 +57,8 @@ def make_env(name: str) -> Environment:
     beliefbound.errors.ParameterError: 'gird:5': there is no environment 'gird'; did you mean 'grid'? ...
     """
     parsed = ENVIRONMENTS.parse(name)
-    made = parsed.family.build(str(parsed), **parsed.values)
-    if not isinstance(made, Environment):
-        raise ParameterError(f"the environment {parsed.family.name!r} makes {made!r}; it must be an Environment")
-    return made
+    with blamed(f"the environment {parsed}", foreign=parsed.foreign):
+        made = parsed.family.build(str(parsed), **parsed.values)
+        if not isinstance(made, Environment):
+            raise ParameterError(f"the environment {parsed.family.name!r} makes {made!r}; it must be an Environment")
+        return made

@@ -107,8 +107,7 @@ def _files(spec: Spec) -> dict[str, str]:
     found: dict[str, str] = {}
     for registry, name in names:
         parsed = registry.parse(name)
-        if parsed.family.edition:
-            found[f"the file of {parsed.family.name}"] = parsed.family.edition
+        found |= {f"the file of {family.name}": family.edition for family in parsed.families if family.edition}
         for parameter in parsed.family.parameters:
             if isinstance(parameter, Text) and parameter.path:
                 path = Path(str(parsed.values[parameter.name]))

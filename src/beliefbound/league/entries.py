@@ -73,7 +73,7 @@ def entries(prior: str | None) -> list[str]:
 
 def edition(agent: str) -> str:
     """What marks the runs of an agent that is not ours."""
-    made = AGENTS.parse(agent).family.edition
+    made = AGENTS.parse(agent).edition
     return f"-{made}" if made else ""
 
 

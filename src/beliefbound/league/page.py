@@ -39,6 +39,10 @@ def write_league(found: League, out: Path | str) -> Path:
     if found.left_out:
         left = [[agent, why] for agent, why in found.left_out.items()]
         sections.append(Section("Who cannot play", tables=[Table(["agent", "why"], left)]))
+    if found.failed:
+        failed = [[agent, why] for agent, why in found.failed.items()]
+        words = ["These raised an error and are in no table; failures.txt has the tracebacks."]
+        sections.append(Section("Who failed", words, [Table(["agent", "error"], failed)]))
     length = f"{found.spec.steps:,} steps a run{' or fewer' if about_shorter(found) else ''}"
     page = Page(
         title=f"League: {environment}",

@@ -1,15 +1,15 @@
 """A league: agents on one environment and the same noise, each in a store of its own, so that more can join later."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
 from beliefbound.envs import make_env
-from beliefbound.errors import BeliefboundError, ParameterError
+from beliefbound.errors import BeliefboundError, ParameterError, PluginError
 from beliefbound.executors import Executor
-from beliefbound.experiments.run import Say, run
+from beliefbound.experiments.run import Fault, Say, fault_of, foreign, keep_failures, run
 from beliefbound.experiments.spec import Cell, Spec
 from beliefbound.io.atomic import check_writable, write_aside
 from beliefbound.io.paths import as_path
@@ -33,6 +33,7 @@ class League:
       spec: the experiment of the agent that all are compared with, in full length.
       score: what agents are compared by: `"utility"` where every run has an MDP of its own, else `"total"`.
       left_out: agents that cannot play, and why.
+      failed: agents of other people that raised an error, and which; `failures.txt` has the tracebacks.
     """
 
     table: pl.DataFrame
@@ -41,6 +42,7 @@ class League:
     spec: Spec
     score: str
     left_out: dict[str, str]
+    failed: dict[str, str] = field(default_factory=dict)
 
 
 def league(
@@ -94,7 +96,7 @@ def league(
     check_writable(folder)
     timings = read_timings(folder / "timing.json")
     reference = with_prior(REFERENCE, prior)
-    frames, times, left_out = [], {}, {}
+    frames, times, left_out, faults = [], {}, {}, dict[str, Fault]()
 
     def played(agent: str, timing: Timing) -> pl.DataFrame:
         begin(agent, timing)
@@ -110,14 +112,26 @@ def league(
             begin(agent, None)
             try:
                 timings[key] = timed(agent, place.name, steps=steps, runs=runs, budget=budget, discount=None)
-            except BeliefboundError as cause:
-                if agents is not None:
+            except (KeyboardInterrupt, GeneratorExit):
+                raise
+            except BaseException as cause:
+                if foreign(agent, place.name):
+                    faults[agent] = fault_of(cause)
+                elif isinstance(cause, BeliefboundError) and agents is None:
+                    left_out[agent] = str(cause)
+                else:
                     raise
-                left_out[agent] = str(cause)
                 continue
             write_timings(folder / "timing.json", timings)
+        try:
+            frames.append(played(agent, timings[key]))
+        except PluginError as cause:
+            faults[agent] = Fault(str(cause), cause.details)
+            continue
         times[agent] = timings[key]
-        frames.append(played(agent, times[agent]))
+    keep_failures(folder, {agent: fault.details for agent, fault in faults.items()})
+    if reference in faults:
+        raise PluginError(f"{reference}, which all are compared with, failed: {faults[reference].reason}")
     frame = pl.concat(frames)
     shorter = [played(reference, timing) for timing in _to_compare(times, reference)]
     compared = pl.concat([frame.filter(agent=reference), *shorter])
@@ -128,7 +142,8 @@ def league(
     ranks = ranking(frame, whole, score=score)
     write_aside(folder / "league.csv", table.write_csv)
     write_aside(folder / "ranking.csv", ranks.write_csv)
-    return League(table, ranks, frame, _spec(reference, place.name, runs, steps, seed), score, left_out)
+    reasons = {agent: fault.reason for agent, fault in faults.items()}
+    return League(table, ranks, frame, _spec(reference, place.name, runs, steps, seed), score, left_out, reasons)
 
 
 def _to_compare(times: Mapping[str, Timing], reference: str) -> list[Timing]:

@@ -25,6 +25,7 @@ from typing import Literal
 import numpy as np
 
 from beliefbound.kernels.particles.rows import Problem
+from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.task import effective_horizon
 from beliefbound.validation import BoolArray, FloatArray, IntArray
 
@@ -139,6 +140,7 @@ class Extremes:
                 break
         q, _ = self._back_up(reward, values)
         excess = max(0.0, float((q.reshape(n_states, -1).max(axis=1) - values).max()))
+        excess += rounding_of(1) * float(np.abs(values).max())
         return (values + excess / (1.0 - problem.discount))[None]
 
 

@@ -28,7 +28,7 @@ from beliefbound.validation import FloatArray
 
 # Operations for the value of a policy on every model, or a share of the search's own; beyond, it is left out.
 _MOST_WORK, _SHARE = 3e8, 0.25
-_SWEEPS = 100  # where the graph has circles; what is missing then is taken off
+_SWEEPS, _SETTLED = 100, 1e-13  # where the graph has circles; what is missing then is taken off
 
 
 def action_bounds(certifier: Certifier) -> tuple[FloatArray, FloatArray]:
@@ -140,21 +140,23 @@ def model_values(certifier: Certifier, first: int | None = None) -> FloatArray |
     order = np.empty(n, dtype=np.int64)
     state, action, after = controller.state.astype(np.int64), controller.action, controller.after
     count = reached(problem, state, action, after, controller.roots, order)
-    work = float(count) * after.shape[1] * n_models * (_SWEEPS if problem.merged else 1)
-    if work > max(_MOST_WORK, _SHARE * certifier.work):
+    order = order[:count]
+    rows = problem.first[state[order], action[order] + 1] - problem.first[state[order], action[order]]
+    sweeps = int(min(_SWEEPS, max(_MOST_WORK, _SHARE * certifier.work) / (float(rows.sum()) * n_models)))
+    if sweeps < (2 if problem.merged else 1):
         return None
     stage = np.zeros(n, dtype=np.int64)
     known = min(n, len(certifier.graph.stage))
     stage[:known] = 0 if problem.merged else certifier.graph.stage[:known]
-    order = order[:count]
     values = np.zeros((n, n_models))
     values[order] = problem.v[0, :, :, 0].T[state[order]]
     if not problem.merged:
         order = order[np.argsort(stage[order], kind="stable")]
         follow_once(problem, state, stage, action, after, order, values, values)
         return np.asarray(values[controller.roots[0]])
-    for _ in range(_SWEEPS):
-        if follow_once(problem, state, stage, action, after, order, values, values) == 0.0:
+    for _ in range(sweeps - 1):
+        change = follow_once(problem, state, stage, action, after, order, values, values)
+        if change <= _SETTLED * float(np.abs(values).max()):
             break
     # One more step on the side: its least change, for ever, bounds what is missing (MacQueen).
     new = values.copy()

@@ -183,11 +183,12 @@ def simulate(
     least = mean_at_least(costs[:, 0], low=0.0, high=most, alpha=each, pilot=pilot[:, 0])
     between = costs[:, 1] - above
     missing = mean_at_most(between, low=-clip, high=most, alpha=each, pilot=apart)
+    off = walks.certifier.allowance(top, "lower") + walks.certifier.allowance(top, "upper")
     return Simulated(
-        top - below,
-        top - least,
+        top - below - off,
+        top - least + off,
         top - float(costs.mean()),
-        max(0.0, missing),
+        max(0.0, missing) + off,
         max(0.0, float(between.mean())),
         len(found),
     )

@@ -13,6 +13,7 @@ range is far smaller than `r_max/(1−γ)`, and intervals for bounded samples sh
 import numpy as np
 
 from beliefbound.beliefs.dirichlet import DirichletBelief
+from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.task import Task
 from beliefbound.validation import BoolArray, FloatArray
 
@@ -56,7 +57,8 @@ def _best(paid: FloatArray, possible: BoolArray, task: Task) -> float:
             gap = float(np.abs(after - values).max())
             values = after
             if task.discount < 1.0 and gap <= close:
-                return float(task.start @ values) + gap * task.discount / (1.0 - task.discount)
+                gap += rounding_of(1) * float(np.abs(values).max())
+    return float(task.start @ values) + gap / (1.0 - task.discount)
         return float(task.start @ values)
     gap = 0.0
     for _ in range(_MOST_SWEEPS):
