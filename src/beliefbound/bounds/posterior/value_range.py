@@ -57,8 +57,7 @@ def _best(paid: FloatArray, possible: BoolArray, task: Task) -> float:
             gap = float(np.abs(after - values).max())
             values = after
             if task.discount < 1.0 and gap <= close:
-                gap += rounding_of(1) * float(np.abs(values).max())
-    return float(task.start @ values) + gap / (1.0 - task.discount)
+                return float(task.start @ values) + gap * task.discount / (1.0 - task.discount)
         return float(task.start @ values)
     gap = 0.0
     for _ in range(_MOST_SWEEPS):
@@ -67,4 +66,5 @@ def _best(paid: FloatArray, possible: BoolArray, task: Task) -> float:
         values = after
         if gap <= close * (1.0 - task.discount):
             break
-    return float(task.start @ values) + gap * task.discount / (1.0 - task.discount)
+    gap += rounding_of(1) * float(np.abs(values).max())
+    return float(task.start @ values) + gap / (1.0 - task.discount)
