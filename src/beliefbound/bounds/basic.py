@@ -17,8 +17,10 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import BAYES, Bound, Regret, missing
 from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
 from beliefbound.errors import ParameterError
-from beliefbound.evaluation import evaluate
+from beliefbound.evaluation import check_fits, evaluate
+from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.optimal import OptimalValues, optimal_values
+from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_probability, frozen, shown
@@ -53,8 +55,7 @@ def lower_bound(
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial, policy=policy)
     finite = finite_task(task)
     if finite is not None:
-        values = evaluate(policy, finite.belief, discount=discount, horizon=horizon)
-        return Bound(finite.value(values), "lower", "value of the policy", policy=policy)
+        return Bound(value_below(policy, finite), "lower", "value of the policy", policy=policy)
     sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
     samples = evaluate(policy, sample, discount=discount, horizon=horizon) @ task.start
     range_ = _value_range(task.lasting(task.stages_of(policy)))
@@ -107,18 +108,18 @@ def upper_bound(
     interval = ("t" if range_ is None else "betting") if interval is None else interval
     full = f"{name} on sampled models, {describe(interval)} interval"
     if method == "emax":
-        samples = solved.values @ start
+        samples = solved.above @ start
         value = mean_bound(samples, "upper", confidence=confidence, range_=range_, interval=interval)
         mean = float(samples.mean())
     else:
         # max_a of a mean: an interval for every (start state, action) at once, by splitting the error among them.
         states = np.flatnonzero(start)
         each = 1.0 - (1.0 - check_probability(confidence, "confidence")) / (len(states) * belief.n_actions)
-        means = solved.q.mean(axis=0)
+        means = solved.q_above.mean(axis=0)
         high = np.array(
             [
                 max(
-                    mean_bound(solved.q[:, s, a], "upper", confidence=each, range_=range_, interval=interval)
+                    mean_bound(solved.q_above[:, s, a], "upper", confidence=each, range_=range_, interval=interval)
                     for a in np.flatnonzero(belief.available[s])
                 )
                 for s in states
@@ -155,7 +156,7 @@ def policy_regret(
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial, policy=policy)
     value = lower_bound(policy, belief, discount=discount, horizon=horizon, initial=task.start).value
     return Regret(
-        missing(upper.value, value, task.largest_value, exact=upper.exact),
+        missing(upper.value, value, exact=upper.exact),
         f"{upper.method}, minus the policy's exact value",
         exact=upper.exact,
         confidence=upper.confidence,
@@ -184,8 +185,7 @@ def e_max_of(task: FiniteTask, solved: OptimalValues | None = None) -> Bound:
     """`E max` of a task, whose models may be solved already."""
     if solved is None:
         solved = optimal_values(task.belief, discount=task.discount, horizon=task.horizon)
-    values: FloatArray = task.weights @ solved.values
-    return Bound(float(task.start @ values), "upper", "E max", values=frozen(values))
+    return Bound(task.above(solved.above), "upper", "E max", values=frozen(_mixed(task, solved.above)))
 
 
 def qmdp(
@@ -210,11 +210,25 @@ def qmdp_of(task: FiniteTask, solved: OptimalValues | None = None) -> Bound:
     """QMDP of a task, whose models may be solved already."""
     if solved is None:
         solved = optimal_values(task.belief, discount=task.discount, horizon=task.horizon)
-    q = solved.q
-    mixed: FloatArray = np.tensordot(task.weights, np.where(np.isfinite(q), q, 0.0), axes=1)
-    mixed[~task.models.available] = -np.inf
-    values: FloatArray = mixed.max(axis=-1)
-    return Bound(float(task.start @ values), "upper", "QMDP", values=frozen(values))
+    mixed = _mixed(task, np.where(task.models.available, solved.q_above, 0.0))
+    values: FloatArray = np.where(task.models.available, mixed, -np.inf).max(axis=-1)
+    rounded = rounding_of(task.models.n_states) * float(task.start @ np.abs(values))
+    return Bound(float(task.start @ values) + rounded, "upper", "QMDP", values=frozen(values))
+
+
+def _mixed(task: FiniteTask, values: FloatArray) -> FloatArray:
+    """`Σ_m w_m x_m` of `[m,…]`, rounded up."""
+    rounded = rounding_of(task.models.n_models) * np.tensordot(task.weights, np.abs(values), axes=1)
+    mixed: FloatArray = np.tensordot(task.weights, values, axes=1) + rounded
+    return mixed
+
+
+def value_below(policy: TablePolicy, task: FiniteTask) -> float:
+    """The expected value of a table, rounded down."""
+    chances, stages = check_fits(policy, task.models), task.stages_of(policy)
+    if stages is None:
+        return task.below(task.models.below(chances, task.discount))
+    return Allowance(task.lasting(stages)).lower(task.policy_value(policy))
 
 
 def _value_range(task: Task) -> tuple[float, float] | None:

@@ -21,11 +21,12 @@ from beliefbound.bounds.dirichlet.rungs import dirichlet_rungs
 from beliefbound.bounds.finite.glance import glance
 from beliefbound.bounds.finite.search import finite_rungs
 from beliefbound.bounds.ladder import climb
-from beliefbound.bounds.log import Log, TracePoint, relative
+from beliefbound.bounds.log import Log, TracePoint, contradiction, percent, relative
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.warmup import warm_up
-from beliefbound.errors import ParameterError
+from beliefbound.errors import ContradictionError, ParameterError
 from beliefbound.naming import Names, NamesEntries, names_of
+from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import Policy
 from beliefbound.progress import closing_display
@@ -117,10 +118,14 @@ class Bracket(Result):
 
     _kind, _entries, _version = "bracket", BracketEntries, 2
 
+    def __post_init__(self) -> None:
+        if self.lower.value > self.upper.value:
+            raise ContradictionError(contradiction(self.lower, self.upper))
+
     @property
     def width(self) -> float:
-        """`upper − lower`, in units of value; 0 where rounding makes the ends cross."""
-        return max(0.0, self.upper.value - self.lower.value)
+        """`upper − lower`, in units of value; never negative."""
+        return self.upper.value - self.lower.value
 
     @property
     def relative_gap(self) -> float:
@@ -130,7 +135,7 @@ class Bracket(Result):
     def __repr__(self) -> str:
         kind = "proven" if self.confidence == 1.0 else f"{100 * self.confidence:.4g}% confidence"
         kind += ", asymptotic" if self.lower.asymptotic or self.upper.asymptotic else ""
-        return f"Bracket([{self.lower.value:.6g}, {self.upper.value:.6g}], {100 * self.relative_gap:.2g}% wide, {kind})"
+        return f"Bracket([{self.lower.value:.6g}, {self.upper.value:.6g}], {percent(self.relative_gap)} wide, {kind})"
 
     def summary(self) -> str:
         """What is proven and what is estimated, in a few lines."""
@@ -144,8 +149,7 @@ class Bracket(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers and words, ready for JSON; a point of the trace names its bounds by their place in the list."""
-        bounds = list(self.bounds)
-        place = {id(bound): k for k, bound in enumerate(bounds)}
+        bounds, place = list(self.bounds), {id(bound): k for k, bound in enumerate(self.bounds)}
         for bound in (bound for point in self.trace for bound in point[1:]):
             if id(bound) not in place:
                 place[id(bound)] = len(bounds)
@@ -176,7 +180,7 @@ class Bracket(Result):
         rows = [
             (str(bound.side), f"{bound.value:.6g}, {_how(bound)}: {bound.method}") for bound in (self.lower, self.upper)
         ]
-        rows.append(("relative gap", f"{100 * self.relative_gap:.2g}%"))
+        rows.append(("relative gap", percent(self.relative_gap)))
         return [*rows, ("policy", f"within {self.regret.value:.6g} of Bayes-optimal: {self.policy!r}")]
 
     @staticmethod
@@ -328,6 +332,7 @@ def bracket(
             stop,
             contest=contest,
             decide=target == "decision",
+            allowance=None if finite is None else Allowance(finite),
         )
         source = np.random.default_rng(seed)
         log.add(*(() if finite is None else glance(finite)))
@@ -338,7 +343,7 @@ def bracket(
         else:
             climb(dirichlet_rungs(task, source, threads, log, interval), log, effort=effort)
     notes = belief.notes() if isinstance(belief, DirichletBelief) else ()
-    return _result(log, notes=notes, compile_seconds=compiling, seed=seed, names=names_of(belief))
+    return _result(log, notes=notes + log.notes, compile_seconds=compiling, seed=seed, names=names_of(belief))
 
 
 def _contest(task: Task, finite: FiniteTask | None, target: Target) -> Contest | None:
@@ -370,7 +375,7 @@ def _result(log: Log, *, notes: tuple[str, ...], compile_seconds: float, seed: i
     exact = log.lower.exact and log.upper.exact
     confidence = 1.0 if exact else log.confidence
     width = Regret(
-        max(0.0, log.upper.value - log.lower.value),
+        log.upper.value - log.lower.value,
         "upper bound minus lower bound",
         exact=exact,
         confidence=confidence,

@@ -23,14 +23,17 @@ from beliefbound.bounds.dirichlet.certified import LEAST_SAMPLES, certify_counts
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.alpha_policy import AlphaPolicy, read_sarsop
 from beliefbound.bounds.finite.controller import Controller
-from beliefbound.bounds.finite.controller_value import controller_values, start_value
+from beliefbound.bounds.finite.controller_value import enclosed_values, start_value
 from beliefbound.bounds.finite.simulation import simulate
 from beliefbound.bounds.log import TracePoint
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.errors import ParameterError, PolicyError
+from beliefbound.evaluation import check_fits
+from beliefbound.models.enclosing import rounding_of
 from beliefbound.naming import Names, NamesEntries, names_of
+from beliefbound.planning.rounding import ChainErrors
 from beliefbound.planning.task import FiniteTask, Task, finite_task
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy, TablePolicy
 from beliefbound.results import Entries, Result, array_of, axis
 from beliefbound.validation import (
     FloatArray,
@@ -62,7 +65,7 @@ class Certified(Result):
     """What a policy earns, and how far from Bayes-optimal it can be.
 
     Attributes:
-      lower, upper: the policy's own value lies between them; equal where it is exact.
+      lower, upper: the policy's own value lies between them; only rounding keeps them apart where it is exact.
       best: the upper bound on the Bayes-optimal value that it is compared with.
       regret: at most so far below Bayes-optimal.
       confidence: with which all of this holds; 1 where all of it is exact.
@@ -89,8 +92,8 @@ class Certified(Result):
 
     @property
     def value(self) -> float:
-        """The value of the policy: exact, or the centre of its interval."""
-        return self.lower.centre
+        """The value of the policy: exact up to rounding, or the centre of its interval."""
+        return 0.5 * (self.lower.value + self.upper.value) if self.exact else self.lower.centre
 
     def __repr__(self) -> str:
         value = f"{self.value:.6g} exactly" if self.exact else f"in [{self.lower.value:.6g}, {self.upper.value:.6g}]"
@@ -121,7 +124,7 @@ class Certified(Result):
         ax = axis(ax, figsize=(6, 1.8))
         if self.model_values is not None:
             ax.plot(self.model_values, np.zeros_like(self.model_values), "|", color="0.6", ms=12, label="on each model")
-        ends = [self.lower.value, self.upper.value]
+        ends = [self.value, self.value] if self.exact else [self.lower.value, self.upper.value]
         ax.plot(ends, [0.0, 0.0], "o-" if self.exact else "|-", color="tab:blue", lw=3, label="this policy, on average")
         ax.axvline(self.best.value, color="tab:red", label="nobody earns more on average")
         ax.set_yticks([])
@@ -246,17 +249,40 @@ def read_policy(path: Path, task: FiniteTask) -> Policy:
 
 def exact_values(policy: Any, task: FiniteTask) -> FloatArray | None:
     """`[m]`: the exact value of a policy on every model from the task's start; `None` where it cannot be had."""
+    found = enclosed_policy(policy, task)
+    return None if found is None else found[0]
+
+
+def enclosed_policy(policy: Any, task: FiniteTask) -> tuple[FloatArray, FloatArray] | None:
+    """`[m]` twice: the same, and how far each can be from the true one."""
     if isinstance(policy, StationaryPolicy | MemorylessPolicy):
-        values: FloatArray = task.policy_values(policy) @ task.start
-        return values
+        return _enclosed_table(policy, task)
     parts = getattr(policy, "parts", None)  # a mixture
-    if parts is not None:
-        mixed: FloatArray = np.zeros(task.models.n_models)
-        for chance, part in parts:
-            mixed = mixed + chance * start_value(controller_values(part, task), part, task)
-        return mixed
-    controller = _controller(policy, task)
-    return None if controller is None else start_value(controller_values(controller, task), controller, task)
+    if parts is None:
+        controller = _controller(policy, task)
+        parts = None if controller is None else [(1.0, controller)]
+    if parts is None:
+        return None
+    mixed, error, summed = np.zeros(task.models.n_models), np.zeros(task.models.n_models), _summed(task)
+    for chance, part in parts:
+        values, off = (start_value(x, part, task) for x in enclosed_values(part, task))
+        mixed, error = mixed + chance * values, error + chance * (off + summed * np.abs(values))
+    return mixed, error
+
+
+def _summed(task: FiniteTask) -> float:
+    """What rounding takes of a sum over models, or over states."""
+    return rounding_of(task.models.n_models + task.models.n_states)
+
+
+def _enclosed_table(policy: TablePolicy, task: FiniteTask) -> tuple[FloatArray, FloatArray]:
+    chances, stages = check_fits(policy, task.models), task.stages_of(policy)
+    if stages is None:
+        values, error = task.models.enclose(chances, task.discount)
+    else:
+        values = task.policy_values(policy)
+        error = ChainErrors(task.lasting(stages))(values.T, np.arange(task.models.n_states)).T
+    return values @ task.start, (error + _summed(task) * np.abs(values)) @ task.start
 
 
 def _controller(policy: Any, task: FiniteTask) -> Controller | None:
@@ -306,13 +332,16 @@ def _check(policy: Any, task: Task) -> None:
 
 
 def _exactly(policy: Any, task: FiniteTask) -> tuple[tuple[Bound, Bound] | None, FloatArray | None]:
-    values = exact_values(policy, task)
-    if values is None:
+    found = enclosed_policy(policy, task)
+    if found is None:
         return None, None
-    value = float(task.weights @ values)
+    values, error = found
+    value, off = float(task.weights @ values), float(task.weights @ (error + _summed(task) * np.abs(values)))
     table = isinstance(policy, StationaryPolicy | MemorylessPolicy)
     method = "evaluation on every model" if table else "evaluation of its decision graph on every model"
-    return (Bound(value, "lower", method, of=VALUE), Bound(value, "upper", method, of=VALUE)), frozen(values)
+    return (Bound(value - off, "lower", method, of=VALUE), Bound(value + off, "upper", method, of=VALUE)), frozen(
+        values
+    )
 
 
 def _sampled(
@@ -354,7 +383,7 @@ def _certified(
     exact = lower.exact and best.exact
     kept = policy if isinstance(policy, Policy) else None
     regret = Regret(
-        missing(best.value, lower.value, task.largest_value, exact=exact),
+        missing(best.value, lower.value, exact=exact),
         f"{best.method}, minus the policy's {'exact value' if lower.exact else 'value'}",
         exact=exact,
         confidence=confidence,

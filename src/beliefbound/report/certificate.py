@@ -6,7 +6,7 @@ its exact value.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,7 @@ def certify_folder(
     time_limit: float | None = None,
     effort: int | None = None,
     reward_signal: RewardSignal | None = None,
+    absorbing: Sequence[str] = (),
     controller: int | None = None,
     measure: int | None = None,
     seed: int = 1,
@@ -136,7 +137,7 @@ def certify_folder(
     was found so far is written and marked as interrupted; a second one leaves at once and writes nothing. Nothing is
     written before the search is over, and whether `out` can be written to is seen before it begins.
     """
-    folder, place = read_models(models, reward_signal=reward_signal), as_path(out)
+    folder, place = read_models(models, reward_signal=reward_signal, absorbing=absorbing), as_path(out)
     if controller is not None and horizon is not None:
         raise ParameterError("a decision graph of few nodes is for problems without a horizon; leave one of them out")
     check_writable(place)

@@ -49,7 +49,7 @@ def uncounted_rungs(task: Task, rng: np.random.Generator, log: Log, interval: In
         earned = evaluate(plan, belief.sample(batch, rng), discount=task.discount, horizon=task.stages_of(plan))
         below.append(earned @ task.start)
         solved = optimal_values(belief.sample(batch, rng), discount=task.discount, horizon=task.horizon)
-        above.append(solved.q[:, states])
+        above.append(solved.q_above[:, states])
         meter.add(batch * (belief.n_states**3 + _DRAW * size))
         if not meter.full():
             continue

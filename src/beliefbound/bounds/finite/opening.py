@@ -27,9 +27,11 @@ from beliefbound.bounds.finite.problem import (
 )
 from beliefbound.bounds.ladder import OPERATIONS, RUNG, Meter, Part
 from beliefbound.bounds.log import Log
+from beliefbound.models.enclosing import swept as swept_bound
 from beliefbound.naming import names_of
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import OptimalValues
+from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray
@@ -61,22 +63,23 @@ def _solved(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
     stages = search_depth(task, MOST_POLICIES)
     kept = 0 if task.horizon is None else min(stages + 1, task.horizon)
     solved, apart = models_apart(task, kept)
-    plan = mmbi_plan(task, most_work=_MMBI)
+    plan, allowance = mmbi_plan(task, most_work=_MMBI), Allowance(task)
     meter.add(8.0 * valuing_work(task) + _MMBI)
     meter.full()
+    own = stage_values(plan.policy, task.models, task.discount, task.horizon, kept)
     if log.contest is not None:
-        after = stage_values(plan.policy, task.models, task.discount, task.horizon, 1)[-1]
-        _note(task, after, solved.q, log.contest)
+        _note(task, own[min(1, len(own) - 1)], solved.q_above, log.contest, allowance)
     yield [
-        Bound(plan.value(task.start), "lower", "MMBI", policy=plan.policy),
+        Bound(_worth(task, own[0], allowance), "lower", "MMBI", policy=plan.policy),
         e_max_of(task, solved),
         qmdp_of(task, solved),
     ]
     likely, policies, values, found = likeliest(task), list[TablePolicy](), list[FloatArray](), list[Bound]()
     for name, policy in pool_of(task, plan.policy, likely, solved.actions[likely]):
+        known = own if policy is plan.policy else None
         policies.append(policy)
-        values.append(stage_values(policy, task.models, task.discount, task.horizon, kept))
-        found.append(Bound(task.value(values[-1][0]), "lower", name, policy=policy))
+        values.append(stage_values(policy, task.models, task.discount, task.horizon, kept) if known is None else known)
+        found.append(Bound(_worth(task, values[-1][0], allowance), "lower", name, policy=policy))
         meter.add(valuing_work(task))
         if meter.full():
             yield found
@@ -87,20 +90,20 @@ def _solved(task: FiniteTask, meter: Meter, log: Log) -> Part[Opening]:
 
 def swept(task: FiniteTask, meter: Meter, log: Log, *, work: float = RUNG) -> Part[Opening]:
     """The first rungs where models are too large to be solved; `work` is operations of sweeps at a time."""
-    models, discount, weights = task.models, task.discount, task.weights
+    models, discount, weights, allowance = task.models, task.discount, task.weights, Allowance(task)
     batch = max(_SWEEPS, int(work / models.n_entries))
     above = models.from_above(discount, _EPSILON * task.largest_value, batch)
-    q = models.backup(above, discount)
+    q = models.backup_above(above, discount)
     meter.add(2.0 * batch * models.n_entries)
     told = np.where(models.available, np.tensordot(weights, q, axes=1), -np.inf)
     first = StationaryPolicy(told.argmax(axis=-1))
     policies, values = [first], [_from_below(task, first, batch)]
     meter.add(2.0 * batch * models.n_entries)
     if log.contest is not None:
-        _note(task, values[0], q, log.contest)
+        _note(task, values[0], q, log.contest, allowance)
     meter.full()
     yield [
-        Bound(task.value(values[0]), "lower", "QMDP's policy, swept from below", policy=first),
+        Bound(task.below(values[0]), "lower", "QMDP's policy, swept from below", policy=first),
         *_told(task, above, q, batch),
     ]
     done, fallen = batch, np.inf
@@ -110,8 +113,8 @@ def swept(task: FiniteTask, meter: Meter, log: Log, *, work: float = RUNG) -> Pa
         done, fallen = done + batch, before - task.value(above)
         meter.add(2.0 * batch * models.n_entries)
         if meter.full():
-            yield _told(task, above, models.backup(above, discount), done)
-    q = models.backup(above, discount)
+            yield _told(task, above, models.backup_above(above, discount), done)
+    q = models.backup_above(above, discount)
     yield _told(task, above, q, done)
     best = np.where(models.available, q, -np.inf).argmax(axis=-1)
     likely = np.argsort(-weights, kind="stable")[:_OWN]
@@ -124,14 +127,14 @@ def swept(task: FiniteTask, meter: Meter, log: Log, *, work: float = RUNG) -> Pa
             values.append(_from_below(task, policy, batch))
             meter.add(4.0 * batch * models.n_entries)
             meter.full()
-            yield [Bound(task.value(values[-1]), "lower", f"{name} from below", policy=policy)]
+            yield [Bound(task.below(values[-1]), "lower", f"{name} from below", policy=policy)]
     q[:, ~models.available] = 0.0
     return Opening(list(policies), [each[None] for each in values], q[None], search_depth(task, len(policies)))
 
 
 def _told(task: FiniteTask, above: FloatArray, q: FloatArray, sweeps: int) -> list[Bound]:
     """`E max` and QMDP from values `[m,s]`, `[m,s,a]` that are not below the optimal ones."""
-    solved = OptimalValues(above, np.where(task.models.available, q, -np.inf), np.empty((0, 0), dtype=np.int64))
+    solved = OptimalValues(above, q, np.empty((0, 0), dtype=np.int64), above, q)
     bounds = e_max_of(task, solved), qmdp_of(task, solved)
     return [Bound(bound.value, "upper", f"{bound.method}, {sweeps} sweeps from above") for bound in bounds]
 
@@ -154,12 +157,16 @@ def _from_below(task: FiniteTask, policy: StationaryPolicy, sweeps: int) -> Floa
     for _ in range(sweeps):
         before = values.copy()
         models.follow(before, chances, task.discount, q=q, out=values)
-    least = (values - before).min(axis=1, keepdims=True)
-    return np.asarray(values + task.discount / (1.0 - task.discount) * least)
+    return swept_bound(values, before, task.discount, models.rounding, up=False)
 
 
-def _note(task: FiniteTask, after: FloatArray, q: FloatArray, contest: Contest) -> None:
+def _worth(task: FiniteTask, values: FloatArray, allowance: Allowance) -> float:
+    """Of values `[m,s]` of a policy: those without a horizon are rounded down, those with one are not."""
+    return task.below(values) if task.horizon is None else allowance.lower(task.value(values))
+
+
+def _note(task: FiniteTask, after: FloatArray, q: FloatArray, contest: Contest, allowance: Allowance) -> None:
     """First bounds of the first actions: `after[m,s]` of a memoryless policy, or the model told afterwards."""
     follow = task.models.backup(after, task.discount)[:, contest.state]
     told: FloatArray = np.where(task.models.available, q, 0.0)[:, contest.state]
-    note_first(contest, task.weights, follow, told)
+    note_first(contest, task.weights, follow, told, allowance)

@@ -21,7 +21,7 @@ from functools import partial
 
 import numpy as np
 
-from beliefbound.bounds.decision import Contest
+from beliefbound.bounds.decision import Contest, widest
 from beliefbound.bounds.finite.first_actions import stability
 from beliefbound.bounds.finite.merged import MergedSearch
 from beliefbound.bounds.finite.opening import Opening, opening
@@ -47,7 +47,7 @@ def finite_rungs(task: FiniteTask, rng: np.random.Generator, threads: int | None
     address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
     meter = Meter()
     opened = yield from opening(task, meter, log)
-    if task.belief.reward_signal == "continuous" or (log.gap == 0.0 and not log.decide):
+    if task.belief.reward_signal == "continuous" or (log.closed and not log.decide):
         return
     try:
         problem, losses = yield from _problem(task, opened, meter)
@@ -82,14 +82,14 @@ def _problem(task: FiniteTask, opened: Opening, meter: Meter) -> Part[tuple[Prob
     )
     problem, losses = yield from pair_rungs(problem, task.weights, task.start, meter)
     meter.full()
-    yield [bound_of(problem, task.weights, task.start)]
+    yield [bound_of(problem, task)]
     return problem, losses
 
 
 def _stability(contest: Contest, searches: list[Search], before: Callable[[], FloatArray | None]) -> FloatArray | None:
-    """By the searches, if they have come so far."""
-    found = stability(contest, searches)
-    return before() if found is None else found
+    """By the searches, if they have come so far, and by what there was before: the union of what each proves."""
+    vectors = [search.vectors for search in searches if isinstance(search, MergedSearch)]
+    return widest([before(), stability(contest, searches, vectors)])
 
 
 def _alternate(searches: list[Search], log: Log) -> Rungs:

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import msgspec
 
-from beliefbound.errors import ParameterError
+from beliefbound.errors import ContradictionError, ParameterError
 from beliefbound.policy import Policy
 from beliefbound.results import Entries, Result
 from beliefbound.validation import as_flag
@@ -82,8 +82,10 @@ class Worth(Result):
         return cls(**msgspec.structs.asdict(entries))
 
 
-def between(low: float, high: float, of: str, method: str, *, confidence: float = 1.0, rounding: float = 0.0) -> Worth:
-    """An interval whose ends, where rounding or chance make them cross or negative, are put right; what is below
-    `rounding` counts as 0."""
-    low, high = (0.0 if x <= rounding else float(x) for x in (low, high))
-    return Worth(low, max(low, float(high)), of, method, exact=confidence == 1.0, confidence=confidence)
+def between(low: float, high: float, of: str, method: str, *, confidence: float = 1.0) -> Worth:
+    """An interval above 0. Ends that cross are an error where they are proven; where they are sampled one of them has
+    failed, and the interval holds both."""
+    low, high = (max(0.0, float(x)) for x in (low, high))
+    if low > high and confidence == 1.0:
+        raise ContradictionError(f"the {of} is at least {low:.12g} and at most {high:.12g}, which is a defect")
+    return Worth(min(low, high), max(low, high), of, method, exact=confidence == 1.0, confidence=confidence)
