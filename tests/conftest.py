@@ -30,22 +30,22 @@ gc.set_threshold(50_000, 10, 10)
 # every agent's own file is marked here, but for one agent of each family of kernels, and examples that need packages
 # which the first tier does not install.
 REPRESENTATIVES = {"exploit", "mcbrl", "beb", "boss", "bamcp", "sem", "qlearning", "random", "oracle", "policy"}
-EXAMPLES = {"convert/quantecon.py"}
+EXAMPLES = {"src/beliefbound/convert/quantecon.py"}
 ROOT = Path(__file__).parent.parent
+AGENTS = "tests/agents"
 # What compiles most comes first, each in a process of its own: the others then find it compiled, and the small ones at
 # the end fill the cores evenly.
-EARLY = ("bounds/test_bracket.py", "bounds/dirichlet/", "agents/", "bounds/", "")
+EARLY = ("tests/bounds/test_bracket.py", "tests/bounds/dirichlet", AGENTS, "tests/bounds", "tests")
 
 
 def pytest_collection_modifyitems(items):
     """Mark what belongs to the full tier and cannot say so itself; put everything in order."""
-    first = {ROOT / "tests" / "agents" / f"test_{name}.py" for name in REPRESENTATIVES}
-    examples = {ROOT / "src" / "beliefbound" / name for name in EXAMPLES}
-    for item in items:
-        if (item.path.parent == ROOT / "tests" / "agents" and item.path not in first) or item.path in examples:
+    first = {f"{AGENTS}/test_{name}.py" for name in REPRESENTATIVES}
+    places = {item: os.path.relpath(item.path, ROOT) for item in items}
+    for item, place in places.items():
+        if (place.startswith(AGENTS) and place not in first) or place in EXAMPLES:
             item.add_marker(pytest.mark.full)
-    tests = f"{ROOT / 'tests'}/"
-    items.sort(key=lambda item: [str(item.path).startswith(tests + place) for place in EARLY], reverse=True)
+    items.sort(key=lambda item: [places[item].startswith(early) for early in EARLY], reverse=True)
 
 
 class Clock:

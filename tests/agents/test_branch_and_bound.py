@@ -10,7 +10,7 @@ from support.searches import FOREVER, check_a_search_leaves_the_belief_as_it_was
 class TestBranchAndBound(EveryAgent):
     name = "branch-and-bound"
     small = "branch-and-bound:n=2,depth=5"
-    variants = ("branch-and-bound:n=3,depth=5,leaves=cadp", "branch-and-bound:n=3,depth=5,leaves=pairs")
+    variants = ("branch-and-bound:n=2,depth=3,leaves=cadp", "branch-and-bound:n=2,depth=3,leaves=pairs")
     mistakes = (
         ("branch-and-bound:leaves=none", "leaves is 'none'; give one of original, mmbi, cadp, pairs"),
         ("branch-and-bound:leaves=pairs,n=1", "leaves=pairs needs two models"),

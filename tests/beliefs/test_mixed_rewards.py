@@ -32,6 +32,7 @@ def exact(believed, s, discount, horizon):
     return best
 
 
+@pytest.mark.full
 def test_the_bracket_encloses_the_value_of_every_history():
     truth = exact(belief(), 0, 0.9, 3)
     found = bracket(belief(), discount=0.9, horizon=3, effort=8, rng=4)
