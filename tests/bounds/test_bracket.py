@@ -95,7 +95,7 @@ def test_the_clock_starts_when_everything_is_compiled(monkeypatch):
 
 @pytest.mark.parametrize("belief", ["finite", "dirichlet"])
 def test_somebody_may_ask_to_stop(belief):
-    """At the first bounds, with ten minutes left; what was found is returned, after the first rung."""
+    """At the first bounds, with ten minutes left; what was found is returned, after the first step."""
     glances = 1 if belief == "finite" else 0
     if belief == "finite":
         belief = chain_belief(30, 4).sample(8, np.random.default_rng(5))

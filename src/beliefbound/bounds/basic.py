@@ -8,14 +8,15 @@ Upper. Knowing the model cannot hurt: `V*_ξ(s) ≤ E_ξ V*_μ(s)` (`E max`). Le
 cannot: `V*_ξ(s) ≤ max_a E_ξ Q*_μ(s,a) ≤ E max` (QMDP). Both hold whatever rewards reveal.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from beliefbound.beliefs import Belief
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.bound import BAYES, Bound, Regret, missing
-from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
+from beliefbound.bounds.bound import BAYES, Bound, Kind, Regret, missing
+from beliefbound.bounds.sampled import bound_of_mean, interval_for, qmdp_of_samples
+from beliefbound.bounds.statistics.intervals import Interval
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.planning.optimal import OptimalValues, optimal_values
@@ -54,22 +55,18 @@ def lower_bound(
     finite = finite_task(task)
     if finite is not None:
         values = evaluate(policy, finite.belief, discount=discount, horizon=horizon)
-        return Bound(finite.value(values), "lower", "value of the policy", policy=policy)
+        return Bound(finite.value(values), "lower", "value of the policy", policy=policy, kind=Kind.POLICY)
     sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
     samples = evaluate(policy, sample, discount=discount, horizon=horizon) @ task.start
     range_ = _value_range(task.lasting(task.stages_of(policy)))
-    interval = ("t" if range_ is None else "betting") if interval is None else interval
-    value = mean_bound(samples, "lower", confidence=confidence, range_=range_, interval=interval)
-    mean = float(samples.mean())
-    method = f"value of the policy on fresh models, {describe(interval)} interval"
-    return Bound(
-        value,
+    return bound_of_mean(
+        samples,
         "lower",
-        method,
-        exact=False,
-        confidence=confidence,
-        estimate=mean,
-        n_samples=n_models,
+        Kind.POLICY,
+        "value of the policy on fresh models",
+        alpha=1.0 - check_probability(confidence, "confidence"),
+        range_=range_,
+        interval=interval_for(range_, interval),
         policy=policy,
     )
 
@@ -97,36 +94,19 @@ def upper_bound(
     if not isinstance(method, str) or method not in ("qmdp", "emax"):
         raise ParameterError(f"method is {shown(method)}; choose 'qmdp' or 'emax'")
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
-    start, discount, name = task.start, task.discount, "QMDP" if method == "qmdp" else "E max"
     finite = finite_task(task)
     if finite is not None:
         return qmdp_of(finite) if method == "qmdp" else e_max_of(finite)
     sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
-    solved = optimal_values(sample, discount=discount, horizon=horizon)
+    solved = optimal_values(sample, discount=task.discount, horizon=horizon)
     range_ = _value_range(task)
-    interval = ("t" if range_ is None else "betting") if interval is None else interval
-    full = f"{name} on sampled models, {describe(interval)} interval"
+    knobs: dict[str, Any] = {"range_": range_, "interval": interval_for(range_, interval)}
+    knobs["alpha"] = 1.0 - check_probability(confidence, "confidence")
     if method == "emax":
-        samples = solved.values @ start
-        value = mean_bound(samples, "upper", confidence=confidence, range_=range_, interval=interval)
-        mean = float(samples.mean())
-    else:
-        # max_a of a mean: an interval for every (start state, action) at once, by splitting the error among them.
-        states = np.flatnonzero(start)
-        each = 1.0 - (1.0 - check_probability(confidence, "confidence")) / (len(states) * belief.n_actions)
-        means = solved.q.mean(axis=0)
-        high = np.array(
-            [
-                max(
-                    mean_bound(solved.q[:, s, a], "upper", confidence=each, range_=range_, interval=interval)
-                    for a in np.flatnonzero(belief.available[s])
-                )
-                for s in states
-            ]
-        )
-        mean = float(start[states] @ means[states].max(axis=-1))
-        value = float(start[states] @ high)
-    return Bound(value, "upper", full, exact=False, confidence=confidence, estimate=mean, n_samples=n_models)
+        return bound_of_mean(solved.values @ task.start, "upper", Kind.E_MAX, "E max on sampled models", **knobs)
+    states = np.flatnonzero(task.start)
+    what, start, offered = "QMDP on sampled models", task.start[states], belief.available[states]
+    return qmdp_of_samples(solved.q[:, states], start, offered, what, **knobs)
 
 
 def policy_regret(
@@ -161,6 +141,7 @@ def policy_regret(
         confidence=upper.confidence,
         n_samples=upper.n_samples,
         policy=policy,
+        asymptotic=upper.asymptotic,
     )
 
 
@@ -185,7 +166,7 @@ def e_max_of(task: FiniteTask, solved: OptimalValues | None = None) -> Bound:
     if solved is None:
         solved = optimal_values(task.belief, discount=task.discount, horizon=task.horizon)
     values: FloatArray = task.weights @ solved.values
-    return Bound(float(task.start @ values), "upper", "E max", values=frozen(values))
+    return Bound(float(task.start @ values), "upper", "E max", values=frozen(values), kind=Kind.E_MAX)
 
 
 def qmdp(
@@ -214,7 +195,7 @@ def qmdp_of(task: FiniteTask, solved: OptimalValues | None = None) -> Bound:
     mixed: FloatArray = np.tensordot(task.weights, np.where(np.isfinite(q), q, 0.0), axes=1)
     mixed[~task.models.available] = -np.inf
     values: FloatArray = mixed.max(axis=-1)
-    return Bound(float(task.start @ values), "upper", "QMDP", values=frozen(values))
+    return Bound(float(task.start @ values), "upper", "QMDP", values=frozen(values), kind=Kind.QMDP)
 
 
 def _value_range(task: Task) -> tuple[float, float] | None:

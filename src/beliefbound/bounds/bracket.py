@@ -1,13 +1,13 @@
 """`bracket`: the Bayes-optimal value between two bounds, as tight as the time allows.
 
-Finite beliefs: `bounds.finite.search`. Other beliefs: `bounds.dirichlet.sampler`. Both are ladders (`bounds.ladder`):
-the clock decides only after which rung to stop, so seed and effort say which certificate it is.
+Finite beliefs: `bounds.finite.search`. Other beliefs: `bounds.dirichlet.steps`. Both are sequences of steps
+(`bounds.steps`): the clock decides only after which one to stop, so seed and effort say which certificate it is.
 """
 
 import operator
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
@@ -17,12 +17,12 @@ import numpy as np
 from beliefbound.beliefs import Belief, DirichletBelief
 from beliefbound.bounds.bound import Bound, BoundEntries, Regret, RegretEntries
 from beliefbound.bounds.decision import Contest, Decision, DecisionEntries
-from beliefbound.bounds.dirichlet.rungs import dirichlet_rungs
+from beliefbound.bounds.dirichlet.steps import dirichlet_steps
 from beliefbound.bounds.finite.glance import glance
-from beliefbound.bounds.finite.search import finite_rungs
-from beliefbound.bounds.ladder import climb
-from beliefbound.bounds.log import Log, TracePoint, relative
+from beliefbound.bounds.finite.search import finite_steps
 from beliefbound.bounds.policy_files import load_policy
+from beliefbound.bounds.record import Record, TracePoint, relative
+from beliefbound.bounds.steps import Limits, take
 from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ParameterError
 from beliefbound.naming import Names, NamesEntries, names_of
@@ -92,7 +92,7 @@ class Bracket(Result):
       compile_seconds: time spent on compiling before the clock of the trace started.
       seed, effort, version: what makes it again: `bracket(…, rng=seed, effort=effort)` of that version of the library,
         with the same belief, task, target and confidence, gives the same bounds and the same policy, bit for bit, on
-        the same kind of machine with any number of threads. `effort`: the rungs taken (`bounds.ladder`).
+        the same kind of machine with any number of threads. `effort`: the steps taken (`bounds.steps`).
       decision: what each first action is worth, and whether one is proven optimal (`bounds.decision`): for finite
         beliefs and one start state, whatever the target is; else `None`.
       names: of states, actions and models, where the belief has any.
@@ -115,7 +115,7 @@ class Bracket(Result):
     decision: Decision | None = field(default=None, repr=False, compare=False)
     names: Names = field(default=Names(), repr=False, compare=False)
 
-    _kind, _entries, _version = "bracket", BracketEntries, 2
+    _kind, _entries, _version = "bracket", BracketEntries, 3
 
     @property
     def width(self) -> float:
@@ -282,19 +282,19 @@ def bracket(
         Default: 0.01, unless there is a time limit or an effort; then 0.
       time_limit: seconds, kept within a tenth of itself or 0.3 s; the first bounds are found however short it is.
         Compiling, where that is needed, comes before and is not counted. Default: 60.
-      effort: in place of a time limit, at most so many rungs of work (`bounds.ladder`): the same bracket every time,
+      effort: in place of a time limit, at most so many steps of work (`bounds.steps`): the same bracket every time,
         bit for bit. `found.effort` says how many a time limit was enough for.
       interval: of what is sampled from a belief that is not finite: `betting`, which is proven for samples in a known
         range (Normal rewards have none, and get `t`), or `t`, Student's, which is narrower and only asymptotic: what no
         sample has shown it does not know of.
       rng: source of all randomness: a generator, a seed, or `None` for fresh randomness, from the system. What is
-        found depends on the belief, the task, the confidence, on it, and on the number of rungs taken; `found.seed`
+        found depends on the belief, the task, the confidence, on it, and on the number of steps taken; `found.seed`
         is a seed that gives the same again.
       threads: default: the cores this process may use. Changes no bound of a given effort.
       progress: show the bracket as it closes, on standard error.
       watch: called with every new point of the trace, as it happens; small finite beliefs have one at 0 s, before
         anything is compiled.
-      stop: asked between rungs: once it says true, what was found so far is returned, as if time were up.
+      stop: asked between steps: once it says true, what was found so far is returned, as if time were up.
 
     >>> from beliefbound import FiniteBelief
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
@@ -319,26 +319,18 @@ def bracket(
     finite = finite_task(task)
     contest = _contest(task, finite, target)
     with closing_display(show=progress, watch=watch) as seen:
-        log = Log(
-            np.inf,
-            limit,
-            target_gap,
-            confidence,
-            seen,
-            stop,
-            contest=contest,
-            decide=target == "decision",
-        )
+        record = Record(confidence, seen, contest=contest, decide=target == "decision")
         source = np.random.default_rng(seed)
-        log.add(*(() if finite is None else glance(finite)))
+        record.add(*(() if finite is None else glance(finite)))
         compiling = warm_up(task)
-        log.clock = time.perf_counter()
+        record.began = time.perf_counter()
         if finite is not None:
-            climb(finite_rungs(finite, source, threads, log), log, effort=effort)
+            steps = finite_steps(finite, source, threads, record)
         else:
-            climb(dirichlet_rungs(task, source, threads, log, interval), log, effort=effort)
+            steps = dirichlet_steps(task, source, threads, record, interval)
+        taken = take(steps, record, Limits(target_gap, effort, limit, stop))
     notes = belief.notes() if isinstance(belief, DirichletBelief) else ()
-    return _result(log, notes=notes, compile_seconds=compiling, seed=seed, names=names_of(belief))
+    return _result(record, notes=notes, compile_seconds=compiling, seed=seed, effort=taken, names=names_of(belief))
 
 
 def _contest(task: Task, finite: FiniteTask | None, target: Target) -> Contest | None:
@@ -346,7 +338,7 @@ def _contest(task: Task, finite: FiniteTask | None, target: Target) -> Contest |
     if target not in get_args(Target):
         raise ParameterError(f"target is {shown(target)}; choose one of {', '.join(get_args(Target))}")
     states = np.flatnonzero(task.start)
-    told = finite is not None and len(states) == 1 and finite.belief.reward_signal != "continuous"
+    told = finite is not None and len(states) == 1 and finite.belief.signal.finite
     if target == "decision" and not told:
         raise ParameterError(
             "a decision is proven for finite beliefs whose reward signal is not continuous, and one start state; "
@@ -363,33 +355,38 @@ def seed_of(rng: Rng) -> int:
     return operator.index(rng)
 
 
-def _result(log: Log, *, notes: tuple[str, ...], compile_seconds: float, seed: int, names: Names) -> Bracket:
-    assert log.lower is not None
-    assert log.upper is not None
-    assert log.lower.policy is not None
-    exact = log.lower.exact and log.upper.exact
-    confidence = 1.0 if exact else log.confidence
+def _result(
+    record: Record, *, notes: tuple[str, ...], compile_seconds: float, seed: int, effort: int, names: Names
+) -> Bracket:
+    best, upper, policy = record.lower, record.upper, record.policy
+    assert best is not None
+    assert upper is not None
+    assert policy is not None
+    lower = replace(best, policy=policy)
+    exact = lower.exact and upper.exact
+    confidence = 1.0 if exact else record.confidence
     width = Regret(
-        max(0.0, log.upper.value - log.lower.value),
+        max(0.0, upper.value - lower.value),
         "upper bound minus lower bound",
         exact=exact,
         confidence=confidence,
-        n_samples=0 if exact else max(log.lower.n_samples, log.upper.n_samples),
+        n_samples=0 if exact else max(lower.n_samples, upper.n_samples),
+        asymptotic=lower.asymptotic or upper.asymptotic,
     )
-    regret = width if log.regret is None or log.regret.value >= width.value else log.regret
+    regret = width if record.regret is None or record.regret.value >= width.value else record.regret
     return Bracket(
-        log.lower,
-        log.upper,
-        log.lower.policy,
+        lower,
+        upper,
+        policy,
         regret,
         confidence,
-        tuple(log.trace),
-        tuple(log.bounds),
+        tuple(point._replace(lower=lower) if point.lower is best else point for point in record.trace),
+        tuple(lower if bound is best else bound for bound in record.bounds),
         notes,
         compile_seconds,
         seed,
-        log.effort,
+        effort,
         version("beliefbound"),
-        None if log.contest is None else log.contest.decision(),
+        None if record.contest is None else record.contest.decision(),
         names,
     )

@@ -17,20 +17,18 @@ from typing import Any, Self
 import numpy as np
 
 from beliefbound.beliefs import Belief
-from beliefbound.bounds.bound import BAYES, VALUE, Bound, BoundEntries, Regret, RegretEntries, missing
+from beliefbound.bounds.bound import BAYES, VALUE, Bound, BoundEntries, Kind, Regret, RegretEntries, missing
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.dirichlet.certified import LEAST_SAMPLES, certify_counts
-from beliefbound.bounds.finite.adaptive import AdaptivePolicy
-from beliefbound.bounds.finite.alpha_policy import AlphaPolicy, read_sarsop
-from beliefbound.bounds.finite.controller import Controller
-from beliefbound.bounds.finite.controller_value import controller_values, start_value
+from beliefbound.bounds.finite.alpha_policy import read_sarsop
 from beliefbound.bounds.finite.simulation import simulate
-from beliefbound.bounds.log import TracePoint
+from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.policy_files import load_policy
-from beliefbound.errors import ParameterError, PolicyError
+from beliefbound.bounds.record import TracePoint
+from beliefbound.errors import ParameterError
 from beliefbound.naming import Names, NamesEntries, names_of
 from beliefbound.planning.task import FiniteTask, Task, finite_task
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.policy import Policy
 from beliefbound.results import Entries, Result, array_of, axis
 from beliefbound.validation import (
     FloatArray,
@@ -80,7 +78,7 @@ class Certified(Result):
     policy: Policy | None = field(default=None, repr=False, compare=False)
     names: Names = field(default=Names(), repr=False, compare=False)
 
-    _kind, _entries = "certified policy", CertifiedEntries
+    _kind, _entries, _version = "certified policy", CertifiedEntries, 2
 
     @property
     def exact(self) -> bool:
@@ -206,13 +204,14 @@ def certify(
         if isinstance(policy, str | Path):
             policy = load_policy(Path(policy))
             given = given.lasting(getattr(policy, "horizon", None) if horizon is None else horizon)
-        return _counted(policy, given, delta, samples, upper, time_limit, source, threads, stop)
+        return _counted(AnyPolicy(policy), given, delta, samples, upper, time_limit, source, threads, stop)
     if isinstance(policy, str | Path):
         policy = read_policy(Path(policy), task)
         if horizon is None and policy.horizon is not None:
             task = FiniteTask.of(belief, discount=discount, horizon=policy.horizon, initial=initial)
-    _check(policy, task)
-    own, values = _exactly(policy, task)
+    known = AnyPolicy(policy)
+    known.check(task)
+    own, values = _exactly(known, task)
     simulated = own is None
     if upper is None:
         found = bracket(
@@ -232,9 +231,9 @@ def certify(
         upper = found.upper if found.upper.exact else _at(found.upper, found.confidence)
     paired = None
     if own is None:
-        low, high, paired = _sampled(policy, task, source, samples, delta if upper.exact else 0.5 * delta, stop)
+        low, high, paired = _sampled(known, task, source, samples, delta if upper.exact else 0.5 * delta, stop)
         own = low, high
-    return _certified(policy, task, own, upper, paired, values)
+    return _certified(known, task, own, upper, paired, values)
 
 
 def read_policy(path: Path, task: FiniteTask) -> Policy:
@@ -244,30 +243,8 @@ def read_policy(path: Path, task: FiniteTask) -> Policy:
     return load_policy(path)
 
 
-def exact_values(policy: Any, task: FiniteTask) -> FloatArray | None:
-    """`[m]`: the exact value of a policy on every model from the task's start; `None` where it cannot be had."""
-    if isinstance(policy, StationaryPolicy | MemorylessPolicy):
-        values: FloatArray = task.policy_values(policy) @ task.start
-        return values
-    parts = getattr(policy, "parts", None)  # a mixture
-    if parts is not None:
-        mixed: FloatArray = np.zeros(task.models.n_models)
-        for chance, part in parts:
-            mixed = mixed + chance * start_value(controller_values(part, task), part, task)
-        return mixed
-    controller = _controller(policy, task)
-    return None if controller is None else start_value(controller_values(controller, task), controller, task)
-
-
-def _controller(policy: Any, task: FiniteTask) -> Controller | None:
-    if isinstance(policy, AdaptivePolicy):
-        controller, lookahead = policy.data
-        return controller if lookahead is None else None
-    return policy.as_controller(task) if isinstance(policy, AlphaPolicy) else None
-
-
 def _counted(
-    policy: Any,
+    policy: AnyPolicy,
     task: Task,
     delta: float,
     samples: int,
@@ -278,7 +255,7 @@ def _counted(
     stop: Callable[[], bool] | None,
 ) -> Certified:
     """A policy under a belief that is not finite."""
-    _check(policy, task)
+    policy.check(task)
     if task.belief.compiled() is None:
         raise ParameterError(f"{task.belief!r} has no counts; give Beta, known or finite rewards, or models")
     if samples < LEAST_SAMPLES:
@@ -287,36 +264,21 @@ def _counted(
     knobs: dict[str, Any] = {"samples": samples, "upper": upper, "time_limit": limit, "stop": stop}
     knobs |= {"seed": int(rng.integers(0, 2**62)), "delta": delta, "threads": check_threads(threads)}
     found = certify_counts(policy, task, **knobs)
-    confidence, kept = found.regret.confidence, policy if isinstance(policy, Policy) else None
-    return Certified(found.lower, found.upper, found.best, found.regret, confidence, None, kept, names_of(task.belief))
+    confidence, names = found.regret.confidence, names_of(task.belief)
+    return Certified(found.lower, found.upper, found.best, found.regret, confidence, None, policy.saved, names)
 
 
-def _check(policy: Any, task: Task) -> None:
-    if not all(callable(getattr(policy, name, None)) for name in ("reset", "act", "observe")):
-        raise PolicyError(f"policy is {shown(policy)}; give an object with reset, act and observe, or a file")
-    sizes = getattr(policy, "n_states", None), getattr(policy, "n_actions", None)
-    for name, size, own in zip(
-        ("states", "actions"), sizes, (task.belief.n_states, task.belief.n_actions), strict=True
-    ):
-        if isinstance(size, int) and size != own:
-            raise PolicyError(f"the policy has {size} {name}, the belief has {own}")
-    horizon = getattr(policy, "horizon", None)
-    if horizon is not None and horizon != task.horizon:
-        raise PolicyError(f"the policy makes {horizon} decisions, the problem has horizon {task.horizon}")
-
-
-def _exactly(policy: Any, task: FiniteTask) -> tuple[tuple[Bound, Bound] | None, FloatArray | None]:
-    values = exact_values(policy, task)
+def _exactly(policy: AnyPolicy, task: FiniteTask) -> tuple[tuple[Bound, Bound] | None, FloatArray | None]:
+    values = policy.values_on(task)
     if values is None:
         return None, None
-    value = float(task.weights @ values)
-    table = isinstance(policy, StationaryPolicy | MemorylessPolicy)
-    method = "evaluation on every model" if table else "evaluation of its decision graph on every model"
-    return (Bound(value, "lower", method, of=VALUE), Bound(value, "upper", method, of=VALUE)), frozen(values)
+    value, method = float(task.weights @ values), "evaluation on every model"
+    lower = Bound(value, "lower", method, of=VALUE, kind=Kind.POLICY)
+    return (lower, replace(lower, side="upper")), frozen(values)
 
 
 def _sampled(
-    policy: Any,
+    policy: AnyPolicy,
     task: FiniteTask,
     rng: np.random.Generator,
     samples: int,
@@ -324,11 +286,10 @@ def _sampled(
     stop: Callable[[], bool] | None,
 ) -> tuple[Bound, Bound, Regret]:
     """The value from below and from above, and the distance on common scenarios; together they fail with `alpha`."""
-    walker = policy.fresh() if isinstance(policy, Policy) else policy
-    found = simulate(walker, task, rng, samples=samples, alpha=alpha, stop=stop)
+    found = simulate(policy.fresh(), task, rng, samples=samples, alpha=alpha, stop=stop)
     proof: dict[str, Any] = {"exact": False, "confidence": 1.0 - alpha / 3.0, "n_samples": found.samples}
     method = f"{found.samples} walks against upper values as control variate; betting interval"
-    value = {"method": method, "estimate": found.estimate, "of": VALUE, **proof}
+    value = {"method": method, "estimate": found.estimate, "of": VALUE, "kind": Kind.POLICY, **proof}
     paired = f"{found.samples} walks against information relaxations on the same luck; betting interval"
     regret = Regret(found.missing, paired, estimate=found.missing_estimate, **proof)
     return Bound(found.low, "lower", **value), Bound(found.high, "upper", **value), regret
@@ -336,12 +297,11 @@ def _sampled(
 
 def _at(bound: Bound, confidence: float) -> Bound:
     """The best of several sampled bounds holds with the confidence of all of them together."""
-    kept = {"method": bound.method, "estimate": bound.estimate, "n_samples": bound.n_samples}
-    return Bound(bound.value, "upper", exact=False, confidence=confidence, **kept)  # type: ignore[arg-type]
+    return replace(bound, confidence=confidence)
 
 
 def _certified(
-    policy: Any,
+    policy: AnyPolicy,
     task: FiniteTask,
     own: tuple[Bound, Bound],
     best: Bound,
@@ -352,7 +312,6 @@ def _certified(
     error = (1.0 - best.confidence) + sum(1.0 - x.confidence for x in (lower, upper, paired) if x is not None)
     confidence = 1.0 if error == 0.0 else max(0.0, 1.0 - error)
     exact = lower.exact and best.exact
-    kept = policy if isinstance(policy, Policy) else None
     regret = Regret(
         missing(best.value, lower.value, task.largest_value, exact=exact),
         f"{best.method}, minus the policy's {'exact value' if lower.exact else 'value'}",
@@ -360,8 +319,9 @@ def _certified(
         confidence=confidence,
         estimate=max(0.0, best.centre - lower.centre),
         n_samples=max(best.n_samples, lower.n_samples),
-        policy=kept,
+        policy=policy.saved,
+        asymptotic=best.asymptotic or lower.asymptotic,
     )
     if paired is not None and paired.value < regret.value:
-        regret = replace(paired, confidence=confidence, policy=kept)  # of all that is said together
-    return Certified(lower, upper, best, regret, confidence, values, kept, names_of(task.belief))
+        regret = replace(paired, confidence=confidence, policy=policy.saved)  # of all that is said together
+    return Certified(lower, upper, best, regret, confidence, values, policy.saved, names_of(task.belief))

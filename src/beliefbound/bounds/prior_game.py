@@ -5,16 +5,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.controller import Controller
 from beliefbound.bounds.finite.controller_value import completed, controller_values, start_value
-from beliefbound.bounds.finite.mixed import MixedPolicy, join_controllers, table_controller
+from beliefbound.bounds.finite.mixed import MixedPolicy, join_controllers
 from beliefbound.bounds.finite.vector_oracle import VectorOracle
-from beliefbound.bounds.log import TracePoint
+from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.prior_sets import PriorSet
+from beliefbound.bounds.record import TracePoint
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import MemorylessPolicy, StationaryPolicy
+from beliefbound.policy import Policy
 from beliefbound.validation import FloatArray
 
 ROBUST = "value under the least favourable prior"
@@ -49,16 +49,13 @@ class Game:
         self.prior: FloatArray = task.weights
         self.trace: list[TracePoint] = []
 
-    def add(self, policy: Any) -> None:
-        """A deterministic table, or a policy that has settled; others are left out."""
-        if isinstance(policy, StationaryPolicy | MemorylessPolicy):
-            controller = table_controller(policy, self.every)
-        elif isinstance(policy, AdaptivePolicy) and policy.data[1] is None:
-            controller = completed(policy.data[0])
-        else:
-            return
-        values = start_value(controller_values(controller, self.every), controller, self.every)
-        self._keep(values, lambda: controller)
+    def add(self, policy: Policy) -> None:
+        """A policy that is a finite-state controller; others are left out."""
+        known = AnyPolicy(policy).as_controller(self.every)
+        if known is not None:
+            controller = completed(known)
+            values = start_value(controller_values(controller, self.every), controller, self.every)
+            self._keep(values, lambda: controller)
 
     def _keep(self, values: FloatArray, controller: Callable[[], Controller]) -> None:
         if values.tobytes() not in self._known:
@@ -92,7 +89,9 @@ class Game:
     def note(self, seconds: float) -> None:
         """Tell whoever watches."""
         assert self.upper is not None
-        lower = Bound(self.lower, "lower", f"mixture of {int((self.chances > 0.0).sum())} policies", of=ROBUST)
+        lower = Bound(
+            self.lower, "lower", f"mixture of {int((self.chances > 0.0).sum())} policies", of=ROBUST, kind=Kind.MIXTURE
+        )
         if not self.trace or (lower.value, self.upper.value) != (
             self.trace[-1].lower.value,
             self.trace[-1].upper.value,

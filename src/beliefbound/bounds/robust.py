@@ -15,7 +15,7 @@ is forgotten. So seed and number of rounds make the same bracket again.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
@@ -23,15 +23,14 @@ from typing import Any, Self
 import numpy as np
 
 from beliefbound.beliefs import FiniteBelief
-from beliefbound.bounds.bound import Bound, BoundEntries
+from beliefbound.bounds.bound import Bound, BoundEntries, Kind
 from beliefbound.bounds.bracket import DEFAULT_GAP, DEFAULT_SECONDS, Bracket, bracket, seed_of
-from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.problem import named_pool
 from beliefbound.bounds.finite.vector_oracle import VectorOracle
-from beliefbound.bounds.log import TracePoint, relative
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.prior_game import ROBUST, Game
 from beliefbound.bounds.prior_sets import prior_set
+from beliefbound.bounds.record import TracePoint, relative
 from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ParameterError
 from beliefbound.naming import Names, NamesEntries, names_of
@@ -51,10 +50,11 @@ from beliefbound.validation import (
     frozen,
 )
 
-_EFFORT, _MORE_EFFORT = 8, 5  # rungs of the bracket in the first round, and how many more in each one after
+_EFFORT, _MORE_EFFORT = 8, 5  # steps of the bracket in the first round, and how many more in each one after
 _GAMES, _MORE_GAMES = 8, 4  # games against the worst prior, likewise
 _LONGER = 1.3  # times the time of a round: what the next one may take
 _POINTS = 256  # beliefs between two games
+_GRAPHS = (Kind.ALPHA_VECTORS, Kind.DISTINCT_BELIEFS, Kind.HISTORIES)  # kinds of bounds whose policies are large
 
 
 class RobustEntries(Entries):
@@ -108,7 +108,7 @@ class RobustBracket(Result):
     version: str = field(default="", repr=False)
     made: dict[str, Any] | None = field(default=None, repr=False, compare=False)
 
-    _kind, _entries, _version = "robust bracket", RobustEntries, 2
+    _kind, _entries, _version = "robust bracket", RobustEntries, 3
 
     @property
     def width(self) -> float:
@@ -250,7 +250,7 @@ def robust_bracket(
             round_began = time.perf_counter()
             if oracle is not None:
                 prior = _respond(game, oracle, prior, _GAMES + _MORE_GAMES * rounds)
-            rungs = _EFFORT + _MORE_EFFORT * rounds
+            steps = _EFFORT + _MORE_EFFORT * rounds
             rounds += 1
             at = FiniteBelief.reweight(models, prior)
             found = bracket(
@@ -260,7 +260,7 @@ def robust_bracket(
                 horizon=horizon,
                 confidence=1.0 - error / (rounds * (rounds + 1)),
                 target_gap=0.0,
-                effort=rungs,
+                effort=steps,
                 rng=source,
                 threads=threads,
                 stop=stop if complete is not None else None,
@@ -291,33 +291,25 @@ def _respond(game: Game, oracle: VectorOracle, prior: FloatArray, games: int) ->
 
 
 def _learn(game: Game, found: Bracket) -> None:
-    """The policies of a bracket join the game: all tables, and the best decision graphs."""
-    exact = [bound for bound in found.bounds if bound.exact and bound.side == "lower" and bound.policy is not None]
-    graphs = [bound for bound in exact if isinstance(bound.policy, AdaptivePolicy)]
-    for bound in exact:
-        if not isinstance(bound.policy, AdaptivePolicy):
-            game.add(bound.policy)
-    for kind in ("finite-state", "distinct beliefs", " beliefs"):
-        own = [bound for bound in graphs if kind in bound.method]
-        if own:
-            game.add(max(own, key=lambda bound: bound.value).policy)
+    """The policies of a bracket join the game: all tables, and the best decision graph of each kind."""
+    best: dict[Kind, Bound] = {}
+    for bound in found.bounds:
+        if bound.exact and bound.side == "lower" and bound.policy is not None:
+            if bound.kind not in _GRAPHS:
+                game.add(bound.policy)
+            elif bound.kind not in best or bound.value > best[bound.kind].value:
+                best[bound.kind] = bound
+    for kind in _GRAPHS:
+        if kind in best and (policy := best[kind].policy) is not None:
+            game.add(policy)
 
 
 def _result(game: Game, priors: str, rounds: int, confidence: float, seed: int) -> RobustBracket:
     assert game.upper is not None
     policy, best = game.policy(), game.upper
     words = f"mixture of {len(policy.parts)} policies, by linear programming over {len(game.parts)}"
-    lower = Bound(game.lower, "lower", words, policy=policy, of=ROBUST)
-    upper = Bound(
-        best.value,
-        "upper",
-        best.method,
-        exact=best.exact,
-        confidence=1.0 if best.exact else confidence,
-        estimate=best.estimate,
-        n_samples=best.n_samples,
-        of=ROBUST,
-    )
+    lower = Bound(game.lower, "lower", words, policy=policy, of=ROBUST, kind=Kind.MIXTURE)
+    upper = replace(best, of=ROBUST, values=None, confidence=1.0 if best.exact else confidence)
     return RobustBracket(
         lower,
         upper,

@@ -14,21 +14,22 @@ import numpy as np
 import scipy.sparse as sp
 
 from beliefbound.beliefs import DirichletBelief, FiniteBelief
-from beliefbound.bounds.dirichlet.rungs import dirichlet_rungs
 from beliefbound.bounds.dirichlet.sampler import Sampler
-from beliefbound.bounds.finite.cells import Size, cell_rungs
+from beliefbound.bounds.dirichlet.steps import dirichlet_steps
+from beliefbound.bounds.finite.cells import Size, cell_steps
 from beliefbound.bounds.finite.first_actions import model_values
 from beliefbound.bounds.finite.opening import swept
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import named_pool, problem_of
 from beliefbound.bounds.finite.relaxation import Certifier, relaxation
-from beliefbound.bounds.finite.search import finite_rungs
-from beliefbound.bounds.ladder import Meter, climb, finish
-from beliefbound.bounds.log import Log
+from beliefbound.bounds.finite.search import finite_steps
+from beliefbound.bounds.record import Record
+from beliefbound.bounds.steps import Limits, Meter, finish, take
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 
 _DISCOUNT, _HORIZON = 0.5, 3
-_EFFORT = 12  # rungs: every kind of them
+_CONFIDENCE = 0.95
+_EFFORT = 12  # steps: every kind of them
 
 
 def warm_up(task: Task) -> float:
@@ -51,13 +52,13 @@ def _finite(horizon: int | None, sparse: bool) -> None:
         transitions = [sp.csr_array(model.reshape(9, 3)) for model in transitions]
     belief = FiniteBelief(transitions, rng.random((4, 3, 3)), reward_signal="bernoulli")
     task = FiniteTask.of(belief, discount=_DISCOUNT, horizon=horizon)
-    log = _log(600.0, 0.0)
-    climb(finite_rungs(task, rng, None, log), log, effort=_EFFORT)
+    record = Record(_CONFIDENCE)
+    take(finite_steps(task, rng, None, record), record, Limits(effort=_EFFORT))
     if horizon is None:
-        finish(swept(task, Meter(), log, work=0.0))  # RUNG of so few entries would be seconds of sweeps
+        finish(swept(task, Meter(), record, work=0.0))  # STEP_WORK of so few entries would be seconds of sweeps
     policies = [policy for _, policy in named_pool(task)]
     problem = with_pairs(problem_of(task, stages=_HORIZON, policies=policies), task.weights, task.start)
-    cells = cell_rungs(problem, np.ones((4, 4)), task.weights, task.start, Size(3, 4, 0.0), Meter())
+    cells = cell_steps(problem, np.ones((4, 4)), task.weights, task.start, Size(3, 4, 0.0), Meter())
     problem = problem._replace(cells=finish(cells)[0], merged=horizon is None)
     certifier = Certifier(belief, discount=_DISCOUNT, horizon=horizon, policies=policies, problem=problem, core_nodes=9)
     certifier.grow(9)
@@ -70,12 +71,8 @@ def _finite(horizon: int | None, sparse: bool) -> None:
 def _sampled(horizon: int | None, counted: bool) -> None:
     rng = np.random.default_rng(0)
     task = Task.of(DirichletBelief(2, 2, initial=0), discount=_DISCOUNT, horizon=horizon)
-    next(dirichlet_rungs(task, rng, None, _log(600.0, 0.0)))
+    next(dirichlet_steps(task, rng, None, Record(_CONFIDENCE)))
     if counted:
         sampler = Sampler(task, 0, 1)
         sampler.simulate(2)
         sampler.relax(2)
-
-
-def _log(limit: float, target: float) -> Log:
-    return Log(time.perf_counter(), limit, target, 0.95)

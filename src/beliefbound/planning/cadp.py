@@ -87,7 +87,7 @@ def cadp_plan(
     *,
     start: TablePolicy | None = None,
     restarts: bool = True,
-    mmbi: StationaryPolicy | None = None,
+    mmbi: TablePolicy | None = None,
 ) -> Plan:
     """CADP for a task; see `cadp`. Without a horizon, MMBI's policy is taken where it is known."""
     if start is not None:

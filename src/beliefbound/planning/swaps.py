@@ -21,7 +21,7 @@ from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.plan import Plan, plan_for
 from beliefbound.planning.starts import chosen_models
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import StationaryPolicy
+from beliefbound.policy import StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray
 
 _REFACTOR = 50  # swaps between fresh inverses: a rank-one update is S times cheaper and loses a few digits each
@@ -30,7 +30,7 @@ _ROUNDING = 1e-11  # relative to the largest value the problem allows
 
 
 def best_by_swaps(
-    task: FiniteTask, start: StationaryPolicy | None, restarts: bool, mmbi: StationaryPolicy | None = None
+    task: FiniteTask, start: StationaryPolicy | None, restarts: bool, mmbi: TablePolicy | None = None
 ) -> Plan:
     """The best local optimum over the starts; see `cadp`, which calls this without a horizon."""
     models = task.models
@@ -62,7 +62,7 @@ def best_by_swaps(
 
 
 def _starts(
-    task: FiniteTask, start: StationaryPolicy | None, restarts: bool, mmbi: StationaryPolicy | None
+    task: FiniteTask, start: StationaryPolicy | None, restarts: bool, mmbi: TablePolicy | None
 ) -> list[tuple[str, IntArray]]:
     belief, discount = task.belief, task.discount
     starts: list[tuple[str, IntArray]] = []

@@ -11,7 +11,6 @@ from beliefbound.planning.cadp import cadp_plan
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.plan import Plan
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 from beliefbound.report.page import Table
 
 _SHOWN = 40  # states whose actions the page lists
@@ -29,7 +28,7 @@ def memoryless_plan(folder: ModelFolder, horizon: int | None) -> Plan:
 
 def memoryless_regret(plan: Plan, folder: ModelFolder, horizon: int | None, found: Bracket) -> Regret:
     """How far below Bayes-optimal the plan can be, by the upper bound of a bracket."""
-    stages = None if isinstance(plan.policy, MemorylessPolicy) else horizon
+    stages = horizon if plan.policy.horizon is None else None
     task = {"discount": folder.discount, "horizon": stages, "initial": folder.initial}
     gap = policy_regret(plan.policy, folder.training, found.upper, **task)  # type: ignore[arg-type]
     # The best of several sampled bounds holds with the confidence of all of them together.
@@ -39,7 +38,7 @@ def memoryless_regret(plan: Plan, folder: ModelFolder, horizon: int | None, foun
 def policy_tables(plan: Plan, belief: FiniteBelief) -> list[Table]:
     """What the memoryless policy does in each state, where one action each is all there is to say."""
     policy = plan.policy
-    if not isinstance(policy, StationaryPolicy):
+    if policy.horizon is not None:
         return []
     states = belief.states or tuple(map(str, range(belief.n_states)))
     actions = belief.actions or tuple(map(str, range(belief.n_actions)))

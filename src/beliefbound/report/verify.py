@@ -1,7 +1,7 @@
-"""A certificate, checked: the same ladder again, rung by rung, and every number compared.
+"""A certificate, checked: the same steps again, and every number compared.
 
-`bounds.json` says what was bounded (the models by a digest of their contents, the task, the confidence) and how far the
-ladder was climbed (seed, effort, version). The same version on the same kind of machine finds the same numbers, bit for
+`bounds.json` says what was bounded (the models by a digest of their contents, the task, the confidence) and how
+many steps were taken (seed, effort, version). The same version on the same kind of machine finds the same numbers, bit for
 bit, with any number of threads. Another version or machine may round otherwise, and from there on search otherwise:
 then numbers are compared within `TOLERANCE` of the value, and the result says so.
 
@@ -24,8 +24,8 @@ from beliefbound.beliefs.folder import ModelFolder, read_models
 from beliefbound.bounds.bound import Regret
 from beliefbound.bounds.bracket import Bracket, Target, bracket
 from beliefbound.bounds.finite.small_controller import small_controller
-from beliefbound.bounds.log import TracePoint
 from beliefbound.bounds.policy_files import load_policy
+from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.robust import RobustBracket
 from beliefbound.errors import BeliefboundError, FileError
 from beliefbound.naming import names_of
@@ -33,8 +33,8 @@ from beliefbound.report.information import information_entries, measured_next
 from beliefbound.report.memoryless import memoryless_plan, memoryless_regret
 
 TOLERANCE = 1e-6  # of the larger end
-_COMPARED = ("side", "value", "method", "confidence", "estimate")
-FORMAT, VERSION = "beliefbound bounds", 2  # of bounds.json; the first one did not say
+_COMPARED = ("side", "value", "proof", "method", "confidence", "estimate")
+FORMAT, VERSION = "beliefbound bounds", 3  # of bounds.json
 
 
 class Made(msgspec.Struct, kw_only=True):
@@ -133,7 +133,7 @@ def verify_bounds(
     threads: int | None = None,
     watch: Callable[[TracePoint], object] | None = None,
 ) -> Verification:
-    """Run the ladder of a `bounds.json` again and compare.
+    """Take the steps of a `bounds.json` again and compare.
 
     Args:
       models: the model folder; default: the path in the file, as it stands, or from where the file is.

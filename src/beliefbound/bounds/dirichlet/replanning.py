@@ -24,7 +24,7 @@ import numpy as np
 
 from beliefbound.beliefs import Belief
 from beliefbound.bounds.dirichlet.arrays import problem_of, reward_range
-from beliefbound.bounds.dirichlet.effort import STEP, work
+from beliefbound.bounds.dirichlet.effort import TRAJECTORY_STEP, work
 from beliefbound.bounds.dirichlet.rare import Extremes, cut
 from beliefbound.kernels.particles.look import Desk, expected_policy, look, new_desk, new_expected, walk
 from beliefbound.kernels.particles.rows import Problem, draw_models, n_columns, width_of
@@ -142,7 +142,7 @@ class Replanning:
         for level, desk in enumerate(space.desks):
             before, stages[1] = sums[2], self._until[level]
             done = walk(self._problem, desk, self._first, self._lows, floor, counts, u, stages, limits, sums)
-            operations += (sums[2] - before + done) * (STEP + self._each * self.levels[level][1])
+            operations += (sums[2] - before + done) * (TRAJECTORY_STEP + self._each * self.levels[level][1])
             if done:
                 break
         stage, state = int(stages[0]), int(stages[2])

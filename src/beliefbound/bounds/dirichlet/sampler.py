@@ -12,7 +12,7 @@ under the belief itself (`bounds.dirichlet.replanning`): unbiased however poor i
 that is known, so that there is a betting interval from below, whatever lies above.
 
 Rare outcomes are in neither sample: they are bounded (`bounds.dirichlet.rare`). Betting intervals hold at all sample
-sizes at once, so it does not matter when the clock stops the ladder. Student's interval, on request, is asymptotic.
+sizes at once, so it does not matter when the clock stops the work. Student's interval, on request, is asymptotic.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.dirichlet.arrays import planned, problem_of
 from beliefbound.bounds.dirichlet.chains import Chain, Drop
 from beliefbound.bounds.dirichlet.effort import Effort, effort, piece
@@ -30,7 +30,7 @@ from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.dirichlet.rare import cut
 from beliefbound.bounds.dirichlet.replanning import Workspace, policy_depth
 from beliefbound.bounds.statistics.betting import mean_at_least
-from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
+from beliefbound.bounds.statistics.intervals import Interval, asymptotic, describe, mean_bound
 from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.particles.rows import Problem, width_of
 from beliefbound.limits import PARTICLE_BYTES
@@ -127,6 +127,8 @@ class Sampler:
             estimate=float(x.mean()),
             n_samples=len(x),
             policy=self.policy,
+            kind=Kind.PARTICLES,
+            asymptotic=asymptotic(interval),
         )
 
     def drop(self, alpha: float, interval: Interval = "betting") -> float:

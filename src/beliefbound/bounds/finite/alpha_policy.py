@@ -105,9 +105,11 @@ class AlphaPolicy:
         *,
         state_names: Sequence[str] | None = None,
         action_names: Sequence[str] | None = None,
+        note: str | None = None,
     ) -> None:
         """Write the policy as an archive of arrays."""
-        write_archive(as_path(path), KIND, self._arrays(), state_names=state_names, action_names=action_names)
+        names = {"state_names": state_names, "action_names": action_names}
+        write_archive(as_path(path), KIND, self._arrays(), note=note, **names)
 
     def _arrays(self) -> dict[str, Array]:
         outcomes = {"like": self._outcomes.like, "arrive": self._outcomes.arrive, "first": self._outcomes.first}

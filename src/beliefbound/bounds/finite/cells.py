@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.ladder import Meter, Part, finish
+from beliefbound.bounds.bound import Bound, Kind
+from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.kernels.graph.cells import (
     Cells,
     binomials,
@@ -53,11 +53,11 @@ def divide(gain: FloatArray, k: int) -> IntArray:
 
 def solved(problem: Problem, division: IntArray, resolution: int) -> Cells:
     """The cells of one division, solved on their grids."""
-    return finish(solving_rungs(problem, division, resolution, Meter()))
+    return finish(solving_steps(problem, division, resolution, Meter()))
 
 
-def solving_rungs(problem: Problem, division: IntArray, resolution: int, meter: Meter) -> Part[Cells]:
-    """The same, rung by rung."""
+def solving_steps(problem: Problem, division: IntArray, resolution: int, meter: Meter) -> Stepwise[Cells]:
+    """The same, step by step."""
     k = division.shape[1]
     table = binomials(resolution + k)
     points, corners = grid(k, resolution, table), new_corners(k)
@@ -79,10 +79,10 @@ def solving_rungs(problem: Problem, division: IntArray, resolution: int, meter: 
                 if sweep_cell(problem, models, points, outcomes, values, q) <= epsilon:
                     break
                 if meter.full():
-                    yield ()
+                    yield
             own[0] = q
         if meter.full():
-            yield ()
+            yield
     return Cells(division[None], tables, table, resolution)
 
 
@@ -130,10 +130,10 @@ def sizes(problem: Problem, n_models: int) -> list[Size]:
     return sorted(found, key=lambda size: size.work)
 
 
-def cell_rungs(
+def cell_steps(
     problem: Problem, gain: FloatArray, weights: FloatArray, start: FloatArray, size: Size, meter: Meter
-) -> Part[tuple[Cells, Bound]]:
-    """Cells of one size, solved rung by rung, and their bound at the start."""
-    cells = yield from solving_rungs(problem, divide(gain, size.models), size.resolution, meter)
+) -> Stepwise[tuple[Cells, Bound]]:
+    """Cells of one size, solved step by step, and their bound at the start."""
+    cells = yield from solving_steps(problem, divide(gain, size.models), size.resolution, meter)
     value = float(start @ read_cells(problem, cells, weights))
-    return cells, Bound(value, "upper", f"told which {size.models} models hold the true one")
+    return cells, Bound(value, "upper", f"told which {size.models} models hold the true one", kind=Kind.CELLS)

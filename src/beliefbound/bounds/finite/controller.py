@@ -16,7 +16,7 @@ from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.bounds.finite.relaxation import Certifier, settle
 from beliefbound.errors import ObservationError
 from beliefbound.kernels.graph.alpha import Vectors
-from beliefbound.kernels.graph.controller import COMMIT, compile_controller, fill_table, join
+from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE, compile_controller, fill_table, join
 from beliefbound.kernels.graph.nodes import (
     DEEPEST,
     ENTRIES,
@@ -224,6 +224,28 @@ def controller_of(
         problem.available,
         np.concatenate(tables),
         np.cumsum([0] + [len(table) for table in tables]),
+        task.horizon,
+    )
+
+
+def table_controller(policy: TablePolicy, task: FiniteTask) -> Controller:
+    """A deterministic table as a controller: one node per start state, and then the table for ever."""
+    like, arrive, first, seen = outcome_rows(task.belief)
+    states = np.flatnonzero(task.start)
+    lines = np.atleast_2d(policy.actions)
+    rows = first[:, -1] - first[:, 0]
+    inside = np.arange(int(rows.max())) < rows[states][:, None]
+    return Controller(
+        states.astype(np.int64),
+        lines[0, states].astype(np.int32),
+        np.where(inside, COMMIT, IMPOSSIBLE).astype(np.int32),
+        np.arange(len(states)),
+        first,
+        arrive,
+        seen,
+        task.models.available,
+        lines,
+        np.array([0, len(lines)]),
         task.horizon,
     )
 

@@ -16,7 +16,7 @@ from beliefbound.bounds.decision import Contest, stability_of
 from beliefbound.bounds.finite.controller import freeze
 from beliefbound.bounds.finite.pairs import pair_values
 from beliefbound.bounds.finite.relaxation import Certifier
-from beliefbound.bounds.log import Log
+from beliefbound.bounds.record import Record
 from beliefbound.kernels.graph.controller import follow_once, reached
 from beliefbound.validation import FloatArray
 
@@ -37,16 +37,16 @@ def action_bounds(certifier: Certifier) -> tuple[FloatArray, FloatArray]:
     return lower, upper
 
 
-def grow(certifier: Certifier, log: Log, tolerance: float, work: float) -> bool:
+def grow(certifier: Certifier, record: Record, tolerance: float, work: float) -> bool:
     """`Certifier.grow` for what is asked for: the value, or the decision."""
-    if not log.decide or log.contest is None:
+    if not record.decide or record.contest is None:
         return certifier.grow(certifier.core_nodes, tolerance, work=work)
     lower, upper = action_bounds(certifier)
-    for action in sorted(log.contest.rivals(), key=lambda a: lower[a] - upper[a]):
+    for action in sorted(record.contest.rivals(), key=lambda a: lower[a] - upper[a]):
         if certifier.grow(certifier.core_nodes, tolerance, work=work, forced=action):
-            log.contest.note(*action_bounds(certifier))
+            record.contest.note(*action_bounds(certifier))
             return True
-    log.contest.note(*action_bounds(certifier))
+    record.contest.note(*action_bounds(certifier))
     return certifier.grow(certifier.core_nodes, tolerance, work=work)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.bound import Bound, Side
+from beliefbound.bounds.bound import Bound, Kind, Side
 from beliefbound.bounds.finite.problem import named_pool, problem_of
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import check_fits
@@ -43,7 +43,7 @@ def lookahead_upper(
     """
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     value = _value(task, depth, "upper", ())
-    return Bound(value, "upper", f"{depth}-step look-ahead to QMDP")
+    return Bound(value, "upper", f"{depth}-step look-ahead to QMDP", kind=Kind.LOOK_AHEAD)
 
 
 def lookahead_lower(
@@ -73,7 +73,8 @@ def lookahead_lower(
     for policy in policies:
         check_fits(policy, task.models)
     value = _value(task, depth, "lower", policies)
-    return Bound(value, "lower", f"{depth}-step look-ahead to a pool of {len(policies)} policies")
+    method = f"{depth}-step look-ahead to a pool of {len(policies)} policies"
+    return Bound(value, "lower", method, kind=Kind.LOOK_AHEAD)
 
 
 def _value(task: FiniteTask, depth: int, side: Side, policies: Sequence[TablePolicy]) -> float:

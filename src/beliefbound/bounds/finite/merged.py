@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
-from beliefbound.bounds.finite.cells import Size, cell_rungs, sizes, worthwhile
+from beliefbound.bounds.finite.cells import Size, cell_steps, sizes, worthwhile
 from beliefbound.bounds.finite.controller import Controller, controller_of, vector_nodes
 from beliefbound.bounds.finite.first_actions import action_bounds, grow
-from beliefbound.bounds.finite.pairs import gain_rungs
+from beliefbound.bounds.finite.pairs import gain_steps
 from beliefbound.bounds.finite.problem import pool_numbers
 from beliefbound.bounds.finite.relaxation import Address, Certifier
-from beliefbound.bounds.ladder import Account, Meter, Part, Rungs
-from beliefbound.bounds.log import Log
+from beliefbound.bounds.record import Record
+from beliefbound.bounds.steps import Account, Meter, Steps, Stepwise
 from beliefbound.kernels.graph import alpha as kernel
 from beliefbound.kernels.graph.alpha import Points, new_vectors
 from beliefbound.kernels.graph.cells import new_corners
@@ -53,7 +53,7 @@ _ALLOCATE = 10.0  # operations, in time, of a number in a new array
 
 
 class MergedSearch:
-    """The search among distinct beliefs, as a ladder. `problem` has pairs solved and the values of `policies`; `losses`
+    """The search among distinct beliefs, as steps (`bounds.steps`). `problem` has pairs solved and the values of `policies`; `losses`
     are those of pairs, where they are known."""
 
     def __init__(
@@ -62,12 +62,12 @@ class MergedSearch:
         problem: Problem,
         policies: Sequence[TablePolicy],
         address: Address,
-        log: Log,
+        record: Record,
         meter: Meter,
         *,
         losses: FloatArray | None = None,
     ) -> None:
-        self.task, self.policies, self.log, self.meter = task, list(policies), log, Account(meter)
+        self.task, self.policies, self.record, self.meter = task, list(policies), record, Account(meter)
         self.problem, self._first, self._losses = problem._replace(merged=True), problem.v, losses
         each = 16 * task.models.n_models * (1 + task.models.n_states)
         self.vectors = new_vectors(problem, problem.v[0], min(_CAPACITY, _MOST_BYTES // each))
@@ -83,7 +83,7 @@ class MergedSearch:
         """Between what it has proven itself."""
         return np.inf if self.certifier is None else self.certifier.upper - self.certifier.lower
 
-    def rungs(self) -> Rungs:
+    def steps(self) -> Steps:
         """Until the bracket is closed, or nothing more is to be had."""
         yield from self._round()
         certifier = self._certifier()
@@ -93,7 +93,7 @@ class MergedSearch:
         last: Size | None = None
         if self.task.models.n_models > 1:
             if self._losses is None:
-                self._losses = yield from gain_rungs(
+                self._losses = yield from gain_steps(
                     self.problem, np.array(self.task.weights), np.array(self.task.start), self.meter
                 )
             affordable = sizes(self.problem, self.task.models.n_models)
@@ -107,7 +107,7 @@ class MergedSearch:
                 yield from self._tell_cells(last)
             else:
                 before, width = certifier.work, self.width
-                growing = grow(certifier, self.log, self.rounding, self.meter.left)
+                growing = grow(certifier, self.record, self.rounding, self.meter.left)
                 self.meter.add(_CALL + certifier.work - before)
                 if not growing or certifier.work > _SETTLE * settled:
                     settled = certifier.work
@@ -116,10 +116,12 @@ class MergedSearch:
                     growing |= certifier.n_nodes < certifier.core_nodes and self.width < _LAGGED * width
                 self.closed = self.width <= self.rounding
                 if self.meter.full() or not growing or self.closed:
-                    yield self.found()
+                    self.note()
+                    yield
                 if self.closed:
                     return
-        yield self.found()
+        self.note()
+        yield
 
     @property
     def rounding(self) -> float:
@@ -134,10 +136,10 @@ class MergedSearch:
         rows = self.certifier.graph.child.shape[1]
         self.meter.add(20.0 * self.certifier.n_nodes * rows)
 
-    def found(self) -> list[Bound]:
-        """The bounds that the search has proven so far, where they are better than what there was."""
+    def note(self) -> None:
+        """Record the bounds that the search has proven so far, where they are better than what there was."""
         assert self.certifier is not None
-        return better_ends(self.certifier, f"search in a graph of {self.certifier.n_nodes} distinct beliefs", self.log)
+        note_ends(self.certifier, Kind.DISTINCT_BELIEFS, self.record)
 
     def _certifier(self) -> Certifier:
         return Certifier(
@@ -162,7 +164,7 @@ class MergedSearch:
                 corners = new_corners(self.problem.cells.models.shape[2])
                 self.certifier.graph = self.certifier.graph._replace(corners=corners)
 
-    def _refresh(self) -> Part[None]:
+    def _refresh(self) -> Stepwise[None]:
         """Give the nodes there are the leaf values that new ones would have."""
         certifier = self.certifier
         assert certifier is not None
@@ -174,21 +176,23 @@ class MergedSearch:
             self.meter.add(_CALL + (more - x) * each)
             x = more
             if self.meter.full():
-                yield ()
+                yield
         self.settle()
 
-    def _tell_cells(self, size: Size) -> Part[None]:
+    def _tell_cells(self, size: Size) -> Stepwise[None]:
         """Solve cells of one size, which are used from now on. Larger ones may be looser at the start, where grids are
         coarse for them, but they are tighter where the search goes: at beliefs with few models left."""
         assert self._losses is not None
         weights, start = np.array(self.task.weights), np.array(self.task.start)
-        cells, bound = yield from cell_rungs(self.problem, self._losses, weights, start, size, self.meter)
+        cells, bound = yield from cell_steps(self.problem, self._losses, weights, start, size, self.meter)
         self._replace(cells=cells)
         yield from self._refresh()
         self.meter.full()
-        yield [bound, *self.found()]
+        self.record.add(bound)
+        self.note()
+        yield
 
-    def _round(self) -> Part[None]:
+    def _round(self) -> Stepwise[None]:
         """A round of backups; then the vectors used most are asked at the leaves."""
         task, vectors, meter, began = self.task, self.vectors, self.meter, self.meter.done
         tolerance, n = _GAIN * task.largest_value, self._points
@@ -203,7 +207,7 @@ class MergedSearch:
                 meter.add(_CALL + float(each[more - i - 1]))
                 i = more
                 if meter.full():
-                    yield ()
+                    yield
             if gained == 0.0:
                 break
         kernel.keep_used(vectors, points, len(self.policies))
@@ -219,9 +223,10 @@ class MergedSearch:
         self._points = min(2 * n, _MOST_POINTS)
         self._vector_work += meter.done - began
         meter.full()
-        yield self._best_vectors()
+        self._note_best_vectors()
+        yield
 
-    def _trajectories(self, n: int) -> Part[Points]:
+    def _trajectories(self, n: int) -> Stepwise[Points]:
         """About `n` distinct beliefs, met on trajectories, and those of the start."""
         task, states, weights = self.task, self._states, np.array(self.task.weights)
         chances = np.cumsum(task.start[states])
@@ -234,7 +239,7 @@ class MergedSearch:
             used = kernel.walk(self.problem, self.vectors, s, weights, self._stream, points, used, depth, _RANDOM, mix)
             self.meter.add(_CALL + (used - before) * each)
             if self.meter.full():
-                yield ()
+                yield
         return _distinct(points, states, weights)
 
     def _backup_work(self) -> FloatArray:
@@ -243,15 +248,15 @@ class MergedSearch:
         asked = np.concatenate([[0], np.cumsum(self.vectors.known_count[self.problem.arrive])])
         return np.asarray(_BACKUP * (asked[first[:, -1]] - asked[first[:, 0]]) * self.task.models.n_models + 500.0)
 
-    def _best_vectors(self) -> list[Bound]:
-        """The best vector at each start state, as a bound and the policy that attains it, if it is better."""
+    def _note_best_vectors(self) -> None:
+        """Record the best vector at each start state, as a bound and the policy that attains it, if it is better."""
         task, vectors, states = self.task, self.vectors, self._states
         best = [kernel.best_vector(vectors, s, np.array(task.weights)) for s in states]
         value = float(task.start[states] @ [v for v, _ in best])
         asked = np.array([vectors.number[s, i] for s, (_, i) in zip(states, best, strict=True)], dtype=np.int64)
-        lower = self.log.lower
+        lower = self.record.lower
         if (lower is not None and value <= lower.value) or (vectors.action[asked] < 0).any():
-            return []  # a memoryless policy is in the log
+            return  # a memoryless policy is in the record
         problem, policies = self.problem, self.policies
 
         def controller() -> Controller:
@@ -260,19 +265,22 @@ class MergedSearch:
             return controller_of(task, problem, policies, nodes.state, nodes.action, nodes.after, roots)
 
         method = f"finite-state controller, best of {int(vectors.size[0])} alpha vectors by point-based backups"
-        return [Bound(value, "lower", method, policy=AdaptivePolicy.later(controller, task.models.available.shape))]
+        policy = AdaptivePolicy.later(controller, task.models.available.shape)
+        self.record.add(Bound(value, "lower", method, policy=policy, kind=Kind.ALPHA_VECTORS))
 
 
-def better_ends(certifier: Certifier, method: str, log: Log) -> list[Bound]:
-    """What a search has proven, on the sides where that is better than what the log has."""
+def note_ends(certifier: Certifier, kind: Kind, record: Record) -> None:
+    """Record what a search of a kind has proven, on the sides where that is better than what there was."""
     found = []
-    if log.contest is not None:
-        log.contest.note(*action_bounds(certifier))
-    if log.lower is None or certifier.lower > log.lower.value:
-        found.append(Bound(certifier.lower, "lower", method, policy=AdaptivePolicy(certifier)))
-    if log.upper is None or certifier.upper < log.upper.value:
-        found.append(Bound(certifier.upper, "upper", method))
-    return found
+    what = "distinct beliefs" if kind is Kind.DISTINCT_BELIEFS else "beliefs"
+    method = f"search in a graph of {certifier.n_nodes} {what}"
+    if record.contest is not None:
+        record.contest.note(*action_bounds(certifier))
+    if record.lower is None or certifier.lower > record.lower.value:
+        found.append(Bound(certifier.lower, "lower", method, policy=AdaptivePolicy(certifier), kind=kind))
+    if record.upper is None or certifier.upper < record.upper.value:
+        found.append(Bound(certifier.upper, "upper", method, kind=kind))
+    record.add(*found)
 
 
 def _new_points(n: int, n_models: int) -> Points:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.ladder import Meter, Part, finish
+from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.errors import ParameterError
 from beliefbound.limits import OUTCOME_BYTES
 from beliefbound.validation import FloatArray, IntArray
@@ -47,11 +47,11 @@ def outcome_rows(belief: FiniteBelief) -> Outcomes:
     >>> outcome_rows(belief).like.tolist(), outcome_rows(belief).reward.tolist()
     ([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0])
     """
-    return finish(outcome_rungs(belief, Meter()))
+    return finish(outcome_steps(belief, Meter()))
 
 
-def outcome_rungs(belief: FiniteBelief, meter: Meter) -> Part[Outcomes]:
-    """The same, rung by rung."""
+def outcome_steps(belief: FiniteBelief, meter: Meter) -> Stepwise[Outcomes]:
+    """The same, step by step."""
     models = belief.models
     first = np.zeros((models.n_states, models.n_actions + 1), dtype=np.int64)
     parts, rows = [], 0
@@ -70,7 +70,7 @@ def outcome_rungs(belief: FiniteBelief, meter: Meter) -> Part[Outcomes]:
                     )
             first[s, a + 1] = rows
         if meter.full():
-            yield ()
+            yield
     like, arrive, reward = np.empty((models.n_models, rows)), np.empty(rows, dtype=np.int64), np.empty(rows)
     parts.reverse()
     k = 0
@@ -81,5 +81,5 @@ def outcome_rungs(belief: FiniteBelief, meter: Meter) -> Part[Outcomes]:
         k = own.stop
         meter.add(_COPY * chances.size)
         if meter.full():
-            yield ()
+            yield
     return Outcomes(like, arrive, first, reward)

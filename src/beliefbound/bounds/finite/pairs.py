@@ -13,9 +13,9 @@ import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.basic import qmdp_of
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.problem import problem_of, search_depth
-from beliefbound.bounds.ladder import Meter, Part, finish
+from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.kernels.graph.pairs import solve_pair
 from beliefbound.limits import PAIR_BYTES
@@ -62,19 +62,20 @@ def bound_of(problem: Problem, weights: FloatArray, start: FloatArray) -> Bound:
     """The bound of a problem whose pairs are solved."""
     n = len(problem.partner)
     method = f"told which of two models, least of {n} pairing{'s' if n > 1 else ''}" if n else "QMDP"
-    return Bound(float(start @ read_pairs(problem, weights)), "upper", method)
+    kind = Kind.PAIRS if n else Kind.QMDP
+    return Bound(float(start @ read_pairs(problem, weights)), "upper", method, kind=kind)
 
 
 def with_pairs(problem: Problem, weights: FloatArray, start: FloatArray) -> Problem:
     """The problem with models paired for `weights[m]` and `start[s]`, and the pairs solved; as it is, with QMDP for
     upper values, where that is beyond the limits."""
-    return finish(pair_rungs(problem, weights, start, Meter()))[0]
+    return finish(pair_steps(problem, weights, start, Meter()))[0]
 
 
-def pair_rungs(
+def pair_steps(
     problem: Problem, weights: FloatArray, start: FloatArray, meter: Meter
-) -> Part[tuple[Problem, FloatArray | None]]:
-    """The same, rung by rung; and what each pair loses, `[m,m]`, where pairs were solved."""
+) -> Stepwise[tuple[Problem, FloatArray | None]]:
+    """The same, step by step; and what each pair loses, `[m,m]`, where pairs were solved."""
     n_models, n_stages = len(weights), len(problem.q)
     each = _pair_work(problem)
     n_pairings, n_grid = _size(problem, (n_models + 1) // 2 * each)
@@ -82,7 +83,7 @@ def pair_rungs(
         return problem, None
     epsilon = _EPSILON * float(np.abs(problem.q).max())
     n_states, n_actions = problem.available.shape
-    losses = yield from gain_rungs(problem, weights, start, meter)
+    losses = yield from gain_steps(problem, weights, start, meter)
     gain = losses.copy()
     partner = np.full((n_pairings, n_models), n_models)
     cell = np.empty_like(partner)
@@ -96,18 +97,18 @@ def pair_rungs(
             solve_pair(problem, pair[0], pair[-1], n_grid, _SWEEPS, epsilon, pairs[k, c])
             meter.add(_CALL + _STEP * n_grid * each)
             if meter.full():
-                yield ()
+                yield
         meter.add(_MATCHING * n_models**2)
     return problem._replace(partner=partner, cell=cell, pairs=pairs), losses
 
 
 def pair_gains(problem: Problem, weights: FloatArray, start: FloatArray) -> FloatArray:
     """`[m,m]`: what an agent that is told only the pair loses against one that is told the model, on a coarse grid."""
-    return finish(gain_rungs(problem, weights, start, Meter()))
+    return finish(gain_steps(problem, weights, start, Meter()))
 
 
-def gain_rungs(problem: Problem, weights: FloatArray, start: FloatArray, meter: Meter) -> Part[FloatArray]:
-    """The same, rung by rung."""
+def gain_steps(problem: Problem, weights: FloatArray, start: FloatArray, meter: Meter) -> Stepwise[FloatArray]:
+    """The same, step by step."""
     n_models, each = len(weights), _pair_work(problem)
     epsilon = _EPSILON * float(np.abs(problem.q).max())
     candidates = _candidates(n_models, _WORK // (_COARSE * each))
@@ -121,7 +122,7 @@ def gain_rungs(problem: Problem, weights: FloatArray, start: FloatArray, meter: 
         gain[i, j] = gain[j, i] = told - both * np.interp(weights[j] / both, grid, values)
         meter.add(_CALL + _STEP * _COARSE * each)
         if meter.full():
-            yield ()
+            yield
     return gain
 
 

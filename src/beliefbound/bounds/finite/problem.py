@@ -17,8 +17,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from beliefbound.bounds.finite.outcomes import outcome_rungs
-from beliefbound.bounds.ladder import OPERATIONS, Meter, Part, finish
+from beliefbound.bounds.bound import Kind
+from beliefbound.bounds.finite.outcomes import outcome_steps
+from beliefbound.bounds.steps import OPERATIONS, Meter, Stepwise, finish
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.cells import no_cells
 from beliefbound.kernels.graph.nodes import Problem
@@ -49,10 +50,10 @@ _CADP_WORK = 10_000_000  # multiply-adds of a sweep up to which CADP joins the p
 
 def problem_of(task: FiniteTask, *, stages: int, policies: Sequence[TablePolicy], mix: float = 0.6) -> Problem:
     """The arrays for nodes up to stage `stages`; `mix`: how much the policy is drawn to upper values."""
-    return finish(problem_rungs(task, Meter(), stages=stages, policies=policies, mix=mix))
+    return finish(problem_steps(task, Meter(), stages=stages, policies=policies, mix=mix))
 
 
-def problem_rungs(
+def problem_steps(
     task: FiniteTask,
     meter: Meter,
     *,
@@ -61,10 +62,10 @@ def problem_rungs(
     mix: float = 0.6,
     apart: FloatArray | None = None,
     values: Sequence[FloatArray] | None = None,
-) -> Part[Problem]:
-    """The same, rung by rung. `apart`, `values`: what `models_apart` and `stage_values` gave for so many stages, where
+) -> Stepwise[Problem]:
+    """The same, step by step. `apart`, `values`: what `models_apart` and `stage_values` gave for so many stages, where
     that is known."""
-    like, arrive, first, _ = yield from outcome_rungs(task.belief, meter)
+    like, arrive, first, _ = yield from outcome_steps(task.belief, meter)
     stages = 0 if task.horizon is None else min(stages + 1, task.horizon)
     models = task.models
     if values is None:
@@ -78,13 +79,13 @@ def problem_rungs(
         begin += own.size
         meter.add(_COPY * own.size)
         if meter.full():
-            yield ()
+            yield
     del like
     for i in range(len(words)):
         keys[i] = seed_stream(words[i : i + 1])[0]
         meter.add(_KEY)
         if meter.full():
-            yield ()
+            yield
     return Problem(
         like=flat,
         arrive=arrive,
@@ -172,13 +173,12 @@ def _stacked(values: Sequence[FloatArray], models: ModelSet) -> FloatArray:
     return np.ascontiguousarray(np.stack(values, axis=-1))
 
 
-def named_pool(task: FiniteTask, mmbi: TablePolicy | None = None) -> list[tuple[str, TablePolicy]]:
-    """Memoryless policies worth having at the leaves, and what each is: MMBI (if it is known, it is taken), the
-    expected MDP's, CADP, and the optimal ones of the likeliest models."""
-    mmbi = mmbi_plan(task).policy if mmbi is None else mmbi
-    likely = likeliest(task)
+def named_pool(task: FiniteTask) -> list[tuple[str, TablePolicy]]:
+    """Memoryless policies worth having at the leaves, and what each is: MMBI, the expected MDP's, CADP, and the optimal
+    ones of the likeliest models."""
+    mmbi, likely = mmbi_plan(task).policy, likeliest(task)
     own = optimal_values(task.models.select(likely), discount=task.discount, horizon=task.horizon).actions
-    return list(pool_of(task, mmbi, likely, own))
+    return [(name, policy) for _, name, policy in pool_of(task, mmbi, likely, own)]
 
 
 def likeliest(task: FiniteTask) -> IntArray:
@@ -197,21 +197,22 @@ def valuing_work(task: FiniteTask) -> float:
     return models.n_entries + 0.15 * models.n_models * float(models.n_states) ** 3
 
 
-def pool_of(task: FiniteTask, mmbi: TablePolicy, likely: IntArray, own: IntArray) -> Iterator[tuple[str, TablePolicy]]:
+def pool_of(
+    task: FiniteTask, mmbi: TablePolicy, likely: IntArray, own: IntArray
+) -> Iterator[tuple[Kind, str, TablePolicy]]:
     """The pool, one distinct policy after the other: `own[i,s]` are the optimal actions of model `likely[i]`."""
     met: set[TablePolicy] = set()
 
-    def candidates() -> Iterator[tuple[str, TablePolicy]]:
-        yield "MMBI", mmbi
-        yield "optimal policy of the expected MDP", expected_plan(task).policy
+    def candidates() -> Iterator[tuple[Kind, str, TablePolicy]]:
+        yield Kind.MMBI, "MMBI", mmbi
+        yield Kind.EXPECTED_MDP, "optimal policy of the expected MDP", expected_plan(task).policy
         if math.prod(task.models.rewards.shape) * task.models.n_states * (task.horizon or 100) <= _CADP_WORK:
-            known = mmbi if isinstance(mmbi, StationaryPolicy) else None
-            yield "CADP", cadp_plan(task, mmbi=known).policy
+            yield Kind.CADP, "CADP", cadp_plan(task, mmbi=mmbi).policy
         for m, actions in zip(likely, own, strict=True):
             what = f"optimal policy of {names_of(task.belief).the_model(m)}"
-            yield f"{what}, first step" if task.horizon else what, StationaryPolicy(actions)
+            yield Kind.MODEL_OPTIMUM, f"{what}, first step" if task.horizon else what, StationaryPolicy(actions)
 
-    for name, policy in candidates():
+    for kind, name, policy in candidates():
         if policy not in met:
             met.add(policy)
-            yield name, policy
+            yield kind, name, policy

@@ -25,11 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.bound import Bound, Regret
+from beliefbound.bounds.bound import Bound, Kind, Regret
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import LEAF, named_pool, problem_of, search_depth
-from beliefbound.bounds.ladder import Meter, Part, finish
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
+from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.errors import ParameterError
 from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.graph import growth
@@ -137,8 +137,8 @@ class Certifier:
         if begun:
             finish(self.beginning(Meter()))
 
-    def beginning(self, meter: Meter) -> Part[None]:
-        """The nodes of the start states, rung by rung: there may be thousands, with thousands of outcomes each."""
+    def beginning(self, meter: Meter) -> Stepwise[None]:
+        """The nodes of the start states, step by step: there may be thousands, with thousands of outcomes each."""
         rows = self.problem.first[self.states, -1] - self.problem.first[self.states, 0]
         each = self.node_work * self.belief.n_models * rows
         meter.add(_ALLOCATE * self._capacity)
@@ -147,7 +147,7 @@ class Certifier:
             roots.append(self._add_root(int(s)))
             meter.add(float(work))
             if meter.full():
-                yield ()
+                yield
         self.roots = np.array(roots)
         self.tolerance = max(LEAF * max(abs(self.upper), abs(self.lower)), _TINY)
 
@@ -300,10 +300,10 @@ def read_costs(certifier: Certifier, costs: Costs, pilot: Costs, *, alpha: float
         method = f"{name}, {n} scenarios on a graph of {certifier.n_nodes} beliefs; betting interval"
         return {"method": method, "exact": False, "confidence": 1.0 - each, "estimate": estimate, "n_samples": n}
 
-    n, n_above = len(costs.below), len(costs.above)
+    n, n_above, kind, known = len(costs.below), len(costs.above), Kind.SCENARIOS, top - float(costs.above.mean())
     return Relaxed(
-        Bound(top - low, "lower", **proof("adaptive policy", n, top - float(costs.below.mean()))),
-        Bound(top - high, "upper", **proof("information relaxation", n_above, top - float(costs.above.mean()))),
+        Bound(top - low, "lower", kind=kind, **proof("adaptive policy", n, top - float(costs.below.mean()))),
+        Bound(top - high, "upper", kind=kind, **proof("information relaxation", n_above, known)),
         Regret(regret, **proof("gap of the adaptive policy", n_above, float(costs.between.mean()))),
     )
 

@@ -33,8 +33,9 @@ from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.problem import models_apart, named_pool, problem_of, search_depth
 from beliefbound.bounds.finite.relaxation import BLOCK, Address, Certifier, extended
-from beliefbound.bounds.ladder import OPERATIONS
+from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
+from beliefbound.bounds.steps import OPERATIONS
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.information_relaxation import scenario_uniforms
 from beliefbound.kernels.graph.search import make_child, restore
@@ -68,7 +69,7 @@ class Simulated(NamedTuple):
 class Walks:
     """Walks of one policy under a task; `rng` is the source of the policy's own randomness."""
 
-    def __init__(self, policy: Any, task: FiniteTask, rng: np.random.Generator) -> None:
+    def __init__(self, policy: AnyPolicy, task: FiniteTask, rng: np.random.Generator) -> None:
         self.policy, self.task, self.rng = policy, task, rng
         models, discount = task.models, task.discount
         self.depth = _MOST_STEPS if task.horizon is None else task.horizon
@@ -147,13 +148,13 @@ class Walks:
         """What a step shows: the reward seen; where all models pay the same, that; nothing where rewards are unseen."""
         if not np.isnan(self.shown[row]):
             return float(self.shown[row])
-        if self.task.belief.reward_signal != "known":
+        if not self.task.belief.signal.common:
             return None
         return float(self.task.models.rewards[0, s, a] if self.paid is None else self.paid[0, s, a, t])
 
 
 def simulate(
-    policy: Any,
+    policy: AnyPolicy,
     task: FiniteTask,
     rng: np.random.Generator,
     *,

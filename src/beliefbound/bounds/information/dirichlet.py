@@ -30,7 +30,8 @@ from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
 from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace, policy_depth
 from beliefbound.bounds.dirichlet.sampler import least_mean
 from beliefbound.bounds.information.worth import Worth, between
-from beliefbound.bounds.statistics.intervals import STUDENT, mean_bound
+from beliefbound.bounds.sampled import interval_for
+from beliefbound.bounds.statistics.intervals import asymptotic, describe, mean_bound
 from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.particles.rows import Problem, clear
 from beliefbound.limits import PARTICLE_BYTES
@@ -56,10 +57,11 @@ class SampledValues:
         ahead = planned(task.discount, task.horizon)
         self.problem = problem_of(task, np.empty(0, dtype=np.uint64), horizon=ahead) if counted else None
         x, range_ = self._solved(n_models)
-        interval: Any = "t" if range_ is None else "betting"
+        interval: Any = interval_for(range_)
+        self.asymptotic = asymptotic(interval) or bounds.lower.asymptotic or bounds.upper.asymptotic
         knobs: dict[str, Any] = {"confidence": 1.0 - alpha, "range_": range_, "interval": interval}
         self.low, self.high = (mean_bound(x, side, **knobs) for side in ("lower", "upper"))
-        self.method = f"E max on {len(x)} fresh models, {STUDENT if range_ is None else 'betting'} intervals"
+        self.method = f"E max on {len(x)} fresh models, {describe(interval)} intervals"
 
     def _solved(self, n_models: int) -> tuple[FloatArray, tuple[float, float] | None]:
         """`V*_m` of fresh models for the horizon of the task, and the range of values."""
@@ -79,7 +81,8 @@ class SampledValues:
     def evpi(self) -> Worth:
         """All that there is to know."""
         method = f"{self.method}, minus bracket"
-        return between(self.low - self.upper, self.high - self.lower, "EVPI", method, confidence=self.confidence)
+        knobs: dict[str, Any] = {"confidence": self.confidence, "asymptotic": self.asymptotic}
+        return between(self.low - self.upper, self.high - self.lower, "EVPI", method, **knobs)
 
     def most(self, pairs: list[tuple[int, int]], tries: int | None, chains: int, alpha: float) -> float:
         """At most so much is it worth to measure rows of pairs; fails with probability `alpha` where `E max` holds."""

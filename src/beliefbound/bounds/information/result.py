@@ -55,7 +55,7 @@ class Information(Result):
     tries: int | None = None
     names: Names = field(default=Names(), repr=False)
 
-    _kind, _entries = "information", InformationEntries
+    _kind, _entries, _version = "information", InformationEntries, 2
 
     def ranking(self) -> list[Measurement]:
         """All pairs that may be worth measuring, best first: by what is sure, then by what is possible, then lowest."""

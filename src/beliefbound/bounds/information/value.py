@@ -37,7 +37,7 @@ from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_k
 
 MOST_TRIES = 10_000
 _FEW_OWN = 8  # sampled models whose own optimal policies join the pool
-_EFFORT = 24  # rungs of the bracket of a belief that is not finite, where none is given
+_EFFORT = 24  # steps of the bracket of a belief that is not finite, where none is given
 _CHAINS, _WALKS = 40, 10  # simulated measurements behind an upper end; times as many behind a lower one
 _PLANNED = 200  # models that a pool is planned on
 
@@ -237,7 +237,8 @@ def _one(
     if low > 0.0:
         method += f"; from below, a policy that looks ahead after {_WALKS * draws} of them"
     of = _name(group, tries, names_of(task.belief))
-    return between(low, high, of, method, confidence=max(0.0, values.confidence - 0.25 * error))
+    sure = max(0.0, values.confidence - 0.25 * error)
+    return between(low, high, of, method, confidence=sure, asymptotic=values.asymptotic)
 
 
 def _finite(

@@ -53,5 +53,12 @@ def measure_next(
         rng=rng,
     )
     known, sure = found.evpi, found.confidence - _OTHER * error
-    capped = between(min(known.low, most), min(known.high, most), known.of, known.method, confidence=sure)
+    capped = between(
+        min(known.low, most),
+        min(known.high, most),
+        known.of,
+        known.method,
+        confidence=sure,
+        asymptotic=known.asymptotic,
+    )
     return Information(capped, np.minimum(found.low, most), np.minimum(found.high, most), sure, found.tries)

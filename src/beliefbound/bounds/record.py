@@ -1,0 +1,104 @@
+"""The record of a bracket as it closes: the best bounds so far, when they came, and what is left of the error.
+
+What finds bounds adds them here, as it finds them, and may read what there is: bounds, never the time.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from beliefbound.bounds.bound import Bound, Regret
+from beliefbound.bounds.decision import Contest
+from beliefbound.policy import Policy
+
+
+class TracePoint(NamedTuple):
+    """Both sides of the bracket `seconds` after the start."""
+
+    seconds: float
+    lower: Bound
+    upper: Bound
+
+
+class Record:
+    """The best bounds so far.
+
+    Attributes:
+      lower, upper: the best of each side; `None` as long as there is none.
+      policy: attains `lower`.
+      regret: how far `policy` is from the best at most, where that is known better than by the two ends.
+      bounds, trace: every bound, and every point at which one of the ends moved.
+      contest: the first actions, where they are followed; `decide`: whether a decision is the target.
+      began: when the clock of the trace did; ∞ as long as it has not.
+      ahead: seconds that the next step may take, where it is known to be long.
+    """
+
+    def __init__(
+        self,
+        confidence: float,
+        watch: Callable[[TracePoint], object] | None = None,
+        *,
+        contest: Contest | None = None,
+        decide: bool = False,
+    ) -> None:
+        self.confidence, self.watch, self.contest, self.decide = confidence, watch, contest, decide
+        self.lower: Bound | None = None
+        self.upper: Bound | None = None
+        self.policy: Policy | None = None
+        self.regret: Regret | None = None
+        self.bounds: list[Bound] = []
+        self.trace: list[TracePoint] = []
+        self.began, self.ahead = math.inf, 0.0
+        self._attempts = 0
+
+    @property
+    def seconds(self) -> float:
+        """Since the clock began."""
+        return max(0.0, time.perf_counter() - self.began)
+
+    @property
+    def width(self) -> float:
+        """Between the two ends; ∞ as long as one of them is missing."""
+        return math.inf if self.lower is None or self.upper is None else self.upper.value - self.lower.value
+
+    @property
+    def gap(self) -> float:
+        """The same as a share of the larger end."""
+        return math.inf if self.lower is None or self.upper is None else relative(self.lower.value, self.upper.value)
+
+    def reached(self, gap: float) -> bool:
+        """Whether the target is: the decision where that is one, else a gap."""
+        if self.decide and self.contest is not None:
+            return self.contest.best is not None
+        return self.gap <= gap
+
+    def next_alpha(self) -> float:
+        """The error of the next sampling attempt: attempt `j` gets the share `1/(j(j+1))`."""
+        self._attempts += 1
+        return (1.0 - self.confidence) / (self._attempts * (self._attempts + 1))
+
+    def add(self, *bounds: Bound, policy: Policy | None = None, regret: Regret | None = None) -> None:
+        """Keep what is better than what there was.
+
+        `policy`, `regret`: of the lower bound among them, where they are not part of it: a policy that must be put
+        aside once it is the best, and not for each bound on the way.
+        """
+        better = False
+        for bound in bounds:
+            self.bounds.append(bound)
+            if bound.side == "lower" and (self.lower is None or bound.value > self.lower.value):
+                self.lower, self.regret, better = bound, regret, True
+                self.policy = bound.policy if policy is None else policy
+            if bound.side == "upper" and (self.upper is None or bound.value < self.upper.value):
+                self.upper, better = bound, True
+        if better and self.lower is not None and self.upper is not None:
+            self.trace.append(TracePoint(self.seconds, self.lower, self.upper))
+            if self.watch is not None:
+                self.watch(self.trace[-1])
+
+
+def relative(lower: float, upper: float) -> float:
+    """The gap as a share of the larger end."""
+    scale = max(abs(lower), abs(upper))
+    return 0.0 if upper <= lower else (upper - lower) / scale if scale > 0.0 else math.inf
