@@ -135,9 +135,9 @@ def test_other_models_and_other_files_are_refused(tmp_path, certificate):
     with pytest.raises(FileError, match="cannot read"):
         verify_bounds(tmp_path / "missing.json")
     written = json.loads(file.read_text())
-    for version in (1, None, "2"):
+    for version in (2, None, "3"):
         (tmp_path / "old.json").write_text(json.dumps(written | {"version": version}))
-        with pytest.raises(FileError, match=f"version {version!r}; this program makes .* of version 2 again"):
+        with pytest.raises(FileError, match=f"version {version!r}; this program makes .* of version 3 again"):
             verify_bounds(tmp_path / "old.json")
     written["made"]["models"] = "nowhere"
     (tmp_path / "lost.json").write_text(json.dumps(written))

@@ -17,6 +17,7 @@ NOT_CALLED = {
     "Bracket",
     "Certified",
     "Information",
+    "Kind",
     "Log",
     "ModelFolder",
     "Plan",

@@ -1,8 +1,8 @@
 """A certificate, checked: the same steps again, and every number compared.
 
 `bounds.json` says what was bounded (the models by a digest of their contents, the task, the confidence) and how
-many steps were taken (seed, effort, version). The same version on the same kind of machine finds the same numbers, bit for
-bit, with any number of threads. Another version or machine may round otherwise, and from there on search otherwise:
+many steps were taken (seed, effort, version). The same version on the same kind of machine finds the same numbers, bit
+for bit, with any number of threads. Another version or machine may round otherwise, and from there on search otherwise:
 then numbers are compared within `TOLERANCE` of the value, and the result says so.
 
 The files of policies beside it are compared as well: those of the certificate, or not. `robust.json` is checked in the

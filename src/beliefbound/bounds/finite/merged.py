@@ -53,7 +53,7 @@ _ALLOCATE = 10.0  # operations, in time, of a number in a new array
 
 
 class MergedSearch:
-    """The search among distinct beliefs, as steps (`bounds.steps`). `problem` has pairs solved and the values of `policies`; `losses`
+    """The search among distinct beliefs, step by step. `problem` has pairs solved and the values of `policies`; `losses`
     are those of pairs, where they are known."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A growing graph of histories, and the bounds by scenarios on it (`bounds.finite.relaxation`), as steps (`bounds.steps`).
+"""A growing graph of histories, and the bounds by scenarios on it (`bounds.finite.relaxation`), step by step.
 
 The graph doubles, by the work that went into it. After each doubling its values are frozen and a pilot says what
 sampling would give: the distance that would be left with no noise. Where that is less than the bracket, fresh scenarios
