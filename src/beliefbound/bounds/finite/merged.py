@@ -53,8 +53,8 @@ _ALLOCATE = 10.0  # operations, in time, of a number in a new array
 
 
 class MergedSearch:
-    """The search among distinct beliefs, step by step. `problem` has pairs solved and the values of `policies`; `losses`
-    are those of pairs, where they are known."""
+    """The search among distinct beliefs, step by step. `problem` has pairs solved and the values of `policies`;
+    `losses` are those of pairs, where they are known."""
 
     def __init__(
         self,
