@@ -39,3 +39,7 @@ class FileError(BeliefboundError):
 
 class ExecutorError(BeliefboundError):
     """A cluster that cannot be reached, or that lost a block for good."""
+
+
+class ContradictionError(BeliefboundError):
+    """A lower bound above an upper one: they are of different problems, or a sampled one is among those that fail."""

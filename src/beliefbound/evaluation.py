@@ -2,8 +2,9 @@
 
 Finite horizon: `V_k(s) = Σ_a π_k(a|s) [r(s,a) + γ Σ_t P(t|s,a) V_{k+1}(t)]` from `V_T = 0`; exact up to rounding.
 
-Infinite horizon: `(I − γ P_π) V = r_π`, by LU when the model is dense; when it is sparse by a Krylov method whose
-residual proves the answer within `1e-10 · ‖r‖∞/(1−γ)` (`models.sparse`).
+Infinite horizon: `(I − γ P_π) V = r_π`, by LU when the model is dense, when it is sparse by a Krylov method; refined
+until residuals are rounding of the values that meet in each state: within 1e-12 of them, or 1e-9 where the model is
+sparse. A residual proves how far a value can be off (`models.enclosing`).
 """
 
 import numpy as np
@@ -42,7 +43,7 @@ def evaluate(policy: TablePolicy, models: HasModels, *, discount: float, horizon
         horizon = policy.horizon
     discount = check_discount(discount, horizon)
     if horizon is None:
-        values = set_.solve(chances, discount)
+        values, _ = set_.enclose(chances, discount)
     else:
         values = set_.induct_follow(chances, discount, check_horizon(horizon, set_.n_entries))
     return values[0] if isinstance(models, MDP) else values

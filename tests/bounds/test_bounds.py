@@ -82,7 +82,7 @@ def test_finite_beliefs_have_exact_bounds():
     plan = mmbi(belief, discount=0.9, horizon=10)
     low = lower_bound(plan.policy, belief, discount=0.9)
     assert low.exact
-    assert low.value == pytest.approx(plan.value(), abs=1e-12)
+    assert plan.value() - 1e-11 <= low.value <= plan.value()
     q, e = (upper_bound(belief, discount=0.9, horizon=10, method=m) for m in ("qmdp", "emax"))
     assert low.value <= q.value <= e.value
     from_state = lower_bound(plan.policy, belief, discount=0.9, initial=2)

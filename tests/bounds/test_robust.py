@@ -187,7 +187,7 @@ def test_the_command_writes_prior_and_policy(tmp_path):
     assert "identical" in done.output
     # What was changed is noticed, also where it claims to come from another machine; and so is another policy.
     written, policy = json.loads(file.read_text()), (tmp_path / "out" / "robust.policy.npz").read_bytes()
-    for key, change in (("prior", lambda x: x[::-1]), ("upper", lambda x: x | {"value": x["value"] - 0.01})):
+    for key, change in (("prior", lambda x: x[::-1]), ("upper", lambda x: x | {"value": x["value"] + 0.01})):
         for machine in (written["made"]["machine"], "another"):
             made = written["made"] | {"machine": machine}
             file.write_text(json.dumps(written | {key: change(written[key]), "made": made}))

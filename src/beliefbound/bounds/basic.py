@@ -18,8 +18,10 @@ from beliefbound.bounds.bound import BAYES, Bound, Kind, Regret, missing
 from beliefbound.bounds.sampled import bound_of_mean, interval_for, qmdp_of_samples
 from beliefbound.bounds.statistics.intervals import Interval
 from beliefbound.errors import ParameterError
-from beliefbound.evaluation import evaluate
+from beliefbound.evaluation import check_fits, evaluate
+from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.optimal import OptimalValues, optimal_values
+from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_probability, frozen, shown
@@ -54,8 +56,8 @@ def lower_bound(
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial, policy=policy)
     finite = finite_task(task)
     if finite is not None:
-        values = evaluate(policy, finite.belief, discount=discount, horizon=horizon)
-        return Bound(finite.value(values), "lower", "value of the policy", policy=policy, kind=Kind.POLICY)
+        below = value_below(policy, finite)
+        return Bound(below, "lower", "value of the policy", policy=policy, kind=Kind.POLICY)
     sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
     samples = evaluate(policy, sample, discount=discount, horizon=horizon) @ task.start
     range_ = _value_range(task.lasting(task.stages_of(policy)))
@@ -103,10 +105,10 @@ def upper_bound(
     knobs: dict[str, Any] = {"range_": range_, "interval": interval_for(range_, interval)}
     knobs["alpha"] = 1.0 - check_probability(confidence, "confidence")
     if method == "emax":
-        return bound_of_mean(solved.values @ task.start, "upper", Kind.E_MAX, "E max on sampled models", **knobs)
+        return bound_of_mean(solved.above @ task.start, "upper", Kind.E_MAX, "E max on sampled models", **knobs)
     states = np.flatnonzero(task.start)
     what, start, offered = "QMDP on sampled models", task.start[states], belief.available[states]
-    return qmdp_of_samples(solved.q[:, states], start, offered, what, **knobs)
+    return qmdp_of_samples(solved.q_above[:, states], start, offered, what, **knobs)
 
 
 def policy_regret(
@@ -135,7 +137,7 @@ def policy_regret(
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial, policy=policy)
     value = lower_bound(policy, belief, discount=discount, horizon=horizon, initial=task.start).value
     return Regret(
-        missing(upper.value, value, task.largest_value, exact=upper.exact),
+        missing(upper.value, value, exact=upper.exact),
         f"{upper.method}, minus the policy's exact value",
         exact=upper.exact,
         confidence=upper.confidence,
@@ -165,8 +167,8 @@ def e_max_of(task: FiniteTask, solved: OptimalValues | None = None) -> Bound:
     """`E max` of a task, whose models may be solved already."""
     if solved is None:
         solved = optimal_values(task.belief, discount=task.discount, horizon=task.horizon)
-    values: FloatArray = task.weights @ solved.values
-    return Bound(float(task.start @ values), "upper", "E max", values=frozen(values), kind=Kind.E_MAX)
+    values = frozen(_mixed(task, solved.above))
+    return Bound(task.above(solved.above), "upper", "E max", values=values, kind=Kind.E_MAX)
 
 
 def qmdp(
@@ -191,11 +193,25 @@ def qmdp_of(task: FiniteTask, solved: OptimalValues | None = None) -> Bound:
     """QMDP of a task, whose models may be solved already."""
     if solved is None:
         solved = optimal_values(task.belief, discount=task.discount, horizon=task.horizon)
-    q = solved.q
-    mixed: FloatArray = np.tensordot(task.weights, np.where(np.isfinite(q), q, 0.0), axes=1)
-    mixed[~task.models.available] = -np.inf
-    values: FloatArray = mixed.max(axis=-1)
-    return Bound(float(task.start @ values), "upper", "QMDP", values=frozen(values), kind=Kind.QMDP)
+    mixed = _mixed(task, np.where(task.models.available, solved.q_above, 0.0))
+    values: FloatArray = np.where(task.models.available, mixed, -np.inf).max(axis=-1)
+    rounded = rounding_of(task.models.n_states) * float(task.start @ np.abs(values))
+    return Bound(float(task.start @ values) + rounded, "upper", "QMDP", values=frozen(values), kind=Kind.QMDP)
+
+
+def _mixed(task: FiniteTask, values: FloatArray) -> FloatArray:
+    """`Σ_m w_m x_m` of `[m,…]`, rounded up."""
+    rounded = rounding_of(task.models.n_models) * np.tensordot(task.weights, np.abs(values), axes=1)
+    mixed: FloatArray = np.tensordot(task.weights, values, axes=1) + rounded
+    return mixed
+
+
+def value_below(policy: TablePolicy, task: FiniteTask) -> float:
+    """The expected value of a table, rounded down."""
+    chances, stages = check_fits(policy, task.models), task.stages_of(policy)
+    if stages is None:
+        return task.below(task.models.below(chances, task.discount))
+    return Allowance(task.lasting(stages)).lower(task.policy_value(policy))
 
 
 def _value_range(task: Task) -> tuple[float, float] | None:

@@ -20,7 +20,6 @@ from beliefbound.validation import FloatArray, as_flag, shown
 Side = Literal["lower", "upper"]
 BAYES = "Bayes-optimal value"
 VALUE = "value of the policy"
-_ROUNDING = 1e-9  # of the largest value: a bound may be this much on the wrong side of what it bounds, by rounding
 
 
 class Kind(StrEnum):
@@ -246,11 +245,11 @@ class Regret(_Proven):
         return cls(**msgspec.structs.asdict(entries), policy=policy)
 
 
-def missing(upper: float, lower: float, scale: float = 0.0, *, exact: bool = True) -> float:
-    """`upper − lower`, not below 0; an error where rounding on the `scale` of values does not explain that it is."""
-    if upper < lower - _ROUNDING * max(abs(upper), abs(lower), scale):
+def missing(upper: float, lower: float, *, exact: bool = True) -> float:
+    """`upper − lower`; an error where that is below 0, as bounds allow for rounding."""
+    if upper < lower:
         raise ParameterError(
             f"the upper bound {upper:.6g} is below the value {lower:.6g}, so they are not of the same belief, start, "
             f"discount and horizon" + ("" if exact else ", or one of them is among those that fail")
         )
-    return max(0.0, upper - lower)
+    return upper - lower

@@ -21,10 +21,10 @@ from beliefbound.bounds.dirichlet.steps import dirichlet_steps
 from beliefbound.bounds.finite.glance import glance
 from beliefbound.bounds.finite.search import finite_steps
 from beliefbound.bounds.policy_files import load_policy
-from beliefbound.bounds.record import Record, TracePoint, relative
+from beliefbound.bounds.record import Record, TracePoint, contradiction, percent, relative
 from beliefbound.bounds.steps import Limits, take
 from beliefbound.bounds.warmup import warm_up
-from beliefbound.errors import ParameterError
+from beliefbound.errors import ContradictionError, ParameterError
 from beliefbound.naming import Names, NamesEntries, names_of
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import Policy
@@ -45,6 +45,7 @@ from beliefbound.validation import (
 
 Target = Literal["value", "decision"]
 DEFAULT_GAP, DEFAULT_SECONDS = 0.01, 60.0
+_REFUTED = "sampled bounds that contradicted others were left out; that happens with the probability left to chance"
 
 
 class TracePointEntries(Entries):
@@ -117,10 +118,14 @@ class Bracket(Result):
 
     _kind, _entries, _version = "bracket", BracketEntries, 3
 
+    def __post_init__(self) -> None:
+        if self.lower.value > self.upper.value:
+            raise ContradictionError(contradiction(self.lower, self.upper))
+
     @property
     def width(self) -> float:
-        """`upper − lower`, in units of value; 0 where rounding makes the ends cross."""
-        return max(0.0, self.upper.value - self.lower.value)
+        """`upper − lower`, in units of value; never negative."""
+        return self.upper.value - self.lower.value
 
     @property
     def relative_gap(self) -> float:
@@ -130,7 +135,7 @@ class Bracket(Result):
     def __repr__(self) -> str:
         kind = "proven" if self.confidence == 1.0 else f"{100 * self.confidence:.4g}% confidence"
         kind += ", asymptotic" if self.lower.asymptotic or self.upper.asymptotic else ""
-        return f"Bracket([{self.lower.value:.6g}, {self.upper.value:.6g}], {100 * self.relative_gap:.2g}% wide, {kind})"
+        return f"Bracket([{self.lower.value:.6g}, {self.upper.value:.6g}], {percent(self.relative_gap)} wide, {kind})"
 
     def summary(self) -> str:
         """What is proven and what is estimated, in a few lines."""
@@ -176,7 +181,7 @@ class Bracket(Result):
         rows = [
             (str(bound.side), f"{bound.value:.6g}, {_how(bound)}: {bound.method}") for bound in (self.lower, self.upper)
         ]
-        rows.append(("relative gap", f"{100 * self.relative_gap:.2g}%"))
+        rows.append(("relative gap", percent(self.relative_gap)))
         return [*rows, ("policy", f"within {self.regret.value:.6g} of Bayes-optimal: {self.policy!r}")]
 
     @staticmethod
@@ -330,6 +335,7 @@ def bracket(
             steps = dirichlet_steps(task, source, threads, record, interval)
         taken = take(steps, record, Limits(target_gap, effort, limit, stop))
     notes = belief.notes() if isinstance(belief, DirichletBelief) else ()
+    notes += (_REFUTED,) if record.refuted else ()
     return _result(record, notes=notes, compile_seconds=compiling, seed=seed, effort=taken, names=names_of(belief))
 
 
@@ -366,7 +372,7 @@ def _result(
     exact = lower.exact and upper.exact
     confidence = 1.0 if exact else record.confidence
     width = Regret(
-        max(0.0, upper.value - lower.value),
+        upper.value - lower.value,
         "upper bound minus lower bound",
         exact=exact,
         confidence=confidence,

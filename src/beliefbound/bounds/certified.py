@@ -22,7 +22,7 @@ from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.dirichlet.certified import LEAST_SAMPLES, certify_counts
 from beliefbound.bounds.finite.alpha_policy import read_sarsop
 from beliefbound.bounds.finite.simulation import simulate
-from beliefbound.bounds.policies import AnyPolicy
+from beliefbound.bounds.policies import AnyPolicy, summed
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.record import TracePoint
 from beliefbound.errors import ParameterError
@@ -60,7 +60,7 @@ class Certified(Result):
     """What a policy earns, and how far from Bayes-optimal it can be.
 
     Attributes:
-      lower, upper: the policy's own value lies between them; equal where it is exact.
+      lower, upper: the policy's own value lies between them; only rounding keeps them apart where it is exact.
       best: the upper bound on the Bayes-optimal value that it is compared with.
       regret: at most so far below Bayes-optimal.
       confidence: with which all of this holds; 1 where all of it is exact.
@@ -87,8 +87,8 @@ class Certified(Result):
 
     @property
     def value(self) -> float:
-        """The value of the policy: exact, or the centre of its interval."""
-        return self.lower.centre
+        """The value of the policy: exact up to rounding, or the centre of its interval."""
+        return 0.5 * (self.lower.value + self.upper.value) if self.exact else self.lower.centre
 
     def __repr__(self) -> str:
         value = f"{self.value:.6g} exactly" if self.exact else f"in [{self.lower.value:.6g}, {self.upper.value:.6g}]"
@@ -119,7 +119,7 @@ class Certified(Result):
         ax = axis(ax, figsize=(6, 1.8))
         if self.model_values is not None:
             ax.plot(self.model_values, np.zeros_like(self.model_values), "|", color="0.6", ms=12, label="on each model")
-        ends = [self.lower.value, self.upper.value]
+        ends = [self.value, self.value] if self.exact else [self.lower.value, self.upper.value]
         ax.plot(ends, [0.0, 0.0], "o-" if self.exact else "|-", color="tab:blue", lw=3, label="this policy, on average")
         ax.axvline(self.best.value, color="tab:red", label="nobody earns more on average")
         ax.set_yticks([])
@@ -269,12 +269,13 @@ def _counted(
 
 
 def _exactly(policy: AnyPolicy, task: FiniteTask) -> tuple[tuple[Bound, Bound] | None, FloatArray | None]:
-    values = policy.values_on(task)
-    if values is None:
+    found = policy.enclosed_on(task)
+    if found is None:
         return None, None
-    value, method = float(task.weights @ values), "evaluation on every model"
-    lower = Bound(value, "lower", method, of=VALUE, kind=Kind.POLICY)
-    return (lower, replace(lower, side="upper")), frozen(values)
+    values, error = found
+    value, off = float(task.weights @ values), float(task.weights @ (error + summed(task) * np.abs(values)))
+    lower = Bound(value - off, "lower", "evaluation on every model", of=VALUE, kind=Kind.POLICY)
+    return (lower, replace(lower, value=value + off, estimate=value + off, side="upper")), frozen(values)
 
 
 def _sampled(
@@ -313,7 +314,7 @@ def _certified(
     confidence = 1.0 if error == 0.0 else max(0.0, 1.0 - error)
     exact = lower.exact and best.exact
     regret = Regret(
-        missing(best.value, lower.value, task.largest_value, exact=exact),
+        missing(best.value, lower.value, exact=exact),
         f"{best.method}, minus the policy's {'exact value' if lower.exact else 'value'}",
         exact=exact,
         confidence=confidence,

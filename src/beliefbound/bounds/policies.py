@@ -5,18 +5,24 @@ by simulation, unless it answers one of these, all optional:
 
     as_table()            itself, where it looks at the state and the stage only (`policy.TablePolicy`)
     as_controller(task)   the same as a finite-state controller (`bounds.finite.controller.Controller`), or `None`
-    values_on(task)       `[m]`, its exact value on every model from the task's start, or `None`
+    as_mixture(task)      chances and controllers, one of which it draws at the start, or `None`
+    values_on(task)       `[m]`, its value on every model from the task's start, exact up to rounding, or `None`
     walks_on(task, …)     trajectories under a belief with counts, compiled (`bounds.dirichlet.walks.Walks`), or `None`
 
 One is enough: a table is a controller, and a controller has exact values.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from beliefbound.bounds.finite.controller import Controller, table_controller
-from beliefbound.bounds.finite.controller_value import controller_values, start_value
+from beliefbound.bounds.finite.controller_value import enclosed_values, start_value
 from beliefbound.errors import PolicyError
+from beliefbound.evaluation import check_fits
+from beliefbound.models.enclosing import rounding_of
+from beliefbound.planning.rounding import ChainErrors
 from beliefbound.planning.task import FiniteTask, Task
 from beliefbound.policy import Policy, TablePolicy
 from beliefbound.validation import FloatArray, shown
@@ -82,14 +88,33 @@ class AnyPolicy:
         table = self.as_table()
         return table_controller(table, task) if table is not None and table.is_deterministic else None
 
+    def as_mixture(self, task: FiniteTask) -> Sequence[tuple[float, Controller]] | None:
+        """`(chance, controller)` of each part that it draws from at the start; of one where it draws nothing."""
+        parts: Sequence[tuple[float, Controller]] | None = self._ask("as_mixture", task)
+        if parts is None and (controller := self.as_controller(task)) is not None:
+            return [(1.0, controller)]
+        return parts
+
     def values_on(self, task: FiniteTask) -> FloatArray | None:
-        """`[m]`: its exact value on every model from the task's start; `None` where that cannot be had."""
+        """`[m]`: its value on every model from the task's start, exact up to rounding; `None` where that cannot be
+        had."""
+        found = self.enclosed_on(task)
+        return None if found is None else found[0]
+
+    def enclosed_on(self, task: FiniteTask) -> tuple[FloatArray, FloatArray] | None:
+        """`[m]` twice: the same, and how far each can be from the true one."""
         values: FloatArray | None = self._ask("values_on", task)
-        if values is None and (table := self.as_table()) is not None:
-            values = task.policy_values(table) @ task.start
-        elif values is None and (controller := self.as_controller(task)) is not None:
-            values = start_value(controller_values(controller, task), controller, task)
-        return values
+        if values is not None:
+            return values, summed(task) * np.abs(values)
+        if (table := self.as_table()) is not None:
+            return _enclosed_table(table, task)
+        if (parts := self.as_mixture(task)) is None:
+            return None
+        mixed, error = np.zeros(task.models.n_models), np.zeros(task.models.n_models)
+        for chance, part in parts:
+            own, off = (start_value(x, part, task) for x in enclosed_values(part, task))
+            mixed, error = mixed + chance * own, error + chance * (off + summed(task) * np.abs(own))
+        return mixed, error
 
     def walks_on(self, task: Task, *, seed: int, threads: int) -> Any | None:
         """Its own compiled trajectories under a belief with counts, where it has any for this task."""
@@ -98,3 +123,18 @@ class AnyPolicy:
     def _ask(self, name: str, *arguments: Any, **knobs: Any) -> Any:
         answer = getattr(self.own, name, None)
         return answer(*arguments, **knobs) if callable(answer) else None
+
+
+def summed(task: FiniteTask) -> float:
+    """What rounding takes of a sum over models, or over states."""
+    return rounding_of(task.models.n_models + task.models.n_states)
+
+
+def _enclosed_table(policy: TablePolicy, task: FiniteTask) -> tuple[FloatArray, FloatArray]:
+    chances, stages = check_fits(policy, task.models), task.stages_of(policy)
+    if stages is None:
+        values, error = task.models.enclose(chances, task.discount)
+    else:
+        values = task.policy_values(policy)
+        error = ChainErrors(task.lasting(stages))(values.T, np.arange(task.models.n_states)).T
+    return values @ task.start, (error + summed(task) * np.abs(values)) @ task.start

@@ -7,12 +7,13 @@ import numpy as np
 
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.controller import Controller
-from beliefbound.bounds.finite.controller_value import completed, controller_values, start_value
+from beliefbound.bounds.finite.controller_value import completed, enclosed_values, start_value
 from beliefbound.bounds.finite.mixed import MixedPolicy, join_controllers
 from beliefbound.bounds.finite.vector_oracle import VectorOracle
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.prior_sets import PriorSet
 from beliefbound.bounds.record import TracePoint
+from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import Policy
 from beliefbound.validation import FloatArray
@@ -45,8 +46,7 @@ class Game:
         self._known: set[bytes] = set()
         self.chances: FloatArray = np.empty(0)
         self.lower = -np.inf
-        self.upper: Bound | None = None
-        self.prior: FloatArray = task.weights
+        self._above: list[tuple[Bound, FloatArray]] = []
         self.trace: list[TracePoint] = []
 
     def add(self, policy: Policy) -> None:
@@ -54,8 +54,8 @@ class Game:
         known = AnyPolicy(policy).as_controller(self.every)
         if known is not None:
             controller = completed(known)
-            values = start_value(controller_values(controller, self.every), controller, self.every)
-            self._keep(values, lambda: controller)
+            values, error = (start_value(x, controller, self.every) for x in enclosed_values(controller, self.every))
+            self._keep(values - error, lambda: controller)
 
     def _keep(self, values: FloatArray, controller: Callable[[], Controller]) -> None:
         if values.tobytes() not in self._known:
@@ -76,27 +76,28 @@ class Game:
         chances, prior = self.priors.play(values)
         kept = np.where(chances > _CHANCE, chances, 0.0)
         kept /= kept.sum()
-        lower = self.priors.worst(kept @ values)[0]
+        mixed = kept @ values - rounding_of(len(kept)) * (kept @ np.abs(values))
+        lower = self.priors.least(mixed)
         if lower > self.lower:
             self.lower, self.chances = lower, kept
         return prior
 
     def above(self, found: Bound, prior: FloatArray) -> None:
         """An upper bound at a prior of the set."""
-        if self.upper is None or found.value < self.upper.value:
-            self.upper, self.prior = found, prior
+        self._above.append((found, prior))
+
+    @property
+    def best_above(self) -> tuple[Bound, FloatArray]:
+        """The least upper bound, and its prior. A sampled one below what is proven is false, and left out."""
+        held = [pair for pair in self._above if pair[0].exact or pair[0].value >= self.lower]
+        return min(held or self._above, key=lambda pair: pair[0].value)
 
     def note(self, seconds: float) -> None:
         """Tell whoever watches."""
-        assert self.upper is not None
-        lower = Bound(
-            self.lower, "lower", f"mixture of {int((self.chances > 0.0).sum())} policies", of=ROBUST, kind=Kind.MIXTURE
-        )
-        if not self.trace or (lower.value, self.upper.value) != (
-            self.trace[-1].lower.value,
-            self.trace[-1].upper.value,
-        ):
-            self.trace.append(TracePoint(seconds, lower, self.upper))
+        upper, method = self.best_above[0], f"mixture of {int((self.chances > 0.0).sum())} policies"
+        lower = Bound(self.lower, "lower", method, of=ROBUST, kind=Kind.MIXTURE)
+        if not self.trace or (lower.value, upper.value) != (self.trace[-1].lower.value, self.trace[-1].upper.value):
+            self.trace.append(TracePoint(seconds, lower, upper))
             if self.watch is not None:
                 self.watch(self.trace[-1])
 

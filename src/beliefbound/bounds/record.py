@@ -8,9 +8,14 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from beliefbound.bounds.bound import Bound, Regret
+from beliefbound.bounds.bound import Bound, Regret, Side
 from beliefbound.bounds.decision import Contest
+from beliefbound.errors import ContradictionError
+from beliefbound.planning.rounding import Allowance
 from beliefbound.policy import Policy
+
+_ROUNDED = 4.0  # times what is allowed for rounding of each end
+_NONE = 1e-9  # a gap that is shown as none
 
 
 class TracePoint(NamedTuple):
@@ -32,6 +37,7 @@ class Record:
       contest: the first actions, where they are followed; `decide`: whether a decision is the target.
       began: when the clock of the trace did; ∞ as long as it has not.
       ahead: seconds that the next step may take, where it is known to be long.
+      refuted: whether a sampled bound had to give way.
     """
 
     def __init__(
@@ -49,7 +55,7 @@ class Record:
         self.regret: Regret | None = None
         self.bounds: list[Bound] = []
         self.trace: list[TracePoint] = []
-        self.began, self.ahead = math.inf, 0.0
+        self.began, self.ahead, self.refuted = math.inf, 0.0, False
         self._attempts = 0
 
     @property
@@ -78,27 +84,71 @@ class Record:
         self._attempts += 1
         return (1.0 - self.confidence) / (self._attempts * (self._attempts + 1))
 
+    def closed(self, allowance: Allowance) -> bool:
+        """Whether the ends are as close as rounding allows."""
+        if self.lower is None or self.upper is None:
+            return False
+        low, high = self.lower.value, self.upper.value
+        return high - low <= _ROUNDED * (allowance(low, "lower") + allowance(high, "upper"))
+
     def add(self, *bounds: Bound, policy: Policy | None = None, regret: Regret | None = None) -> None:
         """Keep what is better than what there was.
 
         `policy`, `regret`: of the lower bound among them, where they are not part of it: a policy that must be put
         aside once it is the best, and not for each bound on the way.
         """
-        better = False
+        before = self.lower, self.upper
         for bound in bounds:
             self.bounds.append(bound)
             if bound.side == "lower" and (self.lower is None or bound.value > self.lower.value):
-                self.lower, self.regret, better = bound, regret, True
-                self.policy = bound.policy if policy is None else policy
+                self._take(bound, bound.policy if policy is None else policy, regret)
             if bound.side == "upper" and (self.upper is None or bound.value < self.upper.value):
-                self.upper, better = bound, True
+                self.upper = bound
+            if self.lower is not None and self.upper is not None and self.lower.value > self.upper.value:
+                self._refute(self.lower, self.upper)
+        better = self.lower is not before[0] or self.upper is not before[1]
         if better and self.lower is not None and self.upper is not None:
             self.trace.append(TracePoint(self.seconds, self.lower, self.upper))
             if self.watch is not None:
                 self.watch(self.trace[-1])
 
+    def _take(self, lower: Bound | None, policy: Policy | None, regret: Regret | None) -> None:
+        self.lower, self.policy, self.regret = lower, policy, regret
+
+    def _refute(self, lower: Bound, upper: Bound) -> None:
+        """Two bounds contradict each other, so a sampled one is false. That happens with the probability that is left
+        to chance, whatever is done about it then: sampled ends give way to proven ones."""
+        if not lower.exact:
+            proven = self._proven("lower")
+            self._take(proven, None if proven is None else proven.policy, None)
+        if not upper.exact:
+            self.upper = self._proven("upper")
+        if self.lower is None or self.upper is None or self.lower.value > self.upper.value:
+            raise ContradictionError(contradiction(lower, upper))
+        self.refuted = True
+
+    def _proven(self, side: Side) -> Bound | None:
+        """The best bound of a side that is not sampled."""
+        proven = [bound for bound in self.bounds if bound.side == side and bound.exact]
+        best = max if side == "lower" else min
+        return best(proven, key=lambda bound: bound.value, default=None)
+
+
+def contradiction(lower: Bound, upper: Bound) -> str:
+    """What is wrong with a lower bound above an upper one."""
+    below, above = (f"{bound.value:.12g} ({bound.method})" for bound in (lower, upper))
+    ends = f"the lower bound {below} is above the upper bound {above}"
+    if lower.exact and upper.exact:
+        return f"{ends}: both claim to be proven, so they are of different problems, or this is a defect"
+    return f"{ends}: one of them is among the sampled bounds that fail by chance; try another seed"
+
 
 def relative(lower: float, upper: float) -> float:
     """The gap as a share of the larger end."""
     scale = max(abs(lower), abs(upper))
-    return 0.0 if upper <= lower else (upper - lower) / scale if scale > 0.0 else math.inf
+    return 0.0 if upper == lower else (upper - lower) / scale if scale > 0.0 else math.inf
+
+
+def percent(gap: float) -> str:
+    """A gap for people: what only rounding keeps apart is not."""
+    return f"{100 * gap:.2g}%" if gap > _NONE else "0%"

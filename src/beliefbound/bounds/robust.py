@@ -30,10 +30,11 @@ from beliefbound.bounds.finite.vector_oracle import VectorOracle
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.prior_game import ROBUST, Game
 from beliefbound.bounds.prior_sets import prior_set
-from beliefbound.bounds.record import TracePoint, relative
+from beliefbound.bounds.record import TracePoint, contradiction, percent, relative
 from beliefbound.bounds.warmup import warm_up
-from beliefbound.errors import ParameterError
+from beliefbound.errors import ContradictionError, ParameterError
 from beliefbound.naming import Names, NamesEntries, names_of
+from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import Policy
 from beliefbound.progress import closing_display
@@ -55,6 +56,7 @@ _GAMES, _MORE_GAMES = 8, 4  # games against the worst prior, likewise
 _LONGER = 1.3  # times the time of a round: what the next one may take
 _POINTS = 256  # beliefs between two games
 _GRAPHS = (Kind.ALPHA_VECTORS, Kind.DISTINCT_BELIEFS, Kind.HISTORIES)  # kinds of bounds whose policies are large
+_CLOSED = 1e-9  # of the value: a gap that counts as none
 
 
 class RobustEntries(Entries):
@@ -110,10 +112,14 @@ class RobustBracket(Result):
 
     _kind, _entries, _version = "robust bracket", RobustEntries, 3
 
+    def __post_init__(self) -> None:
+        if self.lower.value > self.upper.value:
+            raise ContradictionError(contradiction(self.lower, self.upper))
+
     @property
     def width(self) -> float:
-        """`upper − lower`, in units of value; 0 where rounding makes the ends cross."""
-        return max(0.0, self.upper.value - self.lower.value)
+        """`upper − lower`, in units of value; never negative."""
+        return self.upper.value - self.lower.value
 
     @property
     def relative_gap(self) -> float:
@@ -123,7 +129,7 @@ class RobustBracket(Result):
     def __repr__(self) -> str:
         kind = "proven" if self.confidence == 1.0 else f"{100 * self.confidence:.4g}% confidence"
         ends = f"[{self.lower.value:.6g}, {self.upper.value:.6g}]"
-        return f"RobustBracket({ends}, {100 * self.relative_gap:.2g}% wide, {kind}, priors {self.priors})"
+        return f"RobustBracket({ends}, {percent(self.relative_gap)} wide, {kind}, priors {self.priors})"
 
     def _rows(self) -> list[tuple[str, str]]:
         likely = np.argsort(-self.prior, kind="stable")[:5]
@@ -230,7 +236,7 @@ def robust_bracket(
     target_gap = check_gap(target_gap, "target_gap")
     warm_up(task)
     began, rounds, took = time.perf_counter(), 0, 0.0
-    rounding = 1e3 * task.rounding
+    allowance = Allowance(task)
     complete: RobustBracket | None = None  # after the last round
 
     def over() -> bool:
@@ -271,10 +277,12 @@ def robust_bracket(
             _learn(game, found)
             prior, took = game.mix(), time.perf_counter() - round_began
             game.note(time.perf_counter() - began)
-            assert game.upper is not None
-            width = game.upper.value - game.lower
             complete = _result(game, str(set_), rounds, confidence, seed)
-            if over() or width <= rounding or relative(game.lower, game.upper.value) <= target_gap:
+            low, high = complete.lower.value, complete.upper.value
+            closed = complete.relative_gap <= _CLOSED or complete.width <= allowance(low, "lower") + allowance(
+                high, "upper"
+            )
+            if over() or closed or complete.relative_gap <= target_gap:
                 return complete
 
 
@@ -305,8 +313,7 @@ def _learn(game: Game, found: Bracket) -> None:
 
 
 def _result(game: Game, priors: str, rounds: int, confidence: float, seed: int) -> RobustBracket:
-    assert game.upper is not None
-    policy, best = game.policy(), game.upper
+    policy, (best, prior) = game.policy(), game.best_above
     words = f"mixture of {len(policy.parts)} policies, by linear programming over {len(game.parts)}"
     lower = Bound(game.lower, "lower", words, policy=policy, of=ROBUST, kind=Kind.MIXTURE)
     upper = replace(best, of=ROBUST, values=None, confidence=1.0 if best.exact else confidence)
@@ -314,7 +321,7 @@ def _result(game: Game, priors: str, rounds: int, confidence: float, seed: int) 
         lower,
         upper,
         policy,
-        frozen(game.prior),
+        frozen(prior),
         frozen(game.model_values()),
         priors,
         upper.confidence,

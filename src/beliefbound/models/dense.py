@@ -1,8 +1,9 @@
 """Transition probabilities of a set of models as one array, used where it is and never copied."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +12,8 @@ from beliefbound.kernels.planning import occupancy, sweep
 from beliefbound.kernels.planning.rows import Rows, whole
 from beliefbound.kernels.planning.simd import copied
 from beliefbound.limits import COMPRESS_BYTES, COMPRESS_SHARE, SOLVE_BYTES
+from beliefbound.models import enclosing
+from beliefbound.models.enclosing import Linear
 from beliefbound.models.sparse import Csr
 from beliefbound.validation import FloatArray, IntArray
 
@@ -20,11 +23,17 @@ class Dense:
     """Transition probabilities as one array `[m,s,a,t]`."""
 
     array: FloatArray
+    close: ClassVar[float] = 1e-12  # of what meets at a state: LU leaves smaller residuals where values are of one size
 
     @property
     def n_entries(self) -> int:
         """Probabilities that one sweep reads."""
         return self.array.size if self._compressed is None else self._compressed.n_entries
+
+    @property
+    def longest(self) -> int:
+        """Most entries of a row."""
+        return self.array.shape[-1] if self._compressed is None else self._compressed.longest
 
     @property
     def stored(self) -> Any:
@@ -64,17 +73,46 @@ class Dense:
         """Occupancies `b[k,m,s]` after stage `first` under `actions[k,s]`."""
         occupancy.forward_rows(self.array, actions, first, b)
 
-    def solve(self, chances: FloatArray, rewards: FloatArray, discount: float) -> FloatArray:
-        """`[m,s]`: `(I − γ P_π) V = r_π` of a policy per model, `chances[m,s,a]` and `rewards[m,s]`, by LU."""
+    def solve(self, policy: FloatArray | IntArray, rewards: FloatArray, discount: float) -> FloatArray:
+        """`[m,s]`: `(I − γ P_π) V = r_π` of a policy per model, `[m,s,a]` or its actions `[m,s]`, and `rewards[m,s]`,
+        by LU."""
         values = np.empty_like(rewards)
-        n_models, n_states = rewards.shape
+        for part, solve, _ in self._systems(policy, discount):
+            values[part] = solve(rewards[part])
+        return values
+
+    def enclose(
+        self,
+        policy: FloatArray | IntArray,
+        rewards: FloatArray,
+        sizes: FloatArray,
+        discount: float,
+        rounding: float,
+    ) -> tuple[FloatArray, FloatArray]:
+        """The same, and how far each value can be from the true one (`models.enclosing`); `sizes[m,s]` are those of the
+        numbers behind `rewards`."""
+        values, error = np.empty_like(rewards), np.empty_like(rewards)
+        for part, solve, ahead in self._systems(policy, discount):
+            found = enclosing.enclosed(solve, ahead, rewards[part], sizes[part], self.close, discount, rounding)
+            values[part], error[part] = found
+        return values, error
+
+    def _systems(self, policy: FloatArray | IntArray, discount: float) -> Iterator[tuple[slice, Linear, Linear]]:
+        """Models in batches that fit in memory: which they are, and `x ↦ (I − γP)⁻¹x`, `x ↦ γPx` of the policy."""
+        n_models, n_states = len(self.array), self.array.shape[-1]
         batch = max(1, SOLVE_BYTES // (8 * n_states**2))
         for i in range(0, n_models, batch):
             part = slice(i, i + batch)
-            chain = np.einsum("msa,msat->mst", chances[part], self.array[part])
-            system = np.eye(n_states) - discount * chain
-            values[part] = np.linalg.solve(system, rewards[part][..., None])[..., 0]
-        return values
+            own = self.array[part]
+            if policy.ndim == 2:
+                begin = np.arange(0, own.size // n_states, own.shape[2]).reshape(-1, n_states)
+                chain = own.reshape(-1, n_states).take(begin + policy[part].astype(np.int64), axis=0)
+            else:
+                chain = np.einsum("msa,msat->mst", policy[part], own)
+            chain *= discount
+            system = -chain
+            system.reshape(len(own), -1)[:, :: n_states + 1] += 1.0
+            yield part, partial(_solve, system), partial(np.einsum, "mst,mt->ms", chain)
 
     def chain(self, model: int, chances: FloatArray) -> FloatArray:
         """The Markov chain `[s,t]` of one model under a policy `[s,a]`."""
@@ -111,6 +149,11 @@ class Dense:
     def dense(self) -> FloatArray:
         """`[m,s,a,t]`: the array itself."""
         return self.array
+
+
+def _solve(system: FloatArray, rewards: FloatArray) -> FloatArray:
+    """`[m,s]` by LU with partial pivoting."""
+    return np.asarray(np.linalg.solve(system, rewards[..., None])[..., 0])
 
 
 def _share(rows: FloatArray) -> float:

@@ -26,6 +26,7 @@ from beliefbound.kernels.planning.from_above import values_from_above
 from beliefbound.kernels.planning.simd import copied
 from beliefbound.models.ascent import Ascent, LanesAscent, RowsAscent
 from beliefbound.models.dense import Dense
+from beliefbound.models.enclosing import UNIT, divided, left_after, rounding_of
 from beliefbound.models.sparse import Csr
 from beliefbound.validation import BoolArray, FloatArray, IntArray
 
@@ -114,6 +115,12 @@ class ModelSet:
         self.transitions.backup(self.rewards, discount, values, q)
         return q
 
+    def backup_above(self, values: FloatArray, discount: float) -> FloatArray:
+        """The same, rounded up: no less than the backup of `values` in exact arithmetic."""
+        q = self.backup(values, discount)
+        sizes = np.abs(self.rewards) + self.backup(np.abs(values), discount) - self.rewards
+        return np.asarray(q + 2.0 * self.rounding * sizes)
+
     def greedy(
         self,
         values: FloatArray,
@@ -195,10 +202,39 @@ class ModelSet:
 
     # For ever.
 
-    def solve(self, chances: FloatArray, discount: float) -> FloatArray:
-        """Values `[m,s]` without a horizon of a policy per model, `chances[m,s,a]`, or of one for all, `[s,a]`."""
-        chances = np.broadcast_to(chances, self.rewards.shape)
-        return self.transitions.solve(chances, np.einsum("msa,msa->ms", chances, self.rewards), discount)
+    def solve(self, policy: FloatArray | IntArray, discount: float, rewards: FloatArray | None = None) -> FloatArray:
+        """Values `[m,s]` without a horizon of a policy per model, `[m,s,a]` or its actions `[m,s]`, or of one for all,
+        `[s,a]`: as the solver leaves them, which is exact up to rounding of the largest. `rewards[m,s]`: in place of
+        the models' own."""
+        policy, own = self._followed(policy)
+        return self.transitions.solve(policy, own if rewards is None else rewards, discount)
+
+    def enclose(self, policy: FloatArray | IntArray, discount: float) -> tuple[FloatArray, FloatArray]:
+        """The same, exact up to rounding in each state; and `[m,s]`, how far each can be from the true value
+        (`models.enclosing`)."""
+        policy, rewards = self._followed(policy)
+        several = policy.ndim == 3
+        sizes = np.einsum("msa,msa->ms", policy, np.abs(self.rewards)) if several else np.abs(rewards)
+        rounding = self.rounding + (self.n_actions * UNIT if several else 0.0)
+        return self.transitions.enclose(policy, rewards, sizes, discount, rounding)
+
+    def _followed(self, policy: FloatArray | IntArray) -> tuple[FloatArray | IntArray, FloatArray]:
+        """A policy of each model, and its rewards `[m,s]`."""
+        if policy.dtype.kind == "i":
+            begin = np.arange(0, self.rewards.size, self.n_actions).reshape(policy.shape)
+            return policy, self.rewards.reshape(-1)[begin + policy]
+        chances: FloatArray = np.broadcast_to(policy, self.rewards.shape)
+        return chances, np.einsum("msa,msa->ms", chances, self.rewards)
+
+    def below(self, policy: FloatArray | IntArray, discount: float) -> FloatArray:
+        """The same, no more than the true values."""
+        values, error = self.enclose(policy, discount)
+        return np.asarray(values - error - 4.0 * UNIT * (np.abs(values) + error))
+
+    @property
+    def rounding(self) -> float:
+        """What rounding takes of a backup, as a share of `|r| + γP|V|`."""
+        return rounding_of(self.transitions.longest)
 
     def from_above(
         self, discount: float, epsilon: float, max_sweeps: int, guess: FloatArray | None = None
@@ -208,7 +244,9 @@ class ModelSet:
         values = self._zeros() if guess is None else guess.copy()
         rows = self.transitions.by_row()
         values_from_above(rows, self.rewards, self.available, discount, epsilon, max_sweeps, values)
-        return values
+        paid = np.where(self.available, self.rewards, -np.inf).max(axis=-1)  # by the best action in each state
+        met = np.abs(values).max(axis=1) + divided(np.abs(paid).max(axis=1), left_after(discount))
+        return np.asarray(values + divided(4.0 * self.rounding * met, left_after(discount))[:, None])
 
     def invert(self, actions: IntArray, discount: float, inverse: FloatArray) -> None:
         """`inverse[m] = ((I − γ P_m^π)^{-1})ᵀ` of a stationary policy `actions[s]`, `[m,t,s]`."""

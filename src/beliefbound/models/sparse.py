@@ -8,7 +8,7 @@ answer is accepted only when its residual proves it within `1e-10 · ‖r‖∞/
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,8 @@ from beliefbound.kernels.planning import krylov, occupancy, sweep
 from beliefbound.kernels.planning.rows import Rows
 from beliefbound.kernels.planning.simd import copied
 from beliefbound.limits import DENSE_BYTES
+from beliefbound.models import enclosing
+from beliefbound.models.enclosing import Linear
 from beliefbound.validation import FloatArray, IntArray
 
 _TOLERANCE = 1e-10  # of the largest value there can be
@@ -31,11 +33,17 @@ class Csr:
 
     matrix: Any  # scipy.sparse.csr_array [(m,s,a), t]
     shape: tuple[int, int, int]
+    close: ClassVar[float] = 1e-9  # of what meets at a state: residuals are smaller where values are of one size
 
     @property
     def n_entries(self) -> int:
         """Probabilities that one sweep reads."""
         return int(self.matrix.nnz)
+
+    @property
+    def longest(self) -> int:
+        """Most entries of a row."""
+        return int(np.diff(self.matrix.indptr).max())
 
     @property
     def stored(self) -> Any:
@@ -62,14 +70,43 @@ class Csr:
         """Occupancies `b[k,m,s]` after stage `first` under `actions[k,s]`."""
         occupancy.forward_csr(*self._parts, self.shape[2], actions, first, b)
 
-    def solve(self, chances: FloatArray, rewards: FloatArray, discount: float) -> FloatArray:
-        """`[m,s]`: `(I − γ P_π) V = r_π` of a policy per model, `chances[m,s,a]` and `rewards[m,s]`."""
-        chances = np.ascontiguousarray(chances, dtype=np.float64)
-        values, allowed = np.zeros(rewards.shape), _TOLERANCE * np.abs(rewards).max(axis=1)
-        done = krylov.solve_policies(*self._parts, chances, rewards, discount, allowed, _MOST_STEPS, values)
-        for m in np.flatnonzero(~done).tolist():
-            values[m] = _solved(self._compressed_chain(m, chances[m]), rewards[m], discount)
-        return values
+    def solve(self, policy: FloatArray | IntArray, rewards: FloatArray, discount: float) -> FloatArray:
+        """`[m,s]`: `(I − γ P_π) V = r_π` of a policy per model, `[m,s,a]` or actions `[m,s]`, and `rewards[m,s]`."""
+        return self._system(policy, discount)[0](rewards)
+
+    def enclose(
+        self,
+        policy: FloatArray | IntArray,
+        rewards: FloatArray,
+        sizes: FloatArray,
+        discount: float,
+        rounding: float,
+    ) -> tuple[FloatArray, FloatArray]:
+        """The same, and how far each value can be from the true one (`models.enclosing`); `sizes[m,s]` are those of the
+        numbers behind `rewards`."""
+        return enclosing.enclosed(*self._system(policy, discount), rewards, sizes, self.close, discount, rounding)
+
+    def _system(self, policy: FloatArray | IntArray, discount: float) -> tuple[Linear, Linear]:
+        """`x ↦ (I − γP)⁻¹x`, `x ↦ γPx` of the policy."""
+        chances = np.zeros(self.shape) if policy.ndim == 2 else np.ascontiguousarray(policy, dtype=np.float64)
+        if policy.ndim == 2:
+            np.put_along_axis(chances, policy[..., None].astype(np.int64), 1.0, axis=-1)
+        none = np.zeros(chances.size)
+
+        def ahead(values: FloatArray) -> FloatArray:
+            q = np.empty(self.shape)
+            sweep.backup_csr(*self._parts, none, discount, values, q.reshape(-1))
+            later: FloatArray = np.einsum("msa,msa->ms", chances, q)
+            return later
+
+        def solve(rewards: FloatArray) -> FloatArray:
+            values, allowed = np.zeros(rewards.shape), _TOLERANCE * np.abs(rewards).max(axis=1)
+            done = krylov.solve_policies(*self._parts, chances, rewards, discount, allowed, _MOST_STEPS, values)
+            for m in np.flatnonzero(~done).tolist():
+                values[m] = _solved(self._compressed_chain(m, chances[m]), rewards[m], discount)
+            return values
+
+        return solve, ahead
 
     def chain(self, model: int, chances: FloatArray) -> FloatArray:
         """The Markov chain of one model under a policy `[s,a]`, written out: an array `[s,t]`."""

@@ -33,6 +33,7 @@ _MAX_SWEEPS = 100_000  # then the last policies met are compared; sweeping on wo
 _LEAST_SWEEPS = 30  # however large the models are
 _SWEEP_WORK = 20_000  # what a sweep of tiny models takes, in multiply-adds
 _TOLERANCE = 1e-10  # of the largest value: how close two sweeps must come to count as equal
+_MIXED = 1e3  # times the values met: larger ones are of another scale
 _MOST_CANDIDATES = 1000  # policies of a cycle that are valued exactly: each takes a linear solve
 
 
@@ -100,12 +101,11 @@ def _fixed_point(task: FiniteTask, most_work: float) -> Plan:
     """Sweep until the values repeat, watching for cycles with Brent's method: compare with a checkpoint that moves
     forward at powers of two, so a cycle of any length is met."""
     models, discount = task.models, task.discount
-    tolerance = _TOLERANCE * task.largest_value * (1.0 - discount)
     values, q = np.zeros(models.rewards.shape[:2]), np.empty_like(models.rewards)
     actions = np.empty(models.n_states, dtype=np.int64)
     checkpoint, since, power = values.copy(), 0, 1
     seen: dict[bytes, IntArray] = {}
-    cycled, residual = False, np.inf
+    cycled, residual, tolerance = False, np.inf, 0.0
     most_sweeps = int(min(_MAX_SWEEPS, max(_LEAST_SWEEPS, most_work / (_SWEEP_WORK + models.n_entries))))
     for _ in range(most_sweeps):
         previous = values.copy()
@@ -113,6 +113,8 @@ def _fixed_point(task: FiniteTask, most_work: float) -> Plan:
         seen[actions.tobytes()] = actions.copy()
         since += 1
         residual = float(np.abs(values - previous).max())
+        # What is to be avoided may be worth far more than any value that is met.
+        tolerance = _TOLERANCE * (1.0 - discount) * min(task.largest_value, _MIXED * float(np.abs(values).max()))
         if residual <= tolerance:
             break
         if float(np.abs(values - checkpoint).max()) <= tolerance:

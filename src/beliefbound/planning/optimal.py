@@ -1,14 +1,22 @@
 """Optimal planning in known MDPs: the yardsticks of everything else.
 
 * `backward_induction`: finite horizon, exact.
-* `policy_iteration`: infinite horizon, exact up to rounding. Evaluate by a linear solve, improve greedily; an action
-  changes only when it is better by more than rounding, so it ends. A handful of solves.
+* `policy_iteration`: infinite horizon, exact up to rounding, and how far rounding may reach is bounded. Evaluate by a
+  linear solve, improve greedily; an action changes only when it is better by more than rounding of the values that meet
+  in its state, so it ends. A handful of solves.
 * `value_iteration`: sweeps `V ← max_a Q`. After each sweep MacQueen's bounds hold for every state,
   `V + γ/(1−γ) min ΔV ≤ V* ≤ V + γ/(1−γ) max ΔV`; it stops when they are `epsilon` apart, or after a number of sweeps,
   and returns their middle: values are within half their distance of optimal, and the policy within all of it.
   With extra sweeps under the greedy policy between improvements (modified policy iteration) the same holds.
 
 `optimal_values` solves every model of a set on its own: the ingredients of `E max` and QMDP.
+
+*From above.* The value `V` of the policy that policy iteration ends with is at most `V*`. With the advantages
+`A(s,a) = Q(s,a) − V(s)`, `V* − V` is the optimal value of the same MDP with rewards `A`; so `V* ≤ V + ε` wherever
+`ε(s) ≥ A(s,a) + γ Σ_t P(t|s,a) ε(t)` for all actions, with `A` rounded up (`models.enclosing`). One number for all
+states, `max A⁺/(1−γ)`, is mostly small enough. Where values differ in scale it would drown the small ones: a state
+worth −10⁹ for ever has a large rounding error, which says nothing about states that lead elsewhere. There `ε` is itself
+found by policy iteration, on rewards `A`.
 """
 
 from typing import NamedTuple
@@ -21,26 +29,33 @@ from beliefbound.evaluation import models_of
 from beliefbound.limits import check_horizon
 from beliefbound.mdp import MDP
 from beliefbound.models import HasModels, ModelSet
+from beliefbound.models.enclosing import UNIT, divided, enough, left_after
 from beliefbound.planning.plan import Plan, plan_of
+from beliefbound.planning.rounding import induction_errors
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_positive, frozen
 
-_ROUNDING = 1e-12  # of the largest value there can be
+_ROUNDING = 1e-12  # of the values that meet in a state: what an action must be better by
+_REFINED = 3  # times that values of a policy are refined, at most
+_NESTED = 3  # times that errors are solved for, and errors of errors
 
 
 class OptimalValues(NamedTuple):
-    """Each model on its own, at the first stage: `values[m,s]`, `q[m,s,a]` (−inf where unavailable), `actions[m,s]`."""
+    """Each model on its own, at the first stage: `values[m,s]`, `q[m,s,a]` (−inf where unavailable), `actions[m,s]`,
+    all as computed; and from above: `above[m,s] ≥ V*`, `q_above[m,s,a] ≥ Q*`, rounding included."""
 
     values: FloatArray
     q: FloatArray
     actions: IntArray
+    above: FloatArray
+    q_above: FloatArray
 
 
 def optimal_values(
     models: HasModels, *, discount: float, horizon: int | None = None, guess: IntArray | None = None
 ) -> OptimalValues:
-    """Optimal values of each model by itself, exact up to rounding.
+    """Optimal values of each model by itself: exact up to rounding, and from above with rounding.
 
     `guess`: a stationary policy `[s]` that may be near them all, to begin with; it changes how long it takes.
 
@@ -51,32 +66,105 @@ def optimal_values(
     discount = check_discount(discount, horizon)
     set_ = models_of(models)
     if horizon is None:
-        return _policy_iteration(set_, discount, guess)
+        return _for_ever(set_, discount, guess)
     values, q = set_.induct_best(discount, check_horizon(horizon, set_.n_entries))
-    q[:, ~set_.available] = -np.inf
-    return OptimalValues(values, q, q.argmax(axis=-1))
+    return inducted(set_, values, q, discount, horizon)
 
 
-def _policy_iteration(models: ModelSet, discount: float, guess: IntArray | None = None) -> OptimalValues:
-    rounding = _ROUNDING * models.largest_reward / (1.0 - discount)
-    q = np.where(models.available, models.rewards, -np.inf)
+def surely(models: ModelSet, solved: OptimalValues, discount: float, horizon: int | None) -> FloatArray:
+    """`[m,s]`, no more than the optimal values: what the policies found earn, rounded down."""
+    if horizon is None:
+        return models.below(solved.actions, discount)
+    return solved.values - (solved.above - solved.values)  # backwards induction is off by as much on either side
+
+
+def inducted(models: ModelSet, values: FloatArray, q: FloatArray, discount: float, horizon: int) -> OptimalValues:
+    """What backwards induction found at the first stage, and from above."""
+    error, of_pairs = induction_errors(models, values, q, discount, horizon)
+    q_above = q + of_pairs
+    q[:, ~models.available] = q_above[:, ~models.available] = -np.inf
+    return OptimalValues(values, q, q.argmax(axis=-1), values + error, q_above)
+
+
+class _Found(NamedTuple):
+    """What policy iteration ends with; `sizes = |r| + γP|V|`, the numbers that meet in `q`."""
+
+    values: FloatArray  # [m,s], of the actions
+    q: FloatArray  # [m,s,a], −inf where unavailable
+    sizes: FloatArray  # [m,s,a]
+    own: IntArray  # [m,s]: where the actions are in `q`, flat
+
+
+def _for_ever(models: ModelSet, discount: float, guess: IntArray | None = None) -> OptimalValues:
+    found = _policy_iteration(models, discount, guess)
+    values, q, sizes, own = found
+    small = enough(sizes.reshape(-1)[own], models.rewards)
+    error, alike = _excess(models, found, discount, small, _NESTED)
+    above = values + error
+    above += 4.0 * UNIT * (np.abs(values) + error)
+    most = error.max(axis=1)[:, None, None]
+    q_above = q + discount * most if alike else models.backup(above, discount)
+    q_above += 2.0 * models.rounding * (sizes + most)
+    np.minimum(q_above, above[..., None], out=q_above)
+    if not models.available.all():
+        q_above[:, ~models.available] = -np.inf
+    # Ties go to the lowest action: an action within rounding of the best counts as best.
+    rounding = _ROUNDING * sizes
+    near = q + rounding >= (q - rounding).max(axis=-1, keepdims=True)
+    return OptimalValues(values, q, near.argmax(axis=-1), above, q_above)
+
+
+def _policy_iteration(models: ModelSet, discount: float, guess: IntArray | None = None) -> _Found:
+    every, rewards = bool(models.available.all()), np.abs(models.rewards)
+    q = models.rewards.copy() if every else np.where(models.available, models.rewards, -np.inf)
     actions = q.argmax(axis=-1) if guess is None else np.broadcast_to(guess, q.shape[:2])
-    values = np.zeros(models.rewards.shape[:2])
-    chances = np.empty_like(models.rewards)
+    begin = np.arange(0, q.size, models.n_actions).reshape(q.shape[:2])
     for _ in range(1000 + models.n_states):
-        chances[...] = 0.0
-        np.put_along_axis(chances, actions[..., None], 1.0, axis=-1)
-        values = models.solve(chances, discount)
-        models.backup(values, discount, q)
-        q[:, ~models.available] = -np.inf
-        kept = np.take_along_axis(q, actions[..., None], axis=-1)[..., 0]
-        better = q.max(axis=-1) > kept + rounding
+        own, values = begin + actions, models.solve(actions, discount)
+        for refined in range(_REFINED + 1):
+            models.backup(values, discount, q)
+            if values.min() >= 0.0 or values.max() <= 0.0:
+                sizes = np.abs(q - models.rewards)
+            else:
+                sizes = models.backup(np.abs(values), discount)
+                sizes -= models.rewards
+            sizes += rewards
+            kept, size = q.reshape(-1)[own], sizes.reshape(-1)[own]
+            residual = kept - values
+            if refined == _REFINED or not (np.abs(residual) > models.transitions.close * size).any():
+                break
+            values = values + models.solve(actions, discount, residual)
+        if not every:
+            q[:, ~models.available] = -np.inf
+        surely = q - _ROUNDING * sizes
+        better = surely.max(axis=-1) > kept + _ROUNDING * size
         if not better.any():
             break
-        actions = np.where(better, q.argmax(axis=-1), actions)
-    # Ties go to the lowest action: an action within rounding of the best counts as best.
-    actions = (q >= q.max(axis=-1, keepdims=True) - rounding).argmax(axis=-1)
-    return OptimalValues(values, q, actions)
+        actions = np.where(better, surely.argmax(axis=-1), actions)
+    return _Found(values, q, sizes, own)
+
+
+def _excess(
+    models: ModelSet, found: _Found, discount: float, small: FloatArray, nested: int
+) -> tuple[FloatArray, bool]:
+    """`ε[m,s]` with `V* ≤ V + ε`, one number for a model, or one per state where that is more than `small[m]`; and
+    whether it is one number for each."""
+    values, q, sizes, own = found
+    advantage = q - values[..., None]
+    advantage += models.rounding * (sizes + np.abs(values)[..., None])
+    alike = divided(np.maximum(advantage.max(axis=(1, 2)), 0.0), left_after(discount))
+    error = np.repeat(alike[:, None], models.n_states, axis=1)
+    loose = np.flatnonzero(alike > small)
+    if nested == 0 or len(loose) == 0 or not np.isfinite(alike[loose]).all():
+        return error, True
+    advantage[:, ~models.available] = 0.0
+    inner, actions = ModelSet(models.transitions, advantage, models.available), own % models.n_actions
+    if len(loose) < models.n_models:
+        inner, actions, small = inner.select(loose), actions[loose], small[loose]
+    later = _policy_iteration(inner, discount, actions)
+    per_state = later.values + _excess(inner, later, discount, small, nested - 1)[0]
+    error[loose] = np.minimum(error[loose], per_state)
+    return error, False
 
 
 def backward_induction(mdp: MDP, *, discount: float, horizon: int) -> Plan:
@@ -94,7 +182,8 @@ def backward_induction(mdp: MDP, *, discount: float, horizon: int) -> Plan:
 
 
 def policy_iteration(mdp: MDP, *, discount: float) -> Plan:
-    """The optimal stationary policy of an MDP and its values, exact up to rounding.
+    """The optimal stationary policy of an MDP and its values, exact up to rounding: `plan.residual` says how far the
+    optimal value of a state can be above.
 
     >>> mdp = MDP([[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]], [[0.0, 0.5], [1.0, 0.0]])
     >>> policy_iteration(mdp, discount=0.5).values.round(3).tolist()
@@ -102,8 +191,12 @@ def policy_iteration(mdp: MDP, *, discount: float) -> Plan:
     """
     models = _one(mdp)
     discount = check_discount(discount, None)
-    values, _, actions = _policy_iteration(models, discount)
-    return _plan(mdp, StationaryPolicy(actions[0]), values, discount, None, "optimal value, exact up to rounding")
+    found = _for_ever(models, discount)
+    policy, values = StationaryPolicy(found.actions[0]), found.values
+    ties = found.q.max(axis=-1) - np.take_along_axis(found.q, found.actions[..., None], axis=-1)[..., 0]
+    left = float((found.above - values).max() + divided(ties.max(), left_after(discount)))
+    guarantee = f"optimal value, exact up to rounding: within {left:.3g} in every state"
+    return _plan(mdp, policy, values, discount, None, guarantee, residual=left)
 
 
 def value_iteration(

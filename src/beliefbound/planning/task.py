@@ -16,6 +16,7 @@ from beliefbound.evaluation import evaluate
 from beliefbound.limits import check_horizon
 from beliefbound.mdp import MDP
 from beliefbound.models import ModelSet
+from beliefbound.models.enclosing import rounding_of
 from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray, check_discount, check_initial, frozen
 
@@ -134,6 +135,17 @@ class FiniteTask(Task):
     def value(self, model_values: FloatArray) -> float:
         """`Σ_m w_m p0·V_m` of values `[m,s]`."""
         return float(self.weights @ model_values @ self.start)
+
+    def above(self, model_values: FloatArray) -> float:
+        """The same, rounded up."""
+        return self.value(model_values) + self._rounded(model_values)
+
+    def below(self, model_values: FloatArray) -> float:
+        """The same, rounded down."""
+        return self.value(model_values) - self._rounded(model_values)
+
+    def _rounded(self, model_values: FloatArray) -> float:
+        return rounding_of(self.models.n_models + self.models.n_states) * self.value(np.abs(model_values))
 
     def policy_value(self, policy: TablePolicy) -> float:
         """The exact expected value of a policy."""

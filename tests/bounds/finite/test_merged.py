@@ -105,7 +105,7 @@ def test_cells_fill_with_the_models_that_lose_most_and_bound_from_above():
     )
     for size in sizes(problem, 4):
         _, bound = finish(cell_steps(problem, gain, task.weights, task.start, size, Meter()))
-        assert bound.value >= exact - ROUNDING
+        assert bound >= exact - ROUNDING
 
 
 def test_grids_that_do_not_fit_are_coarser_or_left_out_and_larger_cells_must_save_some():

@@ -104,7 +104,7 @@ def certify_counts(
         how = f"E max, minus {len(drops)} walks and information relaxations in the same scenarios"
     error = delta + (1.0 - upper.confidence if upper is not None else 0.0)
     if upper is not None:
-        missing(upper.value, lower.value, upper.value, exact=False)  # where they contradict each other, that is said
+        missing(upper.value, lower.value, exact=False)  # where they contradict each other, that is said
     separate = max(0.0, best.value - lower.value)
     regret = Regret(
         min(closest, separate),
@@ -225,7 +225,7 @@ class _Certifying:
             sample = belief.sample(batch, rng)
             own.append(stage_values(policy, sample.models, task.discount, task.horizon, 0)[0] @ task.start)
             if self.same:
-                best = optimal_values(sample, discount=task.discount, horizon=task.horizon).values @ task.start
+                best = optimal_values(sample, discount=task.discount, horizon=task.horizon).above @ task.start
                 lost.append(best - own[-1])
         x, start = np.concatenate(own), task.start > 0.0
         extremes, left = Extremes(self.whole, task.horizon), -1 if task.horizon is None else task.horizon

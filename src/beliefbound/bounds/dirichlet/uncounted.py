@@ -52,7 +52,7 @@ def uncounted_steps(task: Task, rng: np.random.Generator, record: Record, interv
         earned = evaluate(plan, belief.sample(batch, rng), discount=task.discount, horizon=task.stages_of(plan))
         below.append(earned @ task.start)
         solved = optimal_values(belief.sample(batch, rng), discount=task.discount, horizon=task.horizon)
-        above.append(solved.q[:, states])
+        above.append(solved.q_above[:, states])
         meter.add(batch * (belief.n_states**3 + _DRAW * size))
         if meter.full():
             x, q = np.concatenate(below), np.concatenate(above)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.bounds.bound import Bound, Kind
-from beliefbound.bounds.steps import Meter, Stepwise, finish
+from beliefbound.bounds.finite.problem import scale_of
+from beliefbound.bounds.steps import Meter, Stepwise
 from beliefbound.kernels.graph.cells import (
     Cells,
     binomials,
@@ -30,7 +30,7 @@ from beliefbound.validation import FloatArray, IntArray
 _SIZES = {8: (9, 6), 6: (12, 9), 5: (16, 12), 4: (16,), 3: (24,)}  # models in a cell: resolutions, finest first
 _SWEEPS = 200  # of one cell; valid after any number
 _FEWER = 0.75  # of the cells there were: what larger ones must save
-_EPSILON = 1e-6  # of the largest value: when sweeps stop earlier
+_EPSILON = 1e-6  # of the scale of values: when sweeps stop earlier
 
 
 def divide(gain: FloatArray, k: int) -> IntArray:
@@ -51,17 +51,14 @@ def divide(gain: FloatArray, k: int) -> IntArray:
     return cells
 
 
-def solved(problem: Problem, division: IntArray, resolution: int) -> Cells:
-    """The cells of one division, solved on their grids."""
-    return finish(solving_steps(problem, division, resolution, Meter()))
-
-
-def solving_steps(problem: Problem, division: IntArray, resolution: int, meter: Meter) -> Stepwise[Cells]:
-    """The same, step by step."""
+def solving_steps(
+    problem: Problem, division: IntArray, resolution: int, epsilon: float, meter: Meter
+) -> Stepwise[Cells]:
+    """The cells of one division, solved on their grids step by step; sweeps end where they change less than
+    `epsilon`."""
     k = division.shape[1]
     table = binomials(resolution + k)
     points, corners = grid(k, resolution, table), new_corners(k)
-    epsilon = _EPSILON * float(np.abs(problem.q).max())
     n_states, n_actions = problem.available.shape
     tables = np.empty((1, len(division), len(problem.q), n_states, len(points), n_actions))
     sweep = len(points) * len(problem.arrive) * (k + 2.0)
@@ -132,8 +129,8 @@ def sizes(problem: Problem, n_models: int) -> list[Size]:
 
 def cell_steps(
     problem: Problem, gain: FloatArray, weights: FloatArray, start: FloatArray, size: Size, meter: Meter
-) -> Stepwise[tuple[Cells, Bound]]:
-    """Cells of one size, solved step by step, and their bound at the start."""
-    cells = yield from solving_steps(problem, divide(gain, size.models), size.resolution, meter)
-    value = float(start @ read_cells(problem, cells, weights))
-    return cells, Bound(value, "upper", f"told which {size.models} models hold the true one", kind=Kind.CELLS)
+) -> Stepwise[tuple[Cells, float]]:
+    """Cells of one size, solved step by step, and their bound at the start, but for rounding."""
+    epsilon = _EPSILON * scale_of(problem, weights, start)
+    cells = yield from solving_steps(problem, divide(gain, size.models), size.resolution, epsilon, meter)
+    return cells, float(start @ read_cells(problem, cells, weights))

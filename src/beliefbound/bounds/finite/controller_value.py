@@ -23,6 +23,8 @@ from beliefbound.bounds.finite.problem import stage_values
 from beliefbound.errors import ObservationError, PolicyError
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.models import ModelSet
+from beliefbound.models.enclosing import enclosed, excess, rounding_of
+from beliefbound.planning.rounding import ChainErrors
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray
@@ -45,7 +47,12 @@ def completed(controller: Controller) -> Controller:
 
 
 def controller_values(controller: Controller, task: FiniteTask) -> FloatArray:
-    """`[root, m]`: the exact value on each model of starting at each root."""
+    """`[root, m]`: the value on each model of starting at each root, exact up to rounding."""
+    return enclosed_values(controller, task)[0]
+
+
+def enclosed_values(controller: Controller, task: FiniteTask) -> tuple[FloatArray, FloatArray]:
+    """`[root, m]` twice: the value on each model of starting at each root, and how far it can be from the true one."""
     if controller.horizon is not None and controller.horizon != task.horizon:
         raise PolicyError(f"the policy makes {controller.horizon} decisions, the problem has horizon {task.horizon}")
     if controller.available.shape != task.models.available.shape:
@@ -55,11 +62,13 @@ def controller_values(controller: Controller, task: FiniteTask) -> FloatArray:
         )
     outcomes = outcome_rows(task.belief)
     links = _reachable(controller, outcomes, task.weights)
+    roots = np.searchsorted(links.nodes, controller.roots)
     if task.horizon is None:
-        values = _for_ever(controller, outcomes, links, task)
+        values, error = (x[roots] for x in _for_ever(controller, outcomes, links, task))
     else:
-        values = _by_stages(controller, outcomes, links, task, task.horizon)
-    return values[np.searchsorted(links.nodes, controller.roots)]
+        values = _by_stages(controller, outcomes, links, task, task.horizon)[roots]
+        error = np.zeros_like(values)
+    return values, error + ChainErrors(task)(values, controller.state[controller.roots])
 
 
 def start_value(values: FloatArray, controller: Controller, task: FiniteTask) -> FloatArray:
@@ -152,45 +161,69 @@ def _used(controller: Controller, links: _Links) -> list[TablePolicy | None]:
     return [policy if i in asked else None for i, policy in enumerate(_pool(controller))]
 
 
-def _tail(policies: list[TablePolicy | None], models: ModelSet, task: FiniteTask) -> FloatArray:
+def _tail(policies: list[TablePolicy | None], models: ModelSet, task: FiniteTask, horizon: int) -> FloatArray:
     """`[stage, policy, m, s]`: values of what remains of the pool's policies."""
-    stages = 0 if task.horizon is None else task.horizon
-    shape = (stages + 1, models.n_models, models.n_states)
+    shape = (horizon + 1, models.n_models, models.n_states)
     return np.stack(
         [
-            np.zeros(shape) if policy is None else stage_values(policy, models, task.discount, task.horizon, stages)
+            np.zeros(shape) if policy is None else stage_values(policy, models, task.discount, horizon, horizon)
             for policy in policies
         ],
         axis=1,
     )
 
 
-def _for_ever(controller: Controller, outcomes: Outcomes, links: _Links, task: FiniteTask) -> FloatArray:
-    """`[n, m]`"""
+def _enclosed_tail(
+    policies: list[TablePolicy | None], models: ModelSet, discount: float
+) -> tuple[FloatArray, FloatArray]:
+    """`[policy, m, s]` twice: values of the pool's policies for ever, and how far they can be from the true ones."""
+    none = np.zeros((2, models.n_models, models.n_states))
+    found = [
+        none if policy is None else np.stack(models.enclose(policy.chances(models.n_actions), discount))
+        for policy in policies
+    ]
+    values, error = np.stack(found, axis=1)
+    return values, error
+
+
+def _for_ever(
+    controller: Controller, outcomes: Outcomes, links: _Links, task: FiniteTask
+) -> tuple[FloatArray, FloatArray]:
+    """`[n, m]` twice: values, and how far they can be from the true ones, apart from rounding of backups."""
     models, n = task.models, len(links.nodes)
     gained = np.array(models.rewards[:, controller.state[links.nodes], controller.action[links.nodes]].T)
+    sizes, off = np.abs(gained), np.zeros_like(gained)
     outer = links.target < 0
     if outer.any():
-        tail = _tail(_used(controller, links), models, task)[0]
+        tail, error = _enclosed_tail(_used(controller, links), models, task.discount)
         policy, row = COMMIT - links.target[outer], links.row[outer]
-        later = tail[policy, :, outcomes.arrive[row]] * outcomes.like[:, row].T
-        np.add.at(gained, links.source[outer], task.discount * later)
+        place, like = (policy, slice(None), outcomes.arrive[row]), task.discount * outcomes.like[:, row].T
+        for total, values in ((gained, tail), (sizes, np.abs(tail)), (off, error)):
+            np.add.at(total, links.source[outer], like * values[place])
     source, target, row = links.source[~outer], links.target[~outer], links.row[~outer]
     levels = _levels(source, target, n)
     if levels is None:
-        values = np.empty((n, models.n_models))
+        values, error = np.empty_like(gained), np.empty_like(gained)
+        counts = np.bincount(source, minlength=n).max(initial=0)
         for m in range(models.n_models):
             chances = sp.csc_array((task.discount * outcomes.like[m, row], (source, target)), shape=(n, n))
-            values[:, m] = splu(sp.eye_array(n, format="csc") - chances).solve(gained[:, m])
-        return values
+            factors, rounding = splu(sp.eye_array(n, format="csc") - chances), rounding_of(int(counts))
+            solve, ahead = (lambda x, f=factors: f.solve(x[0])[None]), (lambda x, p=chances: (p @ x[0])[None])
+            own = np.ascontiguousarray(gained.T[m : m + 1]), np.ascontiguousarray(sizes.T[m : m + 1])
+            found = enclosed(solve, ahead, *own, 1e-12, task.discount, rounding)
+            later = np.ascontiguousarray(off.T[m : m + 1])
+            more = excess(solve, ahead, later, later, task.discount, rounding)
+            values[:, m], error[:, m] = found[0][0], (found[1] + more)[0]
+        return values, error
     order = np.argsort(source, kind="stable")
     begin = np.searchsorted(source[order], np.arange(n + 1))
     for level in levels[1:]:
         counts = begin[level + 1] - begin[level]
         edge = order[np.arange(counts.sum()) + np.repeat(begin[level] - np.cumsum(counts) + counts, counts)]
-        later = task.discount * outcomes.like[:, row[edge]].T * gained[target[edge]]
-        np.add.at(gained, source[edge], later)
-    return gained
+        like = task.discount * outcomes.like[:, row[edge]].T
+        for total in (gained, off) if off.any() else (gained,):
+            np.add.at(total, source[edge], like * total[target[edge]])
+    return gained, off
 
 
 def _levels(source: IntArray, target: IntArray, n: int) -> list[IntArray] | None:
@@ -216,7 +249,7 @@ def _by_stages(controller: Controller, outcomes: Outcomes, links: _Links, task: 
     rewards = np.array(models.rewards[:, controller.state[links.nodes], controller.action[links.nodes]].T)
     outer = links.target < 0
     like = task.discount * outcomes.like[:, links.row].T
-    tail = _tail(_used(controller, links), models, task) if outer.any() else None
+    tail = _tail(_used(controller, links), models, task, horizon) if outer.any() else None
     values = np.zeros((n, models.n_models))
     for stage in range(horizon - 1, -1, -1):
         later = np.empty_like(like)

@@ -18,6 +18,7 @@ from beliefbound.bounds.finite.pairs import pair_values
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.bounds.record import Record
 from beliefbound.kernels.graph.controller import follow_once, reached
+from beliefbound.planning.rounding import Allowance
 from beliefbound.validation import FloatArray
 
 _MOST_WORK = 3e8  # operations for the value of the certified policy on every model; beyond, no stability is computed
@@ -25,15 +26,16 @@ _SWEEPS = 100  # where the graph has circles; what is missing then is taken off
 
 
 def action_bounds(certifier: Certifier) -> tuple[FloatArray, FloatArray]:
-    """`(lower [a], upper [a])` at the root; infinite where an action is not available. For one start state."""
+    """`(lower [a], upper [a])` at the root, rounding included; infinite where an action is not available. For one start
+    state."""
     problem, graph, root = certifier.problem, certifier.graph, int(certifier.roots[0])
     first = problem.first[graph.state[root]]
     lower, upper = np.full(len(first) - 1, -np.inf), np.full(len(first) - 1, np.inf)
     for a in np.flatnonzero(problem.available[graph.state[root]]):
         rows = slice(first[a] - first[0], first[a + 1] - first[0])
         chances, reward = graph.prob[root, rows], graph.reward[root, a]
-        lower[a] = reward + problem.discount * float(chances @ graph.below[root, rows])
-        upper[a] = reward + problem.discount * float(chances @ graph.above[root, rows])
+        lower[a] = certifier.allowance.lower(reward + problem.discount * float(chances @ graph.below[root, rows]))
+        upper[a] = certifier.allowance.upper(reward + problem.discount * float(chances @ graph.above[root, rows]))
     return lower, upper
 
 
@@ -50,9 +52,13 @@ def grow(certifier: Certifier, record: Record, tolerance: float, work: float) ->
     return certifier.grow(certifier.core_nodes, tolerance, work=work)
 
 
-def note_first(contest: Contest, weights: FloatArray, follow: FloatArray, told: FloatArray) -> None:
+def note_first(
+    contest: Contest, weights: FloatArray, follow: FloatArray, told: FloatArray, allowance: Allowance
+) -> None:
     """Bounds before there is a graph: `follow[m,a]` and `told[m,a]` as below."""
-    contest.note(weights @ follow, weights @ told)
+    lower = np.array([allowance.lower(x) for x in weights @ follow])
+    upper = np.array([allowance.upper(x) for x in weights @ told])
+    contest.note(lower, upper)
     contest.stability = partial(first_stability, contest, weights, follow, told)
 
 
@@ -97,8 +103,8 @@ def stability(contest: Contest, searches: Sequence[HasGraph]) -> FloatArray | No
 
 
 def model_values(certifier: Certifier) -> FloatArray | None:
-    """`[m]`: what the policy of the graph's lower bound earns on each model from its start, or less; `None` where that
-    would take long."""
+    """`[m]`: what the policy of the graph's lower bound earns on each model from its start, or less, but for rounding;
+    `None` where that would take long."""
     problem, controller = certifier.problem, freeze(certifier, -1.0)[0]
     n, n_models = len(controller.state), len(problem.reward)
     order = np.empty(n, dtype=np.int64)

@@ -11,6 +11,8 @@ Nothing where the problem is large: then its first steps, compiled, come sooner.
 import numpy as np
 
 from beliefbound.bounds.bound import Bound, Kind
+from beliefbound.models.enclosing import swept
+from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import StationaryPolicy
 from beliefbound.validation import FloatArray, IntArray
@@ -38,10 +40,11 @@ def glance(task: FiniteTask) -> list[Bound]:
     told = np.where(models.available, np.tensordot(task.weights, q, axes=1), -np.inf)
     policy = StationaryPolicy(told.argmax(axis=-1))
     below = task.value(_swept(task, p, np.array(policy.actions)))
+    allowance = Allowance(task, closely=False)
     how = (", swept from below", ", swept from above") if task.horizon is None else ("", "")
     return [
-        Bound(below, "lower", f"QMDP's policy{how[0]}", policy=policy, kind=Kind.QMDP),
-        Bound(float(task.start @ told.max(axis=-1)), "upper", f"QMDP{how[1]}", kind=Kind.QMDP),
+        Bound(allowance.lower(below), "lower", f"QMDP's policy{how[0]}", policy=policy, kind=Kind.QMDP),
+        Bound(allowance.upper(float(task.start @ told.max(axis=-1))), "upper", f"QMDP{how[1]}", kind=Kind.QMDP),
     ]
 
 
@@ -60,8 +63,7 @@ def _swept(task: FiniteTask, p: FloatArray, actions: IntArray | None, left_out: 
             break
     if task.horizon is not None:
         return values
-    end = change.max(axis=1) if actions is None else change.min(axis=1)
-    return np.asarray(values + task.discount / (1.0 - task.discount) * end[:, None])
+    return swept(values, values - change, task.discount, task.models.rounding, up=actions is None)
 
 
 def _backup(task: FiniteTask, p: FloatArray, values: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import Bound, Kind, Side
-from beliefbound.bounds.finite.problem import named_pool, problem_of
+from beliefbound.bounds.finite.problem import allowance_of, named_pool, problem_of
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import check_fits
 from beliefbound.kernels.graph.lookahead import look_ahead
@@ -86,7 +86,9 @@ def _value(task: FiniteTask, depth: int, side: Side, policies: Sequence[TablePol
     weights = np.zeros((depth + 1, task.models.n_models))
     weights[0] = task.weights
     states = np.flatnonzero(task.start)
-    return float(sum(task.start[s] * look_ahead(problem, weights, s, 0, depth, side == "upper")[0] for s in states))
+    value = float(sum(task.start[s] * look_ahead(problem, weights, s, 0, depth, side == "upper")[0] for s in states))
+    allowance = allowance_of(task, problem)
+    return allowance.upper(value) if side == "upper" else allowance.lower(value)
 
 
 def _check_leaves(problem: Problem, depth: int) -> None:

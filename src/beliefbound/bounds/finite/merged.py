@@ -22,7 +22,7 @@ from beliefbound.bounds.finite.cells import Size, cell_steps, sizes, worthwhile
 from beliefbound.bounds.finite.controller import Controller, controller_of, vector_nodes
 from beliefbound.bounds.finite.first_actions import action_bounds, grow
 from beliefbound.bounds.finite.pairs import gain_steps
-from beliefbound.bounds.finite.problem import pool_numbers
+from beliefbound.bounds.finite.problem import allowance_of, pool_numbers, scale_of
 from beliefbound.bounds.finite.relaxation import Address, Certifier
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import Account, Meter, Steps, Stepwise
@@ -40,7 +40,7 @@ _SWEEPS = 3  # over the beliefs of a round: values travel back along trajectorie
 _CAPACITY = 20_000  # vectors
 _DEPTH = 60  # steps of a trajectory, where the discount allows as many
 _RANDOM = 0.15  # share of its steps that are random: beliefs beside the way
-_GAIN = 1e-6  # of the largest value: what a new vector must add
+_GAIN = 1e-6  # of the scale of values: what a new vector must add
 _LEAVES = 48  # vectors of a state at the leaves of the graph: each costs a look at every node
 _VECTORS = 0.35  # share of the work
 _CELLS = 0.3  # what larger cells may take, as a share of the work so far
@@ -69,6 +69,8 @@ class MergedSearch:
     ) -> None:
         self.task, self.policies, self.record, self.meter = task, list(policies), record, Account(meter)
         self.problem, self._first, self._losses = problem._replace(merged=True), problem.v, losses
+        self.allowance = allowance_of(task, problem)
+        self._gain = _GAIN * scale_of(problem, task.weights, task.start, task.largest_value)
         each = 16 * task.models.n_models * (1 + task.models.n_states)
         self.vectors = new_vectors(problem, problem.v[0], min(_CAPACITY, _MOST_BYTES // each))
         self.meter.add(_ALLOCATE * (self.vectors.then.size + problem.v.size))
@@ -107,14 +109,14 @@ class MergedSearch:
                 yield from self._tell_cells(last)
             else:
                 before, width = certifier.work, self.width
-                growing = grow(certifier, self.record, self.rounding, self.meter.left)
+                growing = grow(certifier, self.record, certifier.rounding, self.meter.left)
                 self.meter.add(_CALL + certifier.work - before)
                 if not growing or certifier.work > _SETTLE * settled:
                     settled = certifier.work
                     self.settle()
                     # A graph with circles may have had nothing left to build only because values lagged behind.
                     growing |= certifier.n_nodes < certifier.core_nodes and self.width < _LAGGED * width
-                self.closed = self.width <= self.rounding
+                self.closed = self.width <= certifier.rounding
                 if self.meter.full() or not growing or self.closed:
                     self.note()
                     yield
@@ -122,11 +124,6 @@ class MergedSearch:
                     return
         self.note()
         yield
-
-    @property
-    def rounding(self) -> float:
-        """A gap that counts as none."""
-        return 100.0 * self.task.rounding
 
     def settle(self) -> None:
         """Make all values of the graph consistent."""
@@ -184,18 +181,19 @@ class MergedSearch:
         coarse for them, but they are tighter where the search goes: at beliefs with few models left."""
         assert self._losses is not None
         weights, start = np.array(self.task.weights), np.array(self.task.start)
-        cells, bound = yield from cell_steps(self.problem, self._losses, weights, start, size, self.meter)
+        cells, value = yield from cell_steps(self.problem, self._losses, weights, start, size, self.meter)
         self._replace(cells=cells)
         yield from self._refresh()
         self.meter.full()
-        self.record.add(bound)
+        told = f"told which {size.models} models hold the true one"
+        self.record.add(Bound(self.allowance.upper(value), "upper", told, kind=Kind.CELLS))
         self.note()
         yield
 
     def _round(self) -> Stepwise[None]:
         """A round of backups; then the vectors used most are asked at the leaves."""
         task, vectors, meter, began = self.task, self.vectors, self.meter, self.meter.done
-        tolerance, n = _GAIN * task.largest_value, self._points
+        tolerance, n = self._gain, self._points
         points = yield from self._trajectories(n)
         order, gained = np.argsort(-points.depth, kind="stable"), 0.0
         for _ in range(_SWEEPS):
@@ -252,7 +250,7 @@ class MergedSearch:
         """Record the best vector at each start state, as a bound and the policy that attains it, if it is better."""
         task, vectors, states = self.task, self.vectors, self._states
         best = [kernel.best_vector(vectors, s, np.array(task.weights)) for s in states]
-        value = float(task.start[states] @ [v for v, _ in best])
+        value = self.allowance.lower(float(task.start[states] @ [v for v, _ in best]))
         asked = np.array([vectors.number[s, i] for s, (_, i) in zip(states, best, strict=True)], dtype=np.int64)
         lower = self.record.lower
         if (lower is not None and value <= lower.value) or (vectors.action[asked] < 0).any():
@@ -276,10 +274,11 @@ def note_ends(certifier: Certifier, kind: Kind, record: Record) -> None:
     method = f"search in a graph of {certifier.n_nodes} {what}"
     if record.contest is not None:
         record.contest.note(*action_bounds(certifier))
-    if record.lower is None or certifier.lower > record.lower.value:
-        found.append(Bound(certifier.lower, "lower", method, policy=AdaptivePolicy(certifier), kind=kind))
-    if record.upper is None or certifier.upper < record.upper.value:
-        found.append(Bound(certifier.upper, "upper", method, kind=kind))
+    lower, upper = certifier.proven
+    if record.lower is None or lower > record.lower.value:
+        found.append(Bound(lower, "lower", method, policy=AdaptivePolicy(certifier), kind=kind))
+    if record.upper is None or upper < record.upper.value:
+        found.append(Bound(upper, "upper", method, kind=kind))
     record.add(*found)
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.adaptive_file import arrays_of, read_controller
 from beliefbound.bounds.finite.controller import Controller
-from beliefbound.bounds.finite.controller_value import controller_values, start_value
 from beliefbound.errors import PolicyError
 from beliefbound.io.arrays import Array, Shapes
 from beliefbound.io.paths import as_path
@@ -77,12 +76,9 @@ class MixedPolicy:
         """Carry its walk over one transition."""
         self._drawn().observe(state, action, reward, next_state)
 
-    def values_on(self, task: FiniteTask) -> FloatArray:
-        """`[m]`: the exact value on every model from the task's start."""
-        mixed: FloatArray = np.zeros(task.models.n_models)
-        for chance, part in self.parts:
-            mixed = mixed + chance * start_value(controller_values(part, task), part, task)
-        return mixed
+    def as_mixture(self, task: FiniteTask) -> tuple[tuple[float, Controller], ...]:
+        """Its parts."""
+        return self.parts
 
     def fresh(self) -> Self:
         """The same policy at its start, nothing drawn."""

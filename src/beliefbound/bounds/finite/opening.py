@@ -27,9 +27,11 @@ from beliefbound.bounds.finite.problem import (
 )
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import OPERATIONS, STEP_WORK, Meter, Stepwise
+from beliefbound.models.enclosing import swept as swept_bound
 from beliefbound.naming import names_of
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import OptimalValues
+from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray
@@ -61,23 +63,24 @@ def _solved(task: FiniteTask, meter: Meter, record: Record) -> Stepwise[Opening]
     stages = search_depth(task, MOST_POLICIES)
     kept = 0 if task.horizon is None else min(stages + 1, task.horizon)
     solved, apart = models_apart(task, kept)
-    plan = mmbi_plan(task, most_work=_MMBI)
+    plan, allowance = mmbi_plan(task, most_work=_MMBI), Allowance(task)
     meter.add(8.0 * valuing_work(task) + _MMBI)
     meter.full()
+    own = stage_values(plan.policy, task.models, task.discount, task.horizon, kept)
     if record.contest is not None:
-        after = stage_values(plan.policy, task.models, task.discount, task.horizon, 1)[-1]
-        _note(task, after, solved.q, record.contest)
+        _note(task, own[min(1, len(own) - 1)], solved.q_above, record.contest, allowance)
     record.add(
-        Bound(plan.value(task.start), "lower", "MMBI", policy=plan.policy, kind=Kind.MMBI),
+        Bound(_worth(task, own[0], allowance), "lower", "MMBI", policy=plan.policy, kind=Kind.MMBI),
         e_max_of(task, solved),
         qmdp_of(task, solved),
     )
     yield
     likely, policies, values = likeliest(task), list[TablePolicy](), list[FloatArray]()
     for kind, name, policy in pool_of(task, plan.policy, likely, solved.actions[likely]):
+        known = own if policy is plan.policy else None
         policies.append(policy)
-        values.append(stage_values(policy, task.models, task.discount, task.horizon, kept))
-        record.add(Bound(task.value(values[-1][0]), "lower", name, policy=policy, kind=kind))
+        values.append(stage_values(policy, task.models, task.discount, task.horizon, kept) if known is None else known)
+        record.add(Bound(_worth(task, values[-1][0], allowance), "lower", name, policy=policy, kind=kind))
         meter.add(valuing_work(task))
         if meter.full():
             yield
@@ -87,21 +90,21 @@ def _solved(task: FiniteTask, meter: Meter, record: Record) -> Stepwise[Opening]
 
 def swept(task: FiniteTask, meter: Meter, record: Record, *, work: float = STEP_WORK) -> Stepwise[Opening]:
     """The first steps where models are too large to be solved; `work` is operations of sweeps at a time."""
-    models, discount, weights = task.models, task.discount, task.weights
+    models, discount, weights, allowance = task.models, task.discount, task.weights, Allowance(task)
     batch = max(_SWEEPS, int(work / models.n_entries))
     above = models.from_above(discount, _EPSILON * task.largest_value, batch)
-    q = models.backup(above, discount)
+    q = models.backup_above(above, discount)
     meter.add(2.0 * batch * models.n_entries)
     told = np.where(models.available, np.tensordot(weights, q, axes=1), -np.inf)
     first = StationaryPolicy(told.argmax(axis=-1))
     policies, values = [first], [_from_below(task, first, batch)]
     meter.add(2.0 * batch * models.n_entries)
     if record.contest is not None:
-        _note(task, values[0], q, record.contest)
+        _note(task, values[0], q, record.contest, allowance)
     meter.full()
     method = "QMDP's policy, swept from below"
     record.add(
-        Bound(task.value(values[0]), "lower", method, policy=first, kind=Kind.QMDP), *_told(task, above, q, batch)
+        Bound(task.below(values[0]), "lower", method, policy=first, kind=Kind.QMDP), *_told(task, above, q, batch)
     )
     yield
     done, fallen = batch, np.inf
@@ -111,9 +114,9 @@ def swept(task: FiniteTask, meter: Meter, record: Record, *, work: float = STEP_
         done, fallen = done + batch, before - task.value(above)
         meter.add(2.0 * batch * models.n_entries)
         if meter.full():
-            record.add(*_told(task, above, models.backup(above, discount), done))
+            record.add(*_told(task, above, models.backup_above(above, discount), done))
             yield
-    q = models.backup(above, discount)
+    q = models.backup_above(above, discount)
     record.add(*_told(task, above, q, done))
     yield
     best = np.where(models.available, q, -np.inf).argmax(axis=-1)
@@ -128,7 +131,7 @@ def swept(task: FiniteTask, meter: Meter, record: Record, *, work: float = STEP_
             values.append(_from_below(task, policy, batch))
             meter.add(4.0 * batch * models.n_entries)
             meter.full()
-            record.add(Bound(task.value(values[-1]), "lower", f"{name} from below", policy=policy, kind=kind))
+            record.add(Bound(task.below(values[-1]), "lower", f"{name} from below", policy=policy, kind=kind))
             yield
     q[:, ~models.available] = 0.0
     return Opening(list(policies), [each[None] for each in values], q[None], search_depth(task, len(policies)))
@@ -136,7 +139,7 @@ def swept(task: FiniteTask, meter: Meter, record: Record, *, work: float = STEP_
 
 def _told(task: FiniteTask, above: FloatArray, q: FloatArray, sweeps: int) -> list[Bound]:
     """`E max` and QMDP from values `[m,s]`, `[m,s,a]` that are not below the optimal ones."""
-    solved = OptimalValues(above, np.where(task.models.available, q, -np.inf), np.empty((0, 0), dtype=np.int64))
+    solved = OptimalValues(above, q, np.empty((0, 0), dtype=np.int64), above, q)
     bounds = e_max_of(task, solved), qmdp_of(task, solved)
     return [
         Bound(bound.value, "upper", f"{bound.method}, {sweeps} sweeps from above", kind=bound.kind) for bound in bounds
@@ -161,12 +164,16 @@ def _from_below(task: FiniteTask, policy: StationaryPolicy, sweeps: int) -> Floa
     for _ in range(sweeps):
         before = values.copy()
         models.follow(before, chances, task.discount, q=q, out=values)
-    least = (values - before).min(axis=1, keepdims=True)
-    return np.asarray(values + task.discount / (1.0 - task.discount) * least)
+    return swept_bound(values, before, task.discount, models.rounding, up=False)
 
 
-def _note(task: FiniteTask, after: FloatArray, q: FloatArray, contest: Contest) -> None:
+def _worth(task: FiniteTask, values: FloatArray, allowance: Allowance) -> float:
+    """Of values `[m,s]` of a policy: those without a horizon are rounded down, those with one are not."""
+    return task.below(values) if task.horizon is None else allowance.lower(task.value(values))
+
+
+def _note(task: FiniteTask, after: FloatArray, q: FloatArray, contest: Contest, allowance: Allowance) -> None:
     """First bounds of the first actions: `after[m,s]` of a memoryless policy, or the model told afterwards."""
     follow = task.models.backup(after, task.discount)[:, contest.state]
     told: FloatArray = np.where(task.models.available, q, 0.0)[:, contest.state]
-    note_first(contest, task.weights, follow, told)
+    note_first(contest, task.weights, follow, told, allowance)

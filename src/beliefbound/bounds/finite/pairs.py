@@ -14,7 +14,7 @@ import numpy as np
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.basic import qmdp_of
 from beliefbound.bounds.bound import Bound, Kind
-from beliefbound.bounds.finite.problem import problem_of, search_depth
+from beliefbound.bounds.finite.problem import allowance_of, problem_of, scale_of, search_depth
 from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.kernels.graph.pairs import solve_pair
@@ -25,7 +25,7 @@ from beliefbound.validation import FloatArray, IntArray
 _SIZES = ((4, 33), (4, 17), (2, 17), (1, 17), (1, 9), (1, 5), (1, 3))  # pairings, grid points
 _COARSE = 5  # grid points that tell a good pair from a bad one
 _SWEEPS = 400  # of one pair without a horizon; valid after any number
-_EPSILON = 1e-6  # of the largest value: when sweeps stop earlier
+_EPSILON = 1e-6  # of the scale of values: when sweeps stop earlier
 _WORK = 50_000_000  # outcomes met at grid points, for choosing and for solving: under a second
 _STEP = 2.0  # operations at an outcome; sweeps mostly end before their limit
 _CALL = 50_000  # operations, in time, of anything called from Python
@@ -53,17 +53,17 @@ def pair_bound(
     """
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     problem = with_pairs(problem_of(task, stages=search_depth(task), policies=()), task.weights, task.start)
-    paired = bound_of(problem, task.weights, task.start)
+    paired = bound_of(problem, task)
     told = qmdp_of(task)
     return paired if paired.value <= told.value else told
 
 
-def bound_of(problem: Problem, weights: FloatArray, start: FloatArray) -> Bound:
+def bound_of(problem: Problem, task: FiniteTask) -> Bound:
     """The bound of a problem whose pairs are solved."""
-    n = len(problem.partner)
+    n, value = len(problem.partner), float(task.start @ read_pairs(problem, task.weights))
     method = f"told which of two models, least of {n} pairing{'s' if n > 1 else ''}" if n else "QMDP"
     kind = Kind.PAIRS if n else Kind.QMDP
-    return Bound(float(start @ read_pairs(problem, weights)), "upper", method, kind=kind)
+    return Bound(allowance_of(task, problem).upper(value), "upper", method, kind=kind)
 
 
 def with_pairs(problem: Problem, weights: FloatArray, start: FloatArray) -> Problem:
@@ -81,7 +81,7 @@ def pair_steps(
     n_pairings, n_grid = _size(problem, (n_models + 1) // 2 * each)
     if n_pairings == 0:
         return problem, None
-    epsilon = _EPSILON * float(np.abs(problem.q).max())
+    epsilon = _EPSILON * scale_of(problem, weights, start)
     n_states, n_actions = problem.available.shape
     losses = yield from gain_steps(problem, weights, start, meter)
     gain = losses.copy()
@@ -110,7 +110,7 @@ def pair_gains(problem: Problem, weights: FloatArray, start: FloatArray) -> Floa
 def gain_steps(problem: Problem, weights: FloatArray, start: FloatArray, meter: Meter) -> Stepwise[FloatArray]:
     """The same, step by step."""
     n_models, each = len(weights), _pair_work(problem)
-    epsilon = _EPSILON * float(np.abs(problem.q).max())
+    epsilon = _EPSILON * scale_of(problem, weights, start)
     candidates = _candidates(n_models, _WORK // (_COARSE * each))
     n_states, n_actions = problem.available.shape
     none, grid = np.empty((0, n_states, _COARSE, n_actions)), np.linspace(0.0, 1.0, _COARSE)

@@ -4,8 +4,9 @@ from below.
 *Outcome rows.* What a step reveals: `bounds.finite.outcomes`.
 
 *From above.* `Q_m ≥ Q*_m` with `Q_m ≥ r_m + γ P_m max Q_m`, so that QMDP falls under its own backups. With a horizon:
-backwards induction, one table a stage. Without: sweeps `V' = TV` from any `V`, then `V' + γ/(1−γ) max(V' − V)`
-(MacQueen), which has both properties whenever the sweeps stop.
+backwards induction, one table a stage. Without: policy iteration, rounded up (`planning.optimal`); where models are too
+large for that, sweeps `V' = TV` from any `V`, then `V' + γ/(1−γ) max(V' − V)` (MacQueen), which has both properties
+whenever the sweeps stop.
 
 *From below.* The exact value on each model of MMBI, CADP, the expected MDP's policy and the optimal policies of the
 likeliest models.
@@ -30,7 +31,8 @@ from beliefbound.naming import names_of
 from beliefbound.planning.cadp import cadp_plan
 from beliefbound.planning.expected import expected_plan
 from beliefbound.planning.mmbi import mmbi_plan
-from beliefbound.planning.optimal import OptimalValues, optimal_values
+from beliefbound.planning.optimal import OptimalValues, inducted, optimal_values
+from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray
@@ -40,8 +42,7 @@ LEAF = 2e-5  # a scenario ends where what is left to gain is this share of the v
 _MAX_STAGE = 1000  # deepest node of a graph: undiscounted problems end here, discounted ones have long faded
 _OWN_POLICIES = 16  # models whose own optimal policy is in the pool: each costs a look at every node
 MOST_POLICIES = _OWN_POLICIES + 3
-_SWEEPS = 2000  # of value iteration from above; what is missing then is added, so that it stays valid
-_EPSILON = 1e-9  # of the largest value: when it stops earlier
+_MIXED = 1e3  # times the value at the start: values beyond are of another scale
 _POOL_WORK = 0.5 * OPERATIONS  # for the values of the pool
 _KEY = 2000  # operations, in time, that the key of an outcome row takes
 _COPY = 15.0  # operations, in time, of an entry that is put into place
@@ -126,16 +127,27 @@ def search_depth(task: FiniteTask, n_policies: int = 0) -> int:
     return max(1, min(depth, _MAX_STAGE))
 
 
+def allowance_of(task: FiniteTask, problem: Problem) -> Allowance:
+    """What rounding can take from values on the graph of a problem."""
+    return Allowance(task, int(np.diff(problem.first, axis=1).max()))
+
+
+def scale_of(problem: Problem, weights: FloatArray, start: FloatArray, largest: float | None = None) -> float:
+    """What is small is small beside this: the `largest` value there is, by default the largest that is told; or some
+    times what is told at the start, where that is much less, and the largest are those of actions and states to be
+    avoided."""
+    best = np.where(problem.available, problem.q[0], -np.inf).max(axis=-1)
+    largest = float(np.abs(problem.q).max()) if largest is None else largest
+    return min(largest, _MIXED * float(weights @ np.abs(best) @ start))
+
+
 def models_apart(task: FiniteTask, stages: int) -> tuple[OptimalValues, FloatArray]:
     """Each model by itself: its optimal values at the first stage, exact; and from above `[stage,m,s,a]`, zero where
     unavailable: stages `0..stages` of a finite horizon, one stage when infinite."""
     models, discount = task.models, task.discount
     if task.horizon is None:
         solved = optimal_values(models, discount=discount)
-        above = models.from_above(discount, _EPSILON * task.largest_value, _SWEEPS, solved.values)
-        q = models.backup(above, discount)
-        q[:, ~models.available] = 0.0
-        return solved, q[None]
+        return solved, np.where(models.available, solved.q_above, 0.0)[None]
     kept = np.zeros((stages + 1, *models.rewards.shape))
 
     def keep(k: int, q: FloatArray, _: FloatArray) -> None:
@@ -143,19 +155,19 @@ def models_apart(task: FiniteTask, stages: int) -> tuple[OptimalValues, FloatArr
             kept[k] = np.where(models.available, q, 0.0)
 
     values, q = models.induct_best(discount, task.horizon, keep)
-    q[:, ~models.available] = -np.inf
-    return OptimalValues(values, q, q.argmax(axis=-1)), kept
+    return inducted(models, values, q, discount, task.horizon), kept
 
 
 def stage_values(
     policy: TablePolicy, models: ModelSet, discount: float, horizon: int | None, stages: int
 ) -> FloatArray:
-    """`[stage,m,s]`: the exact value on each model of what remains of a policy from each stage on."""
+    """`[stage,m,s]`: the value on each model of what remains of a policy from each stage on, exact up to rounding;
+    without a horizon, rounded down."""
     chances = policy.chances(models.n_actions)
     if horizon is None:
         if policy.horizon is not None:
             raise ParameterError("a time-indexed policy has no value without a horizon; pass its first step")
-        return models.solve(chances, discount)[None]
+        return models.below(chances, discount)[None]
     kept = np.zeros((stages + 1, *models.rewards.shape[:2]))
 
     def keep(k: int, _: FloatArray, values: FloatArray) -> None:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import Bound, Kind, Regret
 from beliefbound.bounds.finite.pairs import with_pairs
-from beliefbound.bounds.finite.problem import LEAF, named_pool, problem_of, search_depth
+from beliefbound.bounds.finite.problem import LEAF, allowance_of, named_pool, problem_of, search_depth
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.errors import ParameterError
@@ -65,6 +65,7 @@ BLOCK = 64  # scenarios between two restorations of the graph: what they share t
 _SETTLED = 1e-12  # of the largest value: when sweeps over a graph with circles have settled
 _MOST_NODES = 1_000_000  # beliefs expanded in one scenario
 _MOST_SCENARIOS = 100_000_000  # their costs take 2.4 GB
+_CLOSED = 1e-10  # of the value: a gap that counts as none
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
 
@@ -121,6 +122,7 @@ class Certifier:
         self.problem: Problem = problem
         if pairs:
             self.problem = with_pairs(self.problem, belief.weights, self.start)
+        self.allowance = allowance_of(self.task, self.problem)
         rows = int((self.problem.first[:, -1] - self.problem.first[:, 0]).max())
         each = 28 * rows + 16 * belief.n_actions + 120 + 12 * belief.n_models
         self.core_nodes = int(min(core_nodes, max(64, GRAPH_BYTES // each)))
@@ -178,6 +180,17 @@ class Certifier:
     @property
     def upper(self) -> float:
         return float(self.weights @ self.graph.upper[self.roots])
+
+    @property
+    def proven(self) -> tuple[float, float]:
+        """`(lower, upper)`, rounding included."""
+        return self.allowance.lower(self.lower), self.allowance.upper(self.upper)
+
+    @property
+    def rounding(self) -> float:
+        """A gap that counts as none: where the search ends."""
+        size = _CLOSED * max(abs(self.lower), abs(self.upper))
+        return size + self.allowance(self.lower, "lower") + self.allowance(self.upper, "upper")
 
     def grow(self, nodes: int, tolerance: float = 0.0, *, work: float = np.inf, forced: int = -1) -> bool:
         """Search until the graph has `nodes` nodes or the gap is at most `tolerance`, or for `work` operations; false
@@ -290,6 +303,7 @@ class Relaxed(NamedTuple):
 def read_costs(certifier: Certifier, costs: Costs, pilot: Costs, *, alpha: float, clip: float, stop: float) -> Relaxed:
     """The three bounds from scenarios of a settled certifier; together they fail with probability at most `alpha`."""
     top = certifier.upper
+    off = certifier.allowance(top, "upper") + certifier.allowance(top, "lower")
     ceiling = stop + 2.0 * certifier.widest() + 2.0 * certifier.tolerance
     each = alpha / 3.0
     low = mean_at_most(costs.below, low=0.0, high=ceiling, alpha=each, pilot=pilot.below)
@@ -302,8 +316,8 @@ def read_costs(certifier: Certifier, costs: Costs, pilot: Costs, *, alpha: float
 
     n, n_above, kind, known = len(costs.below), len(costs.above), Kind.SCENARIOS, top - float(costs.above.mean())
     return Relaxed(
-        Bound(top - low, "lower", kind=kind, **proof("adaptive policy", n, top - float(costs.below.mean()))),
-        Bound(top - high, "upper", kind=kind, **proof("information relaxation", n_above, known)),
+        Bound(top - low - off, "lower", kind=kind, **proof("adaptive policy", n, top - float(costs.below.mean()))),
+        Bound(top - high + off, "upper", kind=kind, **proof("information relaxation", n_above, known)),
         Regret(regret, **proof("gap of the adaptive policy", n_above, float(costs.between.mean()))),
     )
 

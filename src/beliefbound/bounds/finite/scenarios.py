@@ -59,18 +59,13 @@ class HistorySearch:
         without noise."""
         return min(float(np.sqrt(self._hope * self._sampled)), self.certifier.upper - self.certifier.lower)
 
-    @property
-    def rounding(self) -> float:
-        """A gap that counts as none."""
-        return 100.0 * self.certifier.task.rounding
-
     def steps(self) -> Steps:
         """Until the bracket is closed, or nothing more is to be had."""
         certifier, growing, goal = self.certifier, True, max(_FIRST, 100.0 * self._node)
         while True:
             while growing and certifier.work < goal:
                 before = certifier.work
-                growing = grow(certifier, self.record, self.rounding, min(self.meter.left, goal - before))
+                growing = grow(certifier, self.record, certifier.rounding, min(self.meter.left, goal - before))
                 self.meter.add(_CALL + certifier.work - before)
                 if self.meter.full():
                     self.note()
@@ -80,7 +75,7 @@ class HistorySearch:
             self.meter.full()
             self.note()
             yield
-            self.closed = certifier.upper - certifier.lower <= self.rounding
+            self.closed = certifier.upper - certifier.lower <= certifier.rounding
             if self.closed:
                 return
             if self.sampled:
@@ -144,7 +139,7 @@ class HistorySearch:
                 return
             above, below = found.upper.value - found.upper.centre, found.lower.centre - found.lower.value
             noise = above + below
-            if noise < _NOISE * max(self._hope, self.rounding):
+            if noise < _NOISE * max(self._hope, certifier.rounding):
                 return  # what is left is the gap of the graph itself
             slope = below / len(costs.below)
             both = (slope + above / len(costs.above)) / self._each(pilot, relax=True)

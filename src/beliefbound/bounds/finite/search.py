@@ -33,6 +33,7 @@ from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import Meter, Steps, Stepwise
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.validation import FloatArray
 
@@ -47,7 +48,7 @@ def finite_steps(task: FiniteTask, rng: np.random.Generator, threads: int | None
     address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
     meter = Meter()
     opened = yield from opening(task, meter, record)
-    if not task.belief.signal.finite or (record.gap == 0.0 and not record.decide):
+    if not task.belief.signal.finite or (record.closed(Allowance(task)) and not record.decide):
         return
     try:
         problem, losses = yield from _problem(task, opened, meter, record)
@@ -84,7 +85,7 @@ def _problem(
     )
     problem, losses = yield from pair_steps(problem, task.weights, task.start, meter)
     meter.full()
-    record.add(bound_of(problem, task.weights, task.start))
+    record.add(bound_of(problem, task))
     yield
     return problem, losses
 

@@ -8,18 +8,19 @@ at a prior, one controller for each start state. Without a horizon only.
 import numpy as np
 
 from beliefbound.bounds.finite.controller import Controller, controller_of, vector_nodes
-from beliefbound.bounds.finite.problem import named_pool, problem_of
+from beliefbound.bounds.finite.problem import named_pool, problem_of, scale_of
 from beliefbound.kernels.graph import alpha as kernel
 from beliefbound.kernels.graph.alpha import Points, new_vectors
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.kernels.random import seed_stream, uniform
+from beliefbound.planning.rounding import ChainErrors
 from beliefbound.planning.task import FiniteTask
 from beliefbound.validation import FloatArray, IntArray
 
 _SWEEPS = 3  # over the beliefs of a round: values travel back along trajectories
 _DEPTH = 60  # steps of a trajectory, where the discount allows as many
 _RANDOM = 0.15  # share of its steps that are random
-_GAIN = 1e-7  # of the largest value: what a new vector must add
+_GAIN = 1e-7  # of the scale of values: what a new vector must add
 _CAPACITY, _MOST_BYTES = 100_000, 1 << 28  # vectors, and the memory that they may take
 _KEPT = 8192  # latest beliefs at which vectors stay in use
 
@@ -36,6 +37,8 @@ class VectorOracle:
         self.states = np.flatnonzero(task.start)
         self._stream = seed_stream(rng.integers(0, 2**64, size=4, dtype=np.uint64))
         self._seen: list[Points] = []
+        self._errors = ChainErrors(task)
+        self._gain = _GAIN * scale_of(self.problem, task.weights, task.start, task.largest_value)
 
     @property
     def full(self) -> bool:
@@ -47,7 +50,7 @@ class VectorOracle:
         points = self._trajectories(prior, count, random=_RANDOM, mix=0.8)
         order, gained = np.argsort(-points.depth, kind="stable"), 0.0
         for _ in range(_SWEEPS):
-            more = kernel.back_up_points(self.problem, self.vectors, points, order, _GAIN * self.task.largest_value)
+            more = kernel.back_up_points(self.problem, self.vectors, points, order, self._gain)
             gained += more
             if more == 0.0:
                 break
@@ -85,11 +88,13 @@ class VectorOracle:
         return action if action >= 0 else int(np.atleast_2d(self.policies[policy].actions)[0, s])
 
     def best(self, prior: FloatArray) -> tuple[IntArray, FloatArray]:
-        """`(vectors [start], values [m])`: the best known policy at a prior, and its value on every model."""
+        """`(vectors [start], values [m])`: the best known policy at a prior, and its value on every model, rounded
+        down."""
         weights = np.array(prior)
         found = [kernel.best_vector(self.vectors, int(s), weights)[1] for s in self.states]
         numbers = np.array([self.vectors.number[s, i] for s, i in zip(self.states, found, strict=True)], dtype=np.int64)
-        values: FloatArray = self.task.start[self.states] @ self.vectors.value[numbers]
+        own = self.vectors.value[numbers]
+        values: FloatArray = self.task.start[self.states] @ (own - self._errors(own, self.states))
         return numbers, values
 
     def controller(self, numbers: IntArray) -> Controller:

@@ -73,7 +73,7 @@ class SampledValues:
             models.sample(-(-n_models // models.n), scratch)
             return np.concatenate(models.values), (models.low, models.high)
         sample = task.belief.sample(n_models, np.random.default_rng((self.seed, 12)))
-        values = optimal_values(sample, discount=task.discount, horizon=task.horizon).values @ task.start
+        values = optimal_values(sample, discount=task.discount, horizon=task.horizon).above @ task.start
         rewards = task.belief.reward_range
         lasts = task.effective_horizon
         return values, None if rewards is None else (rewards[0] * lasts, rewards[1] * lasts)

@@ -24,19 +24,30 @@ from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.finite.outcomes import pair_outcomes
 from beliefbound.bounds.finite.pairs import with_pairs
-from beliefbound.bounds.finite.problem import named_pool, problem_of, search_depth, stage_values
+from beliefbound.bounds.finite.problem import allowance_of, named_pool, problem_of, search_depth, stage_values
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.bounds.information.worth import Worth, between
 from beliefbound.bounds.statistics.betting import mean_at_least
-from beliefbound.planning.optimal import optimal_values
+from beliefbound.models.enclosing import rounding_of
+from beliefbound.planning.optimal import optimal_values, surely
+from beliefbound.planning.rounding import Allowance, ChainErrors
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import StationaryPolicy
+from beliefbound.policy import StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray
 
 _MODELS_OWN = 64  # models whose own optimal policies join the pool
 _MOST_OUTCOMES = 1000  # sequences of observations that are listed
 _SEARCHED = 64  # parts of one split that are searched
 _CLOSE = 1e-7  # of the value: bounds that are not worth a search
+_ROUNDED = 4.0  # times what is allowed for rounding: what counts as nothing
+
+
+def values_below(task: FiniteTask, policy: TablePolicy) -> FloatArray:
+    """`[m,s]`: the value of a policy on each model, rounded down."""
+    values = stage_values(policy, task.models, task.discount, task.horizon, 0)[0]
+    if task.horizon is None:
+        return np.asarray(values)
+    return np.asarray(values - ChainErrors(task)(values.T, np.arange(task.models.n_states)).T)
 
 
 class FiniteValues:
@@ -50,17 +61,18 @@ class FiniteValues:
         solved = optimal_values(models, discount=discount, horizon=horizon)
         likely = np.argsort(-task.weights, kind="stable")[:_MODELS_OWN]
         self.pool = list(dict.fromkeys([*self.pool, *map(StationaryPolicy, solved.actions[likely])]))
-        values = [stage_values(policy, models, discount, horizon, 0)[0] @ task.start for policy in self.pool]
-        self.alpha = np.stack(values)  # [policy,m]
-        self.own: FloatArray = solved.values @ task.start  # [m]
-        self._q = np.where(np.isfinite(solved.q), solved.q, 0.0)[:, task.start > 0.0]
+        self.alpha = np.stack([values_below(task, policy) @ task.start for policy in self.pool])  # [policy,m]
+        self.own: FloatArray = solved.above @ task.start  # [m]
+        self.surely: FloatArray = surely(models, solved, discount, horizon) @ task.start  # [m]
+        self._q = np.where(models.available, solved.q_above, 0.0)[:, task.start > 0.0]
         self._offered = models.available[task.start > 0.0]
         self._problem = None
         if task.belief.signal.finite:
             problem = problem_of(task, stages=search_depth(task, len(self.pool)), policies=self.pool)
             self._problem = with_pairs(problem, task.weights, task.start)
         self._found: dict[bytes, tuple[float, float]] = {}
-        self.known = float(task.weights @ self.own)
+        self._allowance = Allowance(task) if self._problem is None else allowance_of(task, self._problem)
+        self.known = self._allowance.upper(float(task.weights @ self.own))
         self.upper = self.known
         below, above = self._apart(task.weights[None])
         self.lower, self.upper = self._searched(task.weights, float(below[0]), float(above[0]), 4 * nodes)
@@ -72,11 +84,13 @@ class FiniteValues:
 
     def evpi(self) -> Worth:
         """All that there is to know."""
-        low, high = self.known - self.upper, self.known - self.lower
+        surely = self._allowance.lower(float(self.task.weights @ self.surely))
+        low, high = surely - self.upper, self.known - self.lower
         return self._between(low, high, "EVPI", f"E max − {self.method}", self.confidence)
 
     def _between(self, low: float, high: float, of: str, method: str, confidence: float) -> Worth:
-        return between(low, high, of, method, confidence=confidence, rounding=self.task.rounding)
+        rounding = self._allowance(self.lower, "lower") + self._allowance(self.upper, "upper")
+        return between(low, high, of, method, confidence=confidence, rounding=_ROUNDED * rounding)
 
     def worth(self, parts: FloatArray, of: str) -> Worth:
         """What a split into parts `[g,m]`, which sum to the belief, is worth."""
@@ -108,17 +122,24 @@ class FiniteValues:
         return self._between(after - self.upper, top - self.lower, of, method, self.confidence - 2.0 * alpha)
 
     def _apart(self, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bounds `[g]` of parts without a search."""
+        """Bounds `[g]` of parts without a search, rounding included."""
         weights, start = self.task.weights, self.task.start[self.task.start > 0.0]
-        low = (parts @ self.alpha.T).max(axis=1)
+        low = self._summed(parts, self.alpha.T, -1.0).max(axis=1)
         alone = np.count_nonzero(parts, axis=1) == 1  # a model that is known is solved
-        low = np.where(alone, parts @ self.own, low)
-        q = np.where(self._offered, np.tensordot(parts, self._q, axes=1), -np.inf)
+        low = np.where(alone, self._summed(parts, self.surely, -1.0), low)
+        q = np.where(self._offered, self._summed(parts, self._q, 1.0), -np.inf)
         high = q.max(axis=-1) @ start
         held = weights > 0.0
         share = (parts[:, held] / weights[held]).min(axis=1)
-        tooth = parts @ self.own - share * (self.known - self.upper)
-        return low, np.maximum(low, np.minimum(high, tooth))
+        known = self._summed(weights[None], self.own, -1.0)[0]
+        tooth = self._summed(parts, self.own, 1.0) - share * max(0.0, known - self.upper)
+        return low, np.minimum(high, tooth)
+
+    def _summed(self, parts: FloatArray, values: FloatArray, up: float) -> FloatArray:
+        """`Σ_m b_m x_m` of parts `[g,m]` and values `[m,…]`, rounded up, or down where `up` is −1."""
+        rounding = up * rounding_of(2 * len(values) + self.task.models.n_states)
+        summed: FloatArray = np.tensordot(parts, values, axes=1)
+        return summed + rounding * np.tensordot(parts, np.abs(values), axes=1)
 
     def _searched(self, part: FloatArray, low: float, high: float, nodes: int) -> tuple[float, float]:
         """The same with a search, where what is seen of rewards allows one."""
@@ -139,7 +160,7 @@ class FiniteValues:
                 problem=self._problem,
             )
             certifier.grow(nodes, _CLOSE * max(abs(certifier.lower), abs(certifier.upper)))
-            self._found[key] = certifier.lower, certifier.upper
+            self._found[key] = certifier.proven
         lower, upper = self._found[key]
         return max(low, mass * lower), min(high, mass * upper)
 

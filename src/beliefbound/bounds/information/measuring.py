@@ -94,7 +94,7 @@ def dirichlet_gains(
         gain[s, a] = rise[chosen, np.arange(draws), _CHOOSE:].mean()
         earned = values.reshape(len(pool), draws, per_draw)[chosen, np.arange(draws), _CHOOSE:]
         solved = optimal_values(changed.select(valuing), discount=task.discount, horizon=task.horizon)
-        lost = ((solved.values @ task.start).reshape(draws, _VALUE) - earned).mean(axis=1)
+        lost = ((solved.above @ task.start).reshape(draws, _VALUE) - earned).mean(axis=1)
         lost = np.maximum(lost, 0.0) if range_ is None else np.clip(lost, *range_)
         missing[s, a] = mean_bound(lost, "upper", confidence=each, range_=range_, interval=interval)
     return Gains(gain, missing)

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import msgspec
 
-from beliefbound.errors import ParameterError
+from beliefbound.errors import ContradictionError, ParameterError
 from beliefbound.policy import Policy
 from beliefbound.results import Entries, Result
 from beliefbound.validation import as_flag
@@ -28,7 +28,7 @@ class Worth(Result):
     """What information is worth lies in `[low, high]`, in units of value.
 
     Attributes:
-      low, high: the ends; `low` is never negative.
+      low, high: the ends; `low` is never negative. What rounding does not tell from 0 is 0.
       of: what is known then, such as `EVPI` or `EVPPI of (0, 1)`.
       method: how it was found, in words.
       exact: whether it holds with certainty.
@@ -91,8 +91,10 @@ def between(
     rounding: float = 0.0,
     asymptotic: bool = False,
 ) -> Worth:
-    """An interval whose ends, where rounding or chance make them cross or negative, are put right; what is below
-    `rounding` counts as 0."""
+    """An interval above 0; an end that `rounding` does not tell from 0 is 0. Ends that cross are an error where they
+    are proven; where they are sampled one of them has failed, and the interval holds both."""
     low, high = (0.0 if x <= rounding else float(x) for x in (low, high))
-    exact = confidence == 1.0
-    return Worth(low, max(low, float(high)), of, method, exact=exact, confidence=confidence, asymptotic=asymptotic)
+    if low > high and confidence == 1.0:
+        raise ContradictionError(f"the {of} is at least {low:.12g} and at most {high:.12g}, which is a defect")
+    ends, exact = (min(low, high), max(low, high)), confidence == 1.0
+    return Worth(*ends, of, method, exact=exact, confidence=confidence, asymptotic=asymptotic)

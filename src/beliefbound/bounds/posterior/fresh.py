@@ -88,7 +88,7 @@ def fresh_values(
             evaluate(p, sample, discount=task.discount, horizon=None if p.horizon else task.horizon) for p in policies
         ]
         values.append(np.stack([v @ task.start for v in found]))
-        best.append(solved.values @ task.start)
+        best.append(solved.above @ task.start)
         q = np.where(sample.available, solved.q, 0.0)
         after = sample.models.backup(found[0], task.discount)
         parts = (found[0], found[0] ** 2, q, q**2, np.where(sample.available, after, 0.0))
