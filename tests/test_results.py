@@ -1,6 +1,7 @@
 """Every result tells itself in words, as data, as a file and as a table, and comes back from its file as it was."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import matplotlib
@@ -32,7 +33,7 @@ from beliefbound import (
     value_of_information,
 )
 from beliefbound.bounds import BestMemoryless, Regret, best_memoryless, policy_regret
-from beliefbound.errors import BeliefboundError, FileError, ParameterError
+from beliefbound.errors import BeliefboundError, ContradictionError, FileError, ParameterError
 from support.beliefs import chain_belief, random_belief
 
 matplotlib.use("Agg")
@@ -226,7 +227,7 @@ def test_pictures_show_what_was_found():
     }
     low, high = drawn["bracket"].get_xlim()
     shown = [line for line in drawn["bracket"].lines if len(line.get_xdata()) and low <= line.get_xdata()[0] <= high]
-    assert {3.0} == {float(y) for line in shown for y in line.get_ydata()}
+    assert {3.0} == {round(float(y), 9) for line in shown for y in line.get_ydata()}
     assert len(drawn["plan"].patches) == 3
     assert np.asarray(drawn["information"].images[0].get_array()).shape == (3, 2)
     assert sum(bar.get_height() for bar in drawn["runs"].patches) == 5
@@ -236,13 +237,16 @@ def test_pictures_show_what_was_found():
     plt.close("all")
 
 
-def test_a_bracket_whose_ends_meet_has_no_negative_width():
-    crossed = bracket(BELIEF, **TASK, target_gap=0.1, rng=1)
-    low, high = Bound(1.0 + 1e-15, "lower", "x", policy=crossed.policy), Bound(1.0, "upper", "y")
-    found = Bracket(low, high, crossed.policy, Regret(0.0, "z"), 1.0, (), (low, high))
+def test_ends_that_meet_have_a_picture_and_ends_that_cross_are_an_error():
+    policy = bracket(BELIEF, **TASK, target_gap=0.1, rng=1).policy
+    low, high = Bound(1.0, "lower", "x", policy=policy), Bound(1.0, "upper", "y")
+    found = Bracket(low, high, policy, Regret(0.0, "z"), 1.0, (), (low, high))
     assert found.width == 0.0
     assert found.relative_gap == 0.0
     found.plot()
+    crossed = replace(low, value=1.0 + 1e-15)
+    with pytest.raises(ContradictionError, match=r"lower bound 1.000000000000001 \(x\) is above the upper bound 1.0 "):
+        Bracket(crossed, high, policy, Regret(0.0, "z"), 1.0, (), (crossed, high))
     matplotlib.pyplot.close("all")
 
 

@@ -86,7 +86,7 @@ def test_finite_beliefs_have_exact_bounds():
     q, e = (upper_bound(belief, discount=0.9, horizon=10, method=m) for m in ("qmdp", "emax"))
     assert low.value <= q.value <= e.value
     from_state = lower_bound(plan.policy, belief, discount=0.9, initial=2)
-    assert from_state.value == pytest.approx(plan.values[2], abs=1e-12)
+    assert plan.values[2] - 1e-11 <= from_state.value <= plan.values[2]
 
 
 def test_the_regret_of_a_policy_covers_its_true_distance_from_bayes_optimal():

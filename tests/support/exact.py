@@ -63,24 +63,63 @@ def optimal(P, r, discount, horizon=None):
         actions = better
 
 
-def bayes_adaptive(P, r, w, s, discount, horizon):
-    """The Bayes-optimal value of a finite belief whose rewards are not seen, or known: every history, exactly."""
+def outcomes(P, r, s, a, b, signal):
+    """What a step may show under weights `b`, and the weights afterwards, not normalised: `[(t, weights)]`. Signals:
+    `known`, `unobserved` (next states only) and `deterministic` (the reward `r_m(s,a)` as well)."""
+    paid = [r[m][s][a] for m in range(len(b))] if signal == "deterministic" else [0] * len(b)
+    found = []
+    for t in range(len(P[0])):
+        for amount in sorted(set(paid)):
+            after = [x * P[m][s][a][t] if paid[m] == amount else Fraction(0) for m, x in enumerate(b)]
+            if any(after):
+                found.append((t, after))
+    return found
+
+
+def bayes_adaptive(P, r, w, s, discount, horizon, signal):
+    """The Bayes-optimal value of a finite belief for a few decisions: every history, exactly."""
 
     def value(b, s, left):
-        if left == 0 or not any(b):
+        if left == 0:
             return Fraction(0)
         return max(
             sum(x * r[m][s][a] for m, x in enumerate(b))
-            + discount
-            * sum(
-                value([x * P[m][s][a][t] for m, x in enumerate(b)], t, left - 1)
-                for t in range(len(P[0]))
-                if any(P[m][s][a][t] for m in range(len(b)) if b[m])
-            )
+            + discount * sum(value(after, t, left - 1) for t, after in outcomes(P, r, s, a, b, signal))
             for a in range(len(P[0][s]))
         )
 
-    return value(list(w), s, horizon)
+    return value(list(w), s, horizon) / sum(w)
+
+
+def belief_mdp(P, r, w, s0, discount, signal, *, most=60):
+    """The Bayes-optimal value for ever and `Q*[a]` at the start, where finitely many beliefs can be met; `None` where
+    there are more than `most`."""
+
+    def normal(b):
+        total = sum(b)
+        return tuple(x / total for x in b)
+
+    nodes, queue = {(s0, normal(w)): 0}, [(s0, normal(w))]
+    steps, rewards = [], []
+    for s, b in queue:
+        rewards.append([sum(x * r[m][s][a] for m, x in enumerate(b)) for a in range(len(P[0][s]))])
+        row = []
+        for a in range(len(P[0][s])):
+            chances = {}
+            for t, after in outcomes(P, r, s, a, b, signal):
+                key = (t, normal(after))
+                if key not in nodes:
+                    if len(nodes) == most:
+                        return None
+                    nodes[key] = len(queue)
+                    queue.append(key)
+                chances[nodes[key]] = chances.get(nodes[key], 0) + sum(after)
+            row.append(chances)
+        steps.append(row)
+    n = len(queue)
+    dense = [[[chances.get(t, Fraction(0)) for t in range(n)] for chances in row] for row in steps]
+    values, q = optimal(dense, rewards, discount)
+    return values[0], q[0]
 
 
 DISCOUNTS = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
@@ -112,3 +151,38 @@ def mixed_scales(rng):
     if kind == 5:  # a large reward somewhere
         r[rng.integers(n_states), rng.integers(n_actions)] = 10.0 ** rng.integers(3, 10)
     return P, r
+
+
+def mixed_belief(rng, kind):
+    """`(P[m,s,a,t], r[m,s,a], w[m], signal)` of rewards of mixed scale whose Bayes-optimal value can be had exactly:
+    `copies` of one model; `told`, models that the first reward tells apart; `ruled out`, deterministic transitions,
+    which rule models out; `any`, for a few decisions."""
+    P, r = mixed_scales(rng)
+    n_models = int(rng.integers(2, 4))
+    w = rng.dirichlet(np.ones(n_models)) + 1e-3
+    w /= w.sum()
+    Ps, rs = np.stack([P] * n_models), np.stack([r] * n_models)
+    if kind == "copies":
+        return Ps, rs, w, "known"
+    if kind == "told":
+        others = [rescaled(rng, r, 1.0 + m / 8) for m in range(n_models)]
+        return Ps, np.stack(others), w, "deterministic"
+    if kind == "ruled out":
+        for m in range(n_models):
+            for s in range(P.shape[0]):
+                for a in range(P.shape[1]):
+                    row = np.zeros(P.shape[0])
+                    row[P[s, a].argmax() if rng.random() < 0.7 else rng.integers(P.shape[0])] = 1.0
+                    Ps[m, s, a] = row
+        return Ps, rs, w, "known"
+    for m in range(n_models):
+        mixed = rng.dirichlet(np.ones(P.shape[0]), size=P.shape[:2])
+        Ps[m] = 0.5 * P + 0.5 * mixed
+        Ps[m] /= Ps[m].sum(axis=-1, keepdims=True)
+        rs[m] = rescaled(rng, r, 1.0 + m / 8)
+    return Ps, rs, w, str(rng.choice(["unobserved", "deterministic"]))
+
+
+def rescaled(rng, r, factor):
+    """Rewards that differ from others everywhere by far more than rounding."""
+    return r * factor + np.where(r == 0.0, factor - 1.0, 0.0)

@@ -10,7 +10,8 @@ proven action, `Q*(best; w(t)) ≥ α·w(t)`, a straight line. `Q*(b; ·)` of an
 along `t` it lies below the straight lines through upper bounds at three places: at `w`, at `t = 1` (where the model is
 known) and at `t = 0` (told which of two models). For `t` strictly inside `stability[m]` the line from below is above
 all of those from above: the same action is proven optimal there. Beyond, nothing is said. One model's weight moves at
-a time.
+a time. Several policies give several intervals around the weight, each of them proven, so their union is. A policy that
+is not worth more than the upper bounds at `w` itself proves nothing, and where there is no other nothing is reported.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,6 +25,8 @@ from beliefbound.errors import ParameterError
 from beliefbound.naming import printable
 from beliefbound.results import Entries, array_of
 from beliefbound.validation import FloatArray, frozen
+
+_ROUNDED = 1.0 - 1e-12  # of a share: what rounding leaves of it
 
 
 class DecisionEntries(Entries):
@@ -67,8 +70,8 @@ class Decision:
     @cached_property
     def stability(self) -> FloatArray | None:
         """`[m,2]`, in which interval the weight of each model may move alone, the others keeping their proportions,
-        with `best` still proven optimal; `None` where none is, or where it would take long. Found when first asked
-        for."""
+        with `best` still proven optimal; `None` where none is, or where it was not computed: it would take long, or
+        the policies that were tried prove nothing. Found when first asked for."""
         return None if self.best is None or len(self.actions) == 1 else self.find()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -154,8 +157,8 @@ class Contest:
 
 def stability_of(
     weights: FloatArray, alpha: FloatArray, at: FloatArray, known: FloatArray, without: FloatArray
-) -> FloatArray:
-    """`[m,2]`: where the weight of each model may move; see the module's text.
+) -> FloatArray | None:
+    """`[m,2]`: where the weight of each model may move; see the module's text. `None` where that proves nothing.
 
     Args:
       weights: `[m]`.
@@ -167,7 +170,7 @@ def stability_of(
     here = float(weights @ alpha) - at
     found = np.repeat(weights[:, None], 2, axis=1)
     if len(at) and here.min() <= 0.0:
-        return found
+        return None
     for m, w in enumerate(weights):
         above = _crossing(here, alpha[m] - known[m])
         found[m, 1] = w + above * (1.0 - w)
@@ -177,7 +180,17 @@ def stability_of(
     return found
 
 
+def widest(found: Sequence[FloatArray | None]) -> FloatArray | None:
+    """The union of intervals `[m,2]` around the same weights; `None` where there are none."""
+    proven = [each for each in found if each is not None]
+    if not proven:
+        return None
+    low, high = np.min([each[:, 0] for each in proven], axis=0), np.max([each[:, 1] for each in proven], axis=0)
+    return np.column_stack([low, high])
+
+
 def _crossing(here: FloatArray, there: FloatArray) -> float:
-    """Which share of the way from `here` to `there` all lines between them are above 0; they are `here`."""
+    """Which share of the way from `here` to `there` all lines between them are above 0, rounded down; they are
+    `here`."""
     falling = there < 0.0
-    return float((here[falling] / (here[falling] - there[falling])).min(initial=1.0))
+    return float((_ROUNDED * here[falling] / (here[falling] - there[falling])).min(initial=1.0))

@@ -15,6 +15,7 @@ from beliefbound.planning.rounding import Allowance
 from beliefbound.policy import Policy
 
 _ROUNDED = 4.0  # times what is allowed for rounding of each end
+_SAME = 1e-12  # of a bound: one that is better by less is not
 _NONE = 1e-9  # a gap that is shown as none
 
 
@@ -92,7 +93,7 @@ class Record:
         return high - low <= _ROUNDED * (allowance(low, "lower") + allowance(high, "upper"))
 
     def add(self, *bounds: Bound, policy: Policy | None = None, regret: Regret | None = None) -> None:
-        """Keep what is better than what there was.
+        """Keep what is better than what there was, by more than rounding.
 
         `policy`, `regret`: of the lower bound among them, where they are not part of it: a policy that must be put
         aside once it is the best, and not for each bound on the way.
@@ -100,9 +101,9 @@ class Record:
         before = self.lower, self.upper
         for bound in bounds:
             self.bounds.append(bound)
-            if bound.side == "lower" and (self.lower is None or bound.value > self.lower.value):
+            if bound.side == "lower" and (self.lower is None or _above(bound.value, self.lower.value)):
                 self._take(bound, bound.policy if policy is None else policy, regret)
-            if bound.side == "upper" and (self.upper is None or bound.value < self.upper.value):
+            if bound.side == "upper" and (self.upper is None or _above(self.upper.value, bound.value)):
                 self.upper = bound
             if self.lower is not None and self.upper is not None and self.lower.value > self.upper.value:
                 self._refute(self.lower, self.upper)
@@ -134,9 +135,14 @@ class Record:
         return best(proven, key=lambda bound: bound.value, default=None)
 
 
+def _above(x: float, y: float) -> bool:
+    """Whether one number is above the other by more than rounding."""
+    return x - y > _SAME * max(abs(x), abs(y))
+
+
 def contradiction(lower: Bound, upper: Bound) -> str:
     """What is wrong with a lower bound above an upper one."""
-    below, above = (f"{bound.value:.12g} ({bound.method})" for bound in (lower, upper))
+    below, above = (f"{float(bound.value)!r} ({bound.method})" for bound in (lower, upper))
     ends = f"the lower bound {below} is above the upper bound {above}"
     if lower.exact and upper.exact:
         return f"{ends}: both claim to be proven, so they are of different problems, or this is a defect"

@@ -86,18 +86,17 @@ def enclosed(
     """
     values, residual, size = _refined(solve, ahead, rewards, sizes, close)
     off = np.abs(residual) + rounding * size
-    return values, excess(solve, ahead, off, size, discount, rounding)
+    return values, excess(solve, ahead, off, enough(size, sizes), discount, rounding)
 
 
 def excess(
-    solve: Linear, ahead: Linear, off: FloatArray, size: FloatArray, discount: float, rounding: float
+    solve: Linear, ahead: Linear, off: FloatArray, small: FloatArray, discount: float, rounding: float
 ) -> FloatArray:
-    """`ε[m,s] ≥ off + γPε`: one number for a model where that is small beside `size[m,s]` in all states, else solved
-    for."""
+    """`ε[m,s] ≥ off + γPε`: one number for a model where that is no more than `small[m]`, else solved for."""
     left = left_after(discount)
     alike = divided(off.max(axis=1), left)
     error = np.repeat(alike[:, None], off.shape[1], axis=1)
-    if left > 0.0 and (alike > enough(size, size)).any():
+    if left > 0.0 and (alike > small).any():
         own = np.maximum((1.0 + _SPARE) * solve(off), off)
         later = ahead(own)
         missing = (off + later - own + 4.0 * rounding * (own + later)).max(axis=1, keepdims=True)

@@ -27,6 +27,7 @@ from typing import Literal
 
 import numpy as np
 
+from beliefbound.kernels.graph.search import SAME
 from beliefbound.models import ModelSet
 from beliefbound.models.enclosing import UNIT, enough, left_after, rounding_of
 from beliefbound.planning.task import FiniteTask, effective_horizon
@@ -36,7 +37,6 @@ _FADED = 32.0  # times 1/(1 − γ): backups after which e⁻³² is left
 _ENOUGH = 1e-9  # of a value: rounding that is bounded by the largest rewards may be this large
 _SPARE = 1.01  # rounding of what is computed here
 _WORK = 1e9  # multiply-adds for bounding gains more closely
-MERGED = 64 * UNIT  # of a weight: how far apart beliefs are that a search takes for one
 
 Side = Literal["lower", "upper"]
 
@@ -120,7 +120,7 @@ class Allowance:
     def __init__(self, task: FiniteTask, rows: int = 0, *, closely: bool = True) -> None:
         self.task, models, lasting = task, task.models, task.effective_horizon
         self._closely = closely and _affordable(models)
-        self._rounding = rounding_of(3 * models.n_models + max(rows, models.transitions.longest)) + MERGED
+        self._rounding = rounding_of(3 * models.n_models + max(rows, models.transitions.longest)) + SAME
         self._stages, self._undiscounted = stages_of(task.discount, task.horizon), _SPARE * lasting + 3.0
         self._most = most_gained(models, task.discount, task.horizon)
         best = np.where(models.available, models.rewards.min(axis=0), -np.inf).max(axis=-1)

@@ -153,7 +153,7 @@ def _better_vectors(
     later = np.where(own, graph.prob[:n], 0.0) * np.where(own, graph.below[:n], 0.0)
     ahead = graph.reward[np.arange(n), action] + problem.discount * later.sum(axis=1)
     lower = graph.lower[:n]
-    weak = np.flatnonzero(lower > ahead + 1e-12 * np.abs(lower).max())
+    weak = np.flatnonzero(lower > ahead + 1e-12 * np.abs(lower))
     chosen = np.empty(len(weak), dtype=np.int64)
     known = vectors.state[: int(vectors.size[0])]
     for start in range(0, len(weak), _CHUNK):

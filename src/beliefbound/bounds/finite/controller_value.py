@@ -212,7 +212,7 @@ def _for_ever(
             own = np.ascontiguousarray(gained.T[m : m + 1]), np.ascontiguousarray(sizes.T[m : m + 1])
             found = enclosed(solve, ahead, *own, 1e-12, task.discount, rounding)
             later = np.ascontiguousarray(off.T[m : m + 1])
-            more = excess(solve, ahead, later, later, task.discount, rounding)
+            more = excess(solve, ahead, later, np.zeros(1), task.discount, rounding)
             values[:, m], error[:, m] = found[0][0], (found[1] + more)[0]
         return values, error
     order = np.argsort(source, kind="stable")

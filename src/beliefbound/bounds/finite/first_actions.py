@@ -7,21 +7,27 @@ of the largest lower bound and its strongest rival, whichever has the wider boun
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from beliefbound.bounds.decision import Contest, stability_of
+from beliefbound.bounds.decision import Contest, stability_of, widest
 from beliefbound.bounds.finite.controller import freeze
 from beliefbound.bounds.finite.pairs import pair_values
+from beliefbound.bounds.finite.problem import allowance_of
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.bounds.record import Record
+from beliefbound.kernels.graph.alpha import Vectors
 from beliefbound.kernels.graph.controller import follow_once, reached
-from beliefbound.planning.rounding import Allowance
+from beliefbound.models.enclosing import rounding_of
+from beliefbound.planning.rounding import Allowance, ChainErrors
+from beliefbound.planning.task import FiniteTask
 from beliefbound.validation import FloatArray
 
-_MOST_WORK = 3e8  # operations for the value of the certified policy on every model; beyond, no stability is computed
+# Operations for the value of a policy on every model, or a share of the search's own; beyond, it is left out.
+_MOST_WORK, _SHARE = 3e8, 0.25
 _SWEEPS = 100  # where the graph has circles; what is missing then is taken off
 
 
@@ -59,10 +65,12 @@ def note_first(
     lower = np.array([allowance.lower(x) for x in weights @ follow])
     upper = np.array([allowance.upper(x) for x in weights @ told])
     contest.note(lower, upper)
-    contest.stability = partial(first_stability, contest, weights, follow, told)
+    contest.stability = partial(first_stability, contest, weights, follow, told, allowance)
 
 
-def first_stability(contest: Contest, weights: FloatArray, follow: FloatArray, told: FloatArray) -> FloatArray | None:
+def first_stability(
+    contest: Contest, weights: FloatArray, follow: FloatArray, told: FloatArray, allowance: Allowance
+) -> FloatArray | None:
     """Stability before there is a graph: `follow[m,a]` and `told[m,a]` are the values of a first action when a
     memoryless policy is followed afterwards, or the model is told."""
     best, n_models = contest.best, len(weights)
@@ -71,7 +79,15 @@ def first_stability(contest: Contest, weights: FloatArray, follow: FloatArray, t
     others = contest.actions != best
     known = told[:, contest.actions[others]]
     rest = weights * (1.0 - np.eye(n_models)) / np.maximum(1.0 - weights, 1e-300)[:, None]
-    return stability_of(weights, follow[:, best], contest.upper[others], known, rest @ known)
+    alpha = rounded_down(allowance.task, follow[:, best], contest.state)
+    without = rest @ known + rounding_of(n_models) * (rest @ np.abs(known))
+    return stability_of(weights, alpha, contest.upper[others], known, without)
+
+
+def rounded_down(task: FiniteTask, values: FloatArray, state: int) -> FloatArray:
+    """Values `[m]` of a policy that starts in a state, no more than the true ones, their sum over models included."""
+    error = ChainErrors(task)(values[None], np.array([state]))[0]
+    return np.asarray(values - error - rounding_of(len(values)) * np.abs(values))
 
 
 class HasGraph(Protocol):
@@ -81,36 +97,51 @@ class HasGraph(Protocol):
     def certifier(self) -> Certifier | None: ...
 
 
-def stability(contest: Contest, searches: Sequence[HasGraph]) -> FloatArray | None:
-    """How far weights may move before the decision that is proven is not; `None` where there is no graph, or it would
-    take long."""
+def stability(contest: Contest, searches: Sequence[HasGraph], vectors: Sequence[Vectors] = ()) -> FloatArray | None:
+    """How far weights may move before the decision that is proven is not, by the policies of graphs whose values on
+    every model do not take long, and by alpha vectors; `None` where these prove nothing."""
     best, certifiers = contest.best, [search.certifier for search in searches if search.certifier is not None]
     if best is None or not certifiers:
         return None
-    strongest = max(certifiers, key=lambda certifier: float(action_bounds(certifier)[0][best]))
-    alpha = model_values(strongest)
-    if alpha is None:
-        return None
-    problem, weights, s = strongest.problem, np.array(strongest.belief.weights), contest.state
+    task, problem = certifiers[0].task, certifiers[0].problem
+    weights, s = np.array(task.weights), contest.state
     others = contest.actions != best
     known = problem.q[0, :, s][:, contest.actions[others]]
     without = np.zeros_like(known)
     for m, w in enumerate(weights):
         if 0.0 < w < 1.0:
             rest = np.where(np.arange(len(weights)) == m, 0.0, weights) / (1.0 - w)
-            without[m] = pair_values(problem, rest)[s, contest.actions[others]]
-    return stability_of(weights, alpha, contest.upper[others], known, without)
+            upper = allowance_of(replace(task, belief=task.belief.reweight(rest)), problem).upper
+            without[m] = [upper(x) for x in pair_values(problem, rest)[s, contest.actions[others]]]
+    policies = [model_values(certifier, best) for certifier in certifiers]
+    policies += [_best_vector(each, s, best, weights) for each in vectors]
+    found = [
+        stability_of(weights, rounded_down(task, alpha, s), contest.upper[others], known, without)
+        for alpha in policies
+        if alpha is not None
+    ]
+    return widest(found)
 
 
-def model_values(certifier: Certifier) -> FloatArray | None:
+def _best_vector(vectors: Vectors, s: int, action: int, weights: FloatArray) -> FloatArray | None:
+    """`[m]`: the best known vector of a state that begins with an action."""
+    numbers = vectors.number[s, : vectors.known_count[s]]
+    own = vectors.value[numbers[vectors.action[numbers] == action]]
+    return own[int(np.argmax(own @ weights))] if len(own) else None
+
+
+def model_values(certifier: Certifier, first: int | None = None) -> FloatArray | None:
     """`[m]`: what the policy of the graph's lower bound earns on each model from its start, or less, but for rounding;
-    `None` where that would take long."""
+    `None` where that would take long, or it does not begin with the action `first`."""
     problem, controller = certifier.problem, freeze(certifier, -1.0)[0]
+    if first is not None and controller.action[controller.roots[0]] != first:
+        return None
     n, n_models = len(controller.state), len(problem.reward)
     order = np.empty(n, dtype=np.int64)
     state, action, after = controller.state.astype(np.int64), controller.action, controller.after
     count = reached(problem, state, action, after, controller.roots, order)
-    if count * after.shape[1] * n_models * (_SWEEPS if problem.merged else 1) > _MOST_WORK:
+    work = float(count) * after.shape[1] * n_models * (_SWEEPS if problem.merged else 1)
+    if work > max(_MOST_WORK, _SHARE * certifier.work):
         return None
     stage = np.zeros(n, dtype=np.int64)
     known = min(n, len(certifier.graph.stage))

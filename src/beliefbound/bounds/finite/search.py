@@ -21,7 +21,7 @@ from functools import partial
 
 import numpy as np
 
-from beliefbound.bounds.decision import Contest
+from beliefbound.bounds.decision import Contest, widest
 from beliefbound.bounds.finite.first_actions import stability
 from beliefbound.bounds.finite.merged import MergedSearch
 from beliefbound.bounds.finite.opening import Opening, opening
@@ -91,9 +91,9 @@ def _problem(
 
 
 def _stability(contest: Contest, searches: list[Search], before: Callable[[], FloatArray | None]) -> FloatArray | None:
-    """By the searches, if they have come so far."""
-    found = stability(contest, searches)
-    return before() if found is None else found
+    """By the searches, if they have come so far, and by what there was before: the union of what each proves."""
+    vectors = [search.vectors for search in searches if isinstance(search, MergedSearch)]
+    return widest([before(), stability(contest, searches, vectors)])
 
 
 def _alternate(searches: list[Search], record: Record) -> Steps:

@@ -89,8 +89,12 @@ class FiniteValues:
         return self._between(low, high, "EVPI", f"E max − {self.method}", self.confidence)
 
     def _between(self, low: float, high: float, of: str, method: str, confidence: float) -> Worth:
-        rounding = self._allowance(self.lower, "lower") + self._allowance(self.upper, "upper")
-        return between(low, high, of, method, confidence=confidence, rounding=_ROUNDED * rounding)
+        return between(low, high, of, method, confidence=confidence)
+
+    @property
+    def rounding(self) -> float:
+        """What is worth no more than this may be worth nothing."""
+        return _ROUNDED * (self._allowance(self.lower, "lower") + self._allowance(self.upper, "upper"))
 
     def worth(self, parts: FloatArray, of: str) -> Worth:
         """What a split into parts `[g,m]`, which sum to the belief, is worth."""

@@ -24,6 +24,7 @@ class InformationEntries(Entries):
     confidence: float
     tries: int | None
     names: NamesEntries = NamesEntries()
+    rounding: float = 0.0
 
 
 class Measurement(NamedTuple):
@@ -46,6 +47,7 @@ class Information(Result):
       confidence: with which all intervals hold together; 1 where they are proven.
       tries: how many times a pair is tried; `None`: until it is known.
       names: of states and actions, where the belief has any.
+      rounding: what is worth no more than this may be worth nothing: the ranking leaves it out.
     """
 
     evpi: Worth
@@ -54,12 +56,13 @@ class Information(Result):
     confidence: float
     tries: int | None = None
     names: Names = field(default=Names(), repr=False)
+    rounding: float = field(default=0.0, repr=False)
 
     _kind, _entries, _version = "information", InformationEntries, 2
 
     def ranking(self) -> list[Measurement]:
         """All pairs that may be worth measuring, best first: by what is sure, then by what is possible, then lowest."""
-        pairs = [(int(s), int(a)) for s, a in np.argwhere(self.high > 0.0)]
+        pairs = [(int(s), int(a)) for s, a in np.argwhere(self.high > self.rounding)]
         found = [Measurement(s, a, float(self.low[s, a]), float(self.high[s, a])) for s, a in pairs]
         return sorted(found, key=lambda x: (-x.low, -x.high))
 
@@ -88,6 +91,7 @@ class Information(Result):
             "confidence": float(self.confidence),
             "tries": self.tries,
             "names": self.names.to_dict(),
+            "rounding": float(self.rounding),
         }
 
     def _rows(self) -> list[tuple[str, str]]:
@@ -102,7 +106,8 @@ class Information(Result):
         high = array_of(entries.high, low.shape, "high")
         states, actions = low.shape
         names = Names.from_entries(entries.names, states=states, actions=actions)
-        return cls(Worth._from_entries(entries.evpi, None), low, high, entries.confidence, entries.tries, names)
+        known = Worth._from_entries(entries.evpi, None)
+        return cls(known, low, high, entries.confidence, entries.tries, names, entries.rounding)
 
     def plot(self, ax: Any = None) -> Any:
         """`high` as a map of states and actions, on a matplotlib axis; returns the axis."""

@@ -185,7 +185,8 @@ def value_of_information(
             found = _finite(values, [pair], tries, draws, alpha, source)
             low[pair], high[pair] = found.low, min(found.high, known.high)
             sure = sure if found.confidence == values.confidence else values.confidence - 2 * alpha * len(pairs)
-        return Information(known, low, np.maximum(low, high), max(0.0, sure), tries, names_of(belief))
+        high = np.maximum(low, high)
+        return Information(known, low, high, max(0.0, sure), tries, names_of(belief), values.rounding)
     error = 1.0 - confidence
     missing = _missing(task, tries, draws, 0.125 * error, source)
     for pair in pairs:

@@ -28,7 +28,7 @@ class Worth(Result):
     """What information is worth lies in `[low, high]`, in units of value.
 
     Attributes:
-      low, high: the ends; `low` is never negative. What rounding does not tell from 0 is 0.
+      low, high: the ends; `low` is never negative.
       of: what is known then, such as `EVPI` or `EVPPI of (0, 1)`.
       method: how it was found, in words.
       exact: whether it holds with certainty.
@@ -82,18 +82,11 @@ class Worth(Result):
 
 
 def between(
-    low: float,
-    high: float,
-    of: str,
-    method: str,
-    *,
-    confidence: float = 1.0,
-    rounding: float = 0.0,
-    asymptotic: bool = False,
+    low: float, high: float, of: str, method: str, *, confidence: float = 1.0, asymptotic: bool = False
 ) -> Worth:
-    """An interval above 0; an end that `rounding` does not tell from 0 is 0. Ends that cross are an error where they
-    are proven; where they are sampled one of them has failed, and the interval holds both."""
-    low, high = (0.0 if x <= rounding else float(x) for x in (low, high))
+    """An interval above 0. Ends that cross are an error where they are proven; where they are sampled one of them has
+    failed, and the interval holds both."""
+    low, high = (max(0.0, float(x)) for x in (low, high))
     if low > high and confidence == 1.0:
         raise ContradictionError(f"the {of} is at least {low:.12g} and at most {high:.12g}, which is a defect")
     ends, exact = (min(low, high), max(low, high)), confidence == 1.0

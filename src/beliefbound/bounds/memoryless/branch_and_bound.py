@@ -33,12 +33,13 @@ from beliefbound.errors import ParameterError, PolicyError
 from beliefbound.kernels.planning import branch_and_bound as kernel
 from beliefbound.limits import check_horizon
 from beliefbound.planning.cadp import Ascent, cadp_plan
+from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, Policy
 from beliefbound.results import Entries, Result
 from beliefbound.validation import FloatArray, IntArray, check_count, check_gap, check_positive
 
-_ROUNDING = 1e-10  # relative to the largest value the problem allows
+_ROUNDING = 1e-10  # of the value: ends that are closer have met
 
 
 class BestMemorylessEntries(Entries):
@@ -58,7 +59,7 @@ class BestMemoryless(Result):
     Attributes:
       policy: the best policy found, `[t,s]`.
       lower: its exact value from the start distribution, a lower bound on the Bayes-optimal value too.
-      upper: no memoryless policy is worth more (up to rounding). One that learns may be: this is no bound on the
+      upper: no memoryless policy is worth more. One that learns may be: this is no bound on the
         Bayes-optimal value, and `upper.of` says so.
       optimal: whether `upper − lower` is within the gap asked for.
       nodes: nodes opened.
@@ -136,7 +137,7 @@ def best_memoryless(
     >>> rewards = [[[1.0, 0.0], [0.0, 6.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, -9.0], [0.0, 0.0]]]
     >>> belief = FiniteBelief(models, rewards, reward_signal="deterministic", initial=0)
     >>> best = best_memoryless(belief, discount=1.0, horizon=2)
-    >>> best.lower.value, best.upper.value, best.optimal
+    >>> round(best.lower.value, 9), round(best.upper.value, 9), best.optimal
     (3.0, 3.0, True)
     """
     begin = time.perf_counter()
@@ -151,11 +152,12 @@ def best_memoryless(
         search.open_best()
         nodes += 1
     upper = max(search.lower, search.closed, -search.open[0][0] if search.open else -math.inf)
-    policy = MemorylessPolicy(search.actions)
+    policy, rounded = MemorylessPolicy(search.actions), search.rounded
+    kind = Kind.BRANCH_AND_BOUND
     return BestMemoryless(
         policy=policy,
-        lower=Bound(search.lower, "lower", "value of the policy", policy=policy, kind=Kind.BRANCH_AND_BOUND),
-        upper=Bound(upper, "upper", "branch and bound", of="best memoryless value", kind=Kind.BRANCH_AND_BOUND),
+        lower=Bound(search.lower - rounded(search.lower), "lower", "value of the policy", policy=policy, kind=kind),
+        upper=Bound(upper + rounded(upper), "upper", "branch and bound", of="best memoryless value", kind=kind),
         optimal=upper <= search.lower + search.allowed,
         nodes=nodes,
         seconds=time.perf_counter() - begin,
@@ -192,7 +194,7 @@ class _Search:
         self.child = kernel.new_solved(self.problem, task.horizon)
         self.scratch = kernel.new_scratch(self.problem, task.horizon)
         self.rule = np.empty(self.shape, dtype=np.int64)
-        self.gap, self.rounding = gap, _ROUNDING * task.largest_value
+        self.gap, self._allowance = gap, Allowance(task)
         plan = cadp_plan(task)
         self.actions: IntArray = np.array(plan.policy.actions)
         self.lower = plan.value(task.start)
@@ -204,7 +206,11 @@ class _Search:
     @property
     def allowed(self) -> float:
         """The distance between the ends that is small enough; the larger end is at least the incumbent."""
-        return max(self.rounding, self.gap * abs(self.lower))
+        return max(_ROUNDING * abs(self.lower) + 2.0 * self.rounded(self.lower), self.gap * abs(self.lower))
+
+    def rounded(self, value: float) -> float:
+        """What rounding can take from a value. Choices that are fixed may be bad ones: so as for any policy."""
+        return self._allowance(value, "lower")
 
     def _push(self, bound: float, fixed: npt.NDArray[np.int16]) -> None:
         if bound <= self.lower + self.allowed:

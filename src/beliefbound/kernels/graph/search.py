@@ -2,8 +2,9 @@
 
 A node is a pair (state, posterior weights over models), at a stage; it is determined by the *counts* of outcomes seen
 on the way, in whatever order, so histories with equal counts share one node. Without a horizon nodes may be *merged*:
-equal weights (to `QUANTUM`) in the same state are one node, whenever they are met. Where outcomes rule models out for
-certain, as in a search for a hidden goal, the graph is then finite, and the search ends with the exact value. An
+weights that are equal (each to its share `SAME`) in the same state are one node, whenever they are met: a share of
+itself, because a model of little weight may have a large value (`planning.rounding`). Where outcomes rule models out
+for certain, as in a search for a hidden goal, the graph is then finite, and the search ends with the exact value. An
 outcome of a step is a next state together with what the agent sees of the reward. Outcome rows `k` of the pair `(s,a)`
 are `first[s,a] ≤ k < first[s,a+1]`, `like[m,k]` is their likelihood under model `m` and `arrive[k]` their next state.
 With unnormalised `b^k_m = b_m like[m,k]`,
@@ -38,7 +39,8 @@ from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.random import GOLDEN, mix
 
 _SWEEPS = 10  # over a graph with circles before its values are frozen; they are valid after any number
-QUANTUM = 2.0**-40  # weights that differ by less are the same weight, where beliefs are merged
+QUANTUM = 2.0**-40  # of weights in keys of beliefs
+SAME = 2.0**-47  # of a weight: weights that differ by less are the same weight, where beliefs are merged
 
 
 @njit(inline="always", **FAST)
@@ -69,7 +71,7 @@ def find_belief(graph, key, state, first, last):
             same = True
             for j in range(last - first):
                 same &= graph.model[begin + j] == graph.model[first + j]
-                same &= abs(graph.weight[begin + j] - graph.weight[first + j]) <= 2.0 * QUANTUM
+                same &= abs(graph.weight[begin + j] - graph.weight[first + j]) <= SAME * graph.weight[begin + j]
             if same:
                 return node, np.int64(slot)
         slot = (slot + np.uint64(1)) & mask
