@@ -20,7 +20,7 @@ from beliefbound.bounds.statistics.intervals import Interval
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import check_fits, evaluate
 from beliefbound.models.enclosing import rounding_of
-from beliefbound.planning.optimal import OptimalValues, optimal_values
+from beliefbound.planning.optimal import OptimalValues, optimal_values, solved_models
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import TablePolicy
@@ -135,9 +135,13 @@ def policy_regret(
     if not isinstance(upper, Bound) or upper.side != "upper" or upper.of != BAYES:
         raise ParameterError(f"the regret needs an upper bound on the {BAYES}; got {upper!r}")
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial, policy=policy)
-    value = lower_bound(policy, belief, discount=discount, horizon=horizon, initial=task.start).value
+    return regret_of(policy, task, upper)
+
+
+def regret_of(policy: TablePolicy, task: FiniteTask, upper: Bound) -> Regret:
+    """`policy_regret` on a task."""
     return Regret(
-        missing(upper.value, value, exact=upper.exact),
+        missing(upper.value, value_below(policy, task), exact=upper.exact),
         f"{upper.method}, minus the policy's exact value",
         exact=upper.exact,
         confidence=upper.confidence,
@@ -164,9 +168,8 @@ def e_max(
 
 
 def e_max_of(task: FiniteTask, solved: OptimalValues | None = None) -> Bound:
-    """`E max` of a task, whose models may be solved already."""
-    if solved is None:
-        solved = optimal_values(task.belief, discount=task.discount, horizon=task.horizon)
+    """`E max` of a task; `solved`: values of its models that are no less than the optimal ones, in their place."""
+    solved = solved_models(task) if solved is None else solved
     values = frozen(_mixed(task, solved.above))
     return Bound(task.above(solved.above), "upper", "E max", values=values, kind=Kind.E_MAX)
 
@@ -190,9 +193,8 @@ def qmdp(
 
 
 def qmdp_of(task: FiniteTask, solved: OptimalValues | None = None) -> Bound:
-    """QMDP of a task, whose models may be solved already."""
-    if solved is None:
-        solved = optimal_values(task.belief, discount=task.discount, horizon=task.horizon)
+    """QMDP of a task; `solved` as for `e_max_of`."""
+    solved = solved_models(task) if solved is None else solved
     mixed = _mixed(task, np.where(task.models.available, solved.q_above, 0.0))
     values: FloatArray = np.where(task.models.available, mixed, -np.inf).max(axis=-1)
     rounded = rounding_of(task.models.n_states) * float(task.start @ np.abs(values))

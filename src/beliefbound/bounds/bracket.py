@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from beliefbound.bounds.bound import Bound, BoundEntries, Regret, RegretEntries
 from beliefbound.bounds.decision import Contest, Decision, DecisionEntries
 from beliefbound.bounds.dirichlet.steps import dirichlet_steps
 from beliefbound.bounds.finite.glance import glance
+from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.bounds.finite.search import finite_steps
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.record import Record, TracePoint, contradiction, percent, relative
@@ -307,20 +308,36 @@ def bracket(
     Bracket([3, 3], 0% wide, proven)
     """
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
-    check_probability(confidence, "confidence")
-    seed, threads = seed_of(rng), check_threads(threads)
-    limit = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
-    if effort is not None:
-        effort = check_count(effort, "effort")
-        if time_limit is not None:
-            raise ParameterError("give an effort, which is the same every time, or a time limit, not both")
-    if target_gap is None:
-        target_gap = DEFAULT_GAP if time_limit is None and effort is None else 0.0
+    limits = limits_of(target_gap=target_gap, time_limit=time_limit, effort=effort, stop=stop)
     if not isinstance(interval, str) or interval not in ("betting", "t"):
         raise ParameterError(f"interval is {shown(interval)}; choose 'betting' or 't'")
-    for name, function in (("watch", watch), ("stop", stop)):
-        check_function(function, name)
-    target_gap = check_gap(target_gap, "target_gap")
+    check_function(watch, "watch")
+    knobs: dict[str, Any] = {"target": target, "interval": interval, "threads": check_threads(threads)}
+    knobs |= {"confidence": check_probability(confidence, "confidence"), "progress": progress, "watch": watch}
+    return bracket_of(task, limits, seed=seed_of(rng), **knobs).bracket
+
+
+class Closed(NamedTuple):
+    """A bracket, and the graph of histories that its search has grown, where there is one."""
+
+    bracket: Bracket
+    graph: Certifier | None
+
+
+def bracket_of(
+    task: Task,
+    limits: Limits,
+    *,
+    seed: int,
+    confidence: float = 0.95,
+    target: Target = "value",
+    interval: Literal["betting", "t"] = "betting",
+    threads: int | None = None,
+    progress: bool = False,
+    watch: Callable[[TracePoint], object] | None = None,
+) -> Closed:
+    """`bracket` of a task. What is made of the task on the way is had by whoever works on the same one later; the
+    bracket is the same whatever was made before."""
     finite = finite_task(task)
     contest = _contest(task, finite, target)
     with closing_display(show=progress, watch=watch) as seen:
@@ -333,10 +350,27 @@ def bracket(
             steps = finite_steps(finite, source, threads, record)
         else:
             steps = dirichlet_steps(task, source, threads, record, interval)
-        taken = take(steps, record, Limits(target_gap, effort, limit, stop))
+        taken = take(steps, record, limits)
+    belief = task.belief
     notes = belief.notes() if isinstance(belief, DirichletBelief) else ()
     notes += (_REFUTED,) if record.refuted else ()
-    return _result(record, notes=notes, compile_seconds=compiling, seed=seed, effort=taken, names=names_of(belief))
+    made: dict[str, Any] = {"compile_seconds": compiling, "seed": seed, "effort": taken}
+    return Closed(_result(record, notes=notes, names=names_of(belief), **made), record.graph)
+
+
+def limits_of(
+    *, target_gap: float | None, time_limit: float | None, effort: int | None, stop: Callable[[], bool] | None
+) -> Limits:
+    """When to stop, checked: at a gap of 1% or after a minute, unless something is asked for."""
+    seconds = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
+    if effort is not None:
+        effort = check_count(effort, "effort")
+        if time_limit is not None:
+            raise ParameterError("give an effort, which is the same every time, or a time limit, not both")
+    if target_gap is None:
+        target_gap = DEFAULT_GAP if time_limit is None and effort is None else 0.0
+    check_function(stop, "stop")
+    return Limits(check_gap(target_gap, "target_gap"), effort, seconds, stop)
 
 
 def _contest(task: Task, finite: FiniteTask | None, target: Target) -> Contest | None:

@@ -18,10 +18,12 @@ import numpy as np
 
 from beliefbound.beliefs import Belief
 from beliefbound.bounds.bound import BAYES, VALUE, Bound, BoundEntries, Kind, Regret, RegretEntries, missing
-from beliefbound.bounds.bracket import bracket
+from beliefbound.bounds.bracket import bracket_of, limits_of, seed_of
+from beliefbound.bounds.dirichlet.arrays import posterior_of
 from beliefbound.bounds.dirichlet.certified import LEAST_SAMPLES, certify_counts
 from beliefbound.bounds.finite.alpha_policy import read_sarsop
-from beliefbound.bounds.finite.simulation import simulate
+from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.finite.simulation import reaching, simulate
 from beliefbound.bounds.policies import AnyPolicy, summed
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.record import TracePoint
@@ -194,7 +196,8 @@ def certify(
     Certified(value 1 exactly, at most 2 below Bayes-optimal, proven)
     """
     delta, source = 1.0 - check_probability(confidence, "confidence"), as_rng(rng)
-    samples = check_count(samples, "samples")
+    samples, threads = check_count(samples, "samples"), check_threads(threads)
+    limits = limits_of(target_gap=target_gap, time_limit=time_limit, effort=None, stop=stop)
     if upper is not None and (not isinstance(upper, Bound) or upper.side != "upper" or upper.of != BAYES):
         raise ParameterError(f"upper is {shown(upper)}; give an upper bound on the {BAYES}")
     stages = getattr(policy, "horizon", None) if horizon is None else horizon
@@ -212,26 +215,16 @@ def certify(
     known = AnyPolicy(policy)
     known.check(task)
     own, values = _exactly(known, task)
-    simulated = own is None
+    simulated, graph = own is None, None
     if upper is None:
-        found = bracket(
-            belief,
-            initial=task.start,
-            discount=discount,
-            horizon=task.horizon,
-            confidence=1.0 - 0.5 * delta if simulated else confidence,
-            target_gap=target_gap,
-            time_limit=time_limit,
-            rng=source,
-            threads=threads,
-            progress=progress,
-            watch=watch,
-            stop=stop,
-        )
+        sure = 1.0 - 0.5 * delta if simulated else confidence
+        knobs: dict[str, Any] = {"confidence": sure, "threads": threads, "progress": progress, "watch": watch}
+        found, graph = bracket_of(task, limits, seed=seed_of(source), **knobs)
         upper = found.upper if found.upper.exact else _at(found.upper, found.confidence)
     paired = None
     if own is None:
-        low, high, paired = _sampled(known, task, source, samples, delta if upper.exact else 0.5 * delta, stop)
+        error = delta if upper.exact else 0.5 * delta
+        low, high, paired = _sampled(known, task, source, samples, error, stop, graph)
         own = low, high
     return _certified(known, task, own, upper, paired, values)
 
@@ -256,7 +249,7 @@ def _counted(
 ) -> Certified:
     """A policy under a belief that is not finite."""
     policy.check(task)
-    if task.belief.compiled() is None:
+    if posterior_of(task) is None:
         raise ParameterError(f"{task.belief!r} has no counts; give Beta, known or finite rewards, or models")
     if samples < LEAST_SAMPLES:
         raise ParameterError(f"samples is {samples}; a belief with counts needs at least {LEAST_SAMPLES}")
@@ -285,9 +278,10 @@ def _sampled(
     samples: int,
     alpha: float,
     stop: Callable[[], bool] | None,
+    graph: Certifier | None,
 ) -> tuple[Bound, Bound, Regret]:
     """The value from below and from above, and the distance on common scenarios; together they fail with `alpha`."""
-    found = simulate(policy.fresh(), task, rng, samples=samples, alpha=alpha, stop=stop)
+    found = simulate(policy.fresh(), task, rng, samples=samples, alpha=alpha, stop=stop, graph=reaching(graph))
     proof: dict[str, Any] = {"exact": False, "confidence": 1.0 - alpha / 3.0, "n_samples": found.samples}
     method = f"{found.samples} walks against upper values as control variate; betting interval"
     value = {"method": method, "estimate": found.estimate, "of": VALUE, "kind": Kind.POLICY, **proof}

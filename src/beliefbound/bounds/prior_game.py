@@ -36,12 +36,7 @@ class Game:
     def __init__(self, task: FiniteTask, priors: PriorSet, watch: Any, clock: float) -> None:
         self.task, self.priors, self.watch, self.clock = task, priors, watch, clock
         # Value vectors must hold for models that a prior leaves out as well.
-        self.every = FiniteTask.of(
-            task.belief.reweight(np.full(task.models.n_models, 1.0 / task.models.n_models)),
-            discount=task.discount,
-            horizon=task.horizon,
-            initial=task.start,
-        )
+        self.every = task.reweighted(np.full(task.models.n_models, 1.0 / task.models.n_models))
         self.parts: list[Part] = []
         self._known: set[bytes] = set()
         self.chances: FloatArray = np.empty(0)

@@ -6,7 +6,7 @@ What finds bounds adds them here, as it finds them, and may read what there is: 
 import math
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from beliefbound.bounds.bound import Bound, Regret, Side
 from beliefbound.bounds.decision import Contest
@@ -39,6 +39,7 @@ class Record:
       began: when the clock of the trace did; ∞ as long as it has not.
       ahead: seconds that the next step may take, where it is known to be long.
       refuted: whether a sampled bound had to give way.
+      graph: the graph of histories that a search has grown (`bounds.finite.relaxation.Certifier`), where there is one.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Record:
         self.bounds: list[Bound] = []
         self.trace: list[TracePoint] = []
         self.began, self.ahead, self.refuted = math.inf, 0.0, False
+        self.graph: Any = None
         self._attempts = 0
 
     @property

@@ -24,13 +24,14 @@ import numpy as np
 
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.bound import Bound, BoundEntries, Kind
-from beliefbound.bounds.bracket import DEFAULT_GAP, DEFAULT_SECONDS, Bracket, bracket, seed_of
-from beliefbound.bounds.finite.problem import named_pool
+from beliefbound.bounds.bracket import Bracket, bracket_of, limits_of, seed_of
+from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.vector_oracle import VectorOracle
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.prior_game import ROBUST, Game
 from beliefbound.bounds.prior_sets import prior_set
 from beliefbound.bounds.record import TracePoint, contradiction, percent, relative
+from beliefbound.bounds.steps import Limits
 from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ContradictionError, ParameterError
 from beliefbound.naming import Names, NamesEntries, names_of
@@ -42,10 +43,7 @@ from beliefbound.results import Entries, Result, array_of
 from beliefbound.validation import (
     FloatArray,
     Rng,
-    check_count,
-    check_gap,
     check_kind,
-    check_positive,
     check_probability,
     check_threads,
     frozen,
@@ -226,14 +224,7 @@ def robust_bracket(
     error = 1.0 - check_probability(confidence, "confidence")
     seed, threads = seed_of(rng), check_threads(threads)
     source = np.random.default_rng(seed)
-    limit = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
-    if effort is not None:
-        effort = check_count(effort, "effort")
-        if time_limit is not None:
-            raise ParameterError("give an effort, which is the same every time, or a time limit, not both")
-    if target_gap is None:
-        target_gap = DEFAULT_GAP if time_limit is None and effort is None else 0.0
-    target_gap = check_gap(target_gap, "target_gap")
+    limits = limits_of(target_gap=target_gap, time_limit=time_limit, effort=effort, stop=stop)
     warm_up(task)
     began, rounds, took = time.perf_counter(), 0, 0.0
     allowance = Allowance(task)
@@ -242,13 +233,13 @@ def robust_bracket(
     def over() -> bool:
         if stop is not None and stop():
             return True
-        if effort is not None:
-            return rounds >= effort
-        return time.perf_counter() - began + _LONGER * took > limit
+        if limits.effort is not None:
+            return rounds >= limits.effort
+        return time.perf_counter() - began + _LONGER * took > limits.seconds
 
     with closing_display(show=progress, watch=watch) as seen:
         game = Game(task, set_, seen, began)
-        for _, policy in named_pool(task):
+        for policy in policies_of(task):
             game.add(policy)
         prior = game.mix()
         oracle = VectorOracle(game.every, source) if horizon is None and models.signal.finite else None
@@ -258,19 +249,10 @@ def robust_bracket(
                 prior = _respond(game, oracle, prior, _GAMES + _MORE_GAMES * rounds)
             steps = _EFFORT + _MORE_EFFORT * rounds
             rounds += 1
-            at = FiniteBelief.reweight(models, prior)
-            found = bracket(
-                at,
-                initial=task.start,
-                discount=discount,
-                horizon=horizon,
-                confidence=1.0 - error / (rounds * (rounds + 1)),
-                target_gap=0.0,
-                effort=steps,
-                rng=source,
-                threads=threads,
-                stop=stop if complete is not None else None,
-            )
+            asked = Limits(effort=steps, stop=stop if complete is not None else None)
+            sure = 1.0 - error / (rounds * (rounds + 1))
+            at = task.reweighted(prior)
+            found = bracket_of(at, asked, seed=seed_of(source), confidence=sure, threads=threads).bracket
             if complete is not None and stop is not None and stop():
                 return complete
             game.above(found.upper, prior)
@@ -282,7 +264,7 @@ def robust_bracket(
             closed = complete.relative_gap <= _CLOSED or complete.width <= allowance(low, "lower") + allowance(
                 high, "upper"
             )
-            if over() or closed or complete.relative_gap <= target_gap:
+            if over() or closed or complete.relative_gap <= limits.gap:
                 return complete
 
 

@@ -92,6 +92,39 @@ class Meter:
         return True
 
 
+class Tape(Meter):
+    """A meter that remembers what it was told: work is counted again, and divided as before, where what it made is
+    taken from a task's parts. So a certificate does not depend on what was made before."""
+
+    def __init__(self, whole: Meter) -> None:
+        super().__init__()
+        self._whole = whole
+        self._told: list[float | None] = []  # operations; `None`: whether the step is full was asked
+
+    @property
+    def left(self) -> float:
+        """Operations until the step is full."""
+        return self._whole.left
+
+    def add(self, operations: float) -> None:
+        """Count work."""
+        self._told.append(operations)
+        self._whole.add(operations)
+
+    def full(self) -> bool:
+        """Whether the step is full."""
+        self._told.append(None)
+        return self._whole.full()
+
+    def again(self, meter: Meter) -> Steps:
+        """The same work, counted by another meter."""
+        for operations in self._told:
+            if operations is not None:
+                meter.add(operations)
+            elif meter.full():
+                yield
+
+
 class Account(Meter):
     """The work of one of several searches that take turns: steps are those of all, `done` is its own."""
 

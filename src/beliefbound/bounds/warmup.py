@@ -14,13 +14,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from beliefbound.beliefs import DirichletBelief, FiniteBelief
+from beliefbound.bounds.dirichlet.arrays import posterior_of
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.bounds.dirichlet.steps import dirichlet_steps
 from beliefbound.bounds.finite.cells import Size, cell_steps
 from beliefbound.bounds.finite.first_actions import model_values
 from beliefbound.bounds.finite.opening import swept
 from beliefbound.bounds.finite.pairs import with_pairs
-from beliefbound.bounds.finite.problem import named_pool, problem_of
+from beliefbound.bounds.finite.pool import policies_of
+from beliefbound.bounds.finite.problem import problem_of
 from beliefbound.bounds.finite.relaxation import Certifier, relaxation
 from beliefbound.bounds.finite.search import finite_steps
 from beliefbound.bounds.record import Record
@@ -38,7 +40,7 @@ def warm_up(task: Task) -> float:
     finite = finite_task(task)
     horizon = None if task.horizon is None else _HORIZON
     if finite is None:
-        _sampled(horizon, task.belief.compiled() is not None)
+        _sampled(horizon, posterior_of(task) is not None)
     else:
         _finite(horizon, finite.models.is_sparse)
     return time.perf_counter() - began
@@ -56,11 +58,11 @@ def _finite(horizon: int | None, sparse: bool) -> None:
     take(finite_steps(task, rng, None, record), record, Limits(effort=_EFFORT))
     if horizon is None:
         finish(swept(task, Meter(), record, work=0.0))  # STEP_WORK of so few entries would be seconds of sweeps
-    policies = [policy for _, policy in named_pool(task)]
-    problem = with_pairs(problem_of(task, stages=_HORIZON, policies=policies), task.weights, task.start)
+    policies = policies_of(task)
+    problem = with_pairs(problem_of(task, stages=_HORIZON, policies=policies), task)
     cells = cell_steps(problem, np.ones((4, 4)), task.weights, task.start, Size(3, 4, 0.0), Meter())
     problem = problem._replace(cells=finish(cells)[0], merged=horizon is None)
-    certifier = Certifier(belief, discount=_DISCOUNT, horizon=horizon, policies=policies, problem=problem, core_nodes=9)
+    certifier = Certifier(task, problem, policies, core_nodes=9)
     certifier.grow(9)
     certifier.refresh(0, certifier.n_nodes)
     model_values(certifier)

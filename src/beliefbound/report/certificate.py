@@ -17,19 +17,19 @@ import polars as pl
 from beliefbound.beliefs.folder import ModelFolder, read_models
 from beliefbound.beliefs.signals import RewardSignal
 from beliefbound.bounds.bound import Bound, Kind, Regret
-from beliefbound.bounds.bracket import Bracket, Target, bracket
+from beliefbound.bounds.bracket import Bracket, Target, bracket_of, limits_of, seed_of
 from beliefbound.bounds.finite.decision_graph import DecisionGraph
-from beliefbound.bounds.finite.small_controller import small_controller
+from beliefbound.bounds.finite.small_controller import small_controller_of
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.record import TracePoint
-from beliefbound.errors import ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.experiments.interrupt import first_interrupt
 from beliefbound.io.atomic import check_writable, write_aside, write_text
 from beliefbound.io.paths import as_path
 from beliefbound.naming import names_of, printable
 from beliefbound.planning.plan import Plan
+from beliefbound.planning.task import FiniteTask
 from beliefbound.report.decision import decision_sections, write_decision
 from beliefbound.report.decision_graph import graph_sections
 from beliefbound.report.figures import figure, save
@@ -42,6 +42,7 @@ from beliefbound.report.information import (
 from beliefbound.report.memoryless import memoryless_plan, memoryless_regret, policy_tables
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 from beliefbound.report.verify import FORMAT, VERSION, Made
+from beliefbound.validation import check_probability, check_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,38 +136,24 @@ def certify_folder(
     written before the search is over, and whether `out` can be written to is seen before it begins.
     """
     folder, place = read_models(models, reward_signal=reward_signal), as_path(out)
-    if controller is not None and horizon is not None:
-        raise ParameterError("a decision graph of few nodes is for problems without a horizon; leave one of them out")
+    task = FiniteTask.of(folder.training, discount=folder.discount, horizon=horizon, initial=folder.initial)
+    limits = limits_of(target_gap=target_gap, time_limit=time_limit, effort=effort, stop=None)
+    check_probability(confidence, "confidence")
     check_writable(place)
     with first_interrupt(say) as asked:
         graph = None  # it may need more nodes, which must not be noticed after a long search
         if controller is not None:
-            graph = small_controller(
-                folder.training, nodes=controller, discount=folder.discount, initial=folder.initial, rng=seed
-            )
-        found = bracket(
-            folder.training,
-            initial=folder.initial,
-            discount=folder.discount,
-            horizon=horizon,
-            confidence=confidence,
-            target=target,
-            target_gap=target_gap,
-            time_limit=time_limit,
-            effort=effort,
-            rng=seed,
-            threads=threads,
-            watch=watch,
-            stop=asked.is_set,
-        )
-        plan = memoryless_plan(folder, horizon)
+            graph = small_controller_of(task, nodes=controller, rng=seed)
+        asked_for: dict[str, Any] = {"confidence": confidence, "target": target, "threads": check_threads(threads)}
+        until = limits._replace(stop=asked.is_set)
+        found = bracket_of(task, until, seed=seed_of(seed), watch=watch, **asked_for).bracket
+        plan = memoryless_plan(task)
         interrupted = asked.is_set()
     stages = horizon if plan.policy.horizon is None else None
-    gap = memoryless_regret(plan, folder, horizon, found)
+    gap = memoryless_regret(plan, task, found)
     information = None
     if measure is not None:
-        knobs: dict[str, Any] = {"tries": measure, "horizon": horizon, "confidence": confidence, "seed": seed}
-        information = measured_next(folder, found, **knobs)
+        information = measured_next(task, found, tries=measure, confidence=confidence, seed=seed)
     checks: dict[str, float] = {}
     if folder.test is not None:
         values = evaluate(plan.policy, folder.test, discount=folder.discount, horizon=stages)

@@ -22,15 +22,18 @@ import numpy as np
 
 from beliefbound.beliefs.folder import ModelFolder, read_models
 from beliefbound.bounds.bound import Regret
-from beliefbound.bounds.bracket import Bracket, Target, bracket
-from beliefbound.bounds.finite.small_controller import small_controller
+from beliefbound.bounds.bracket import Bracket, Target, bracket_of
+from beliefbound.bounds.finite.small_controller import small_controller_of
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.robust import RobustBracket
+from beliefbound.bounds.steps import Limits
 from beliefbound.errors import BeliefboundError, FileError
 from beliefbound.naming import names_of
+from beliefbound.planning.task import FiniteTask
 from beliefbound.report.information import information_entries, measured_next
 from beliefbound.report.memoryless import memoryless_plan, memoryless_regret
+from beliefbound.validation import check_threads
 
 TOLERANCE = 1e-6  # of the larger end
 _COMPARED = ("side", "value", "proof", "method", "confidence", "estimate")
@@ -145,34 +148,22 @@ def verify_bounds(
     written = _converted(file, content_of(file))
     made = written.made
     path, folder = models_of(file, made, models)
-    found = bracket(
-        folder.training,
-        initial=folder.initial,
-        discount=made.discount,
-        horizon=made.horizon,
-        confidence=made.confidence,
-        target=made.target,
-        target_gap=0.0,
-        effort=made.effort,
-        rng=made.seed,
-        threads=threads,
-        watch=watch,
-    )
-    plan = memoryless_plan(folder, made.horizon)
+    task = FiniteTask.of(folder.training, discount=made.discount, horizon=made.horizon, initial=folder.initial)
+    asked: dict[str, Any] = {"confidence": made.confidence, "target": made.target, "threads": check_threads(threads)}
+    found = bracket_of(task, Limits(effort=made.effort), seed=made.seed, watch=watch, **asked).bracket
+    plan = memoryless_plan(task)
     policies: dict[str, Any] = {str(written.policy.get("file")): found.policy, "memoryless.json": plan.policy}
-    numbers = _numbers(found, (plan.value(folder.initial), memoryless_regret(plan, folder, made.horizon, found)))
+    numbers = _numbers(found, (plan.value(folder.initial), memoryless_regret(plan, task, found)))
     for kind, names in zip(("states", "actions", "models"), names_of(folder.training), strict=True):
         numbers[kind] = None if names is None else list(names)
     if made.controller is not None:
-        graph = small_controller(
-            folder.training, nodes=made.controller, discount=made.discount, initial=folder.initial, rng=made.seed
-        )
+        graph = small_controller_of(task, nodes=made.controller, rng=made.seed)
         policies["controller.npz"] = graph.policy
         numbers |= {"controller.nodes": len(graph.nodes), "controller.value": graph.value}
         numbers["controller.gap"] = max(0.0, found.upper.value - graph.value)
     if made.measure is not None:
-        knobs: dict[str, Any] = {"tries": made.measure, "horizon": made.horizon, "confidence": made.confidence}
-        numbers["information"] = information_entries(measured_next(folder, found, seed=made.seed, **knobs))
+        knobs: dict[str, Any] = {"tries": made.measure, "confidence": made.confidence}
+        numbers["information"] = information_entries(measured_next(task, found, seed=made.seed, **knobs))
     return _compared(written, found, path, numbers, compare_policies(file.parent, policies))
 
 

@@ -23,7 +23,7 @@ from beliefbound.bounds.finite import simulation
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.alpha_policy import AlphaPolicy, read_sarsop
 from beliefbound.bounds.finite.controller_value import completed, controller_values
-from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.finite.relaxation import certifier_of
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.cli import app
@@ -51,7 +51,7 @@ class Wrapped:
 
 
 def settled(belief, nodes=20, horizon=4):
-    certifier = Certifier(belief, discount=0.9, horizon=horizon, core_nodes=nodes)
+    certifier = certifier_of(FiniteTask.of(belief, discount=0.9, horizon=horizon), core_nodes=nodes)
     certifier.grow(nodes)
     return AdaptivePolicy(certifier)
 

@@ -11,7 +11,8 @@ from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.finite.cells import Size, cell_steps, divide, sizes, worthwhile
 from beliefbound.bounds.finite.merged import MergedSearch
 from beliefbound.bounds.finite.pairs import pair_gains, with_pairs
-from beliefbound.bounds.finite.problem import named_pool, problem_of
+from beliefbound.bounds.finite.pool import policies_of
+from beliefbound.bounds.finite.problem import problem_of
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import Limits, Meter, finish, take
@@ -24,8 +25,8 @@ from support.enumeration import value_by_enumeration
 def searched(belief, discount, effort, target=0.0):
     """The record of a search among distinct beliefs."""
     task = FiniteTask.of(belief, discount=discount)
-    policies = [policy for _, policy in named_pool(task)]
-    problem = with_pairs(problem_of(task, stages=1, policies=policies), task.weights, task.start)
+    policies = policies_of(task)
+    problem = with_pairs(problem_of(task, stages=1, policies=policies), task)
     record = Record(0.95)
     search = MergedSearch(task, problem, policies, np.arange(4, dtype=np.uint64), record, Meter())
     take(search.steps(), record, Limits(target, effort))
@@ -100,7 +101,7 @@ def test_cells_fill_with_the_models_that_lose_most_and_bound_from_above():
     task = FiniteTask.of(belief, discount=0.9, horizon=3)
     problem = problem_of(task, stages=3, policies=())
     gain, exact = (
-        pair_gains(problem, task.weights, task.start),
+        pair_gains(problem, task),
         oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 3, "bernoulli"),
     )
     for size in sizes(problem, 4):

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from beliefbound.bounds.bound import VALUE, Bound, Kind, Regret, missing
-from beliefbound.bounds.dirichlet.arrays import planned, problem_of, tail_correction
+from beliefbound.bounds.dirichlet.arrays import planned, tail_correction
 from beliefbound.bounds.dirichlet.chains import Chain
 from beliefbound.bounds.dirichlet.effort import valued
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
-from beliefbound.bounds.dirichlet.rare import Extremes
+from beliefbound.bounds.dirichlet.prepared import above_of, whole_of
 from beliefbound.bounds.dirichlet.sampler import Sampler, least_mean
 from beliefbound.bounds.dirichlet.walks import Earned, FollowedWalks, Walks, walk_depth
 from beliefbound.bounds.finite.problem import stage_values
@@ -133,7 +133,6 @@ class _Certifying:
         candidates = (Sampler(task, seed, threads, stage) for stage in stages)
         self.sampler = next((x for x in candidates if x.effort.particles), Sampler(task, seed, threads, _LAST_STAGE))
         ahead = planned(task.discount, task.horizon)
-        self.whole = problem_of(task, np.empty(0, dtype=np.uint64), horizon=task.horizon)
         self.same = self.sampler.problem.keep.min() == 1.0 and ahead == task.horizon
         self.drops: list[float] = []
         self.known_estimate, self.floor, self.range, self.beyond = 0.0, 0.0, (0.0, 0.0), 0.0
@@ -141,7 +140,7 @@ class _Certifying:
     def known(self, alpha: float) -> float:
         """`E max` from above."""
         problem = self.sampler.problem
-        models = FreshModels(self.task, problem, (self.seed, 2))
+        models = FreshModels(self.task, above_of(self.task), (self.seed, 2))
         n = self._models()
         each = 24.0 * len(problem.available) * width_of(problem) * models.n
         models.sample(-(-n // models.n), workers(self.threads, models.scratch, each, PARTICLE_BYTES))
@@ -227,11 +226,8 @@ class _Certifying:
             if self.same:
                 best = optimal_values(sample, discount=task.discount, horizon=task.horizon).above @ task.start
                 lost.append(best - own[-1])
-        x, start = np.concatenate(own), task.start > 0.0
-        extremes, left = Extremes(self.whole, task.horizon), -1 if task.horizon is None else task.horizon
-        least = float(self.whole.unit * extremes.low(left)[start].min())
-        most = float(self.whole.unit * extremes.high(left)[start].max())
-        x = np.clip(x, least, most)
+        least, most = whole_of(task).ends(task)
+        x = np.clip(np.concatenate(own), least, most)
         what = f"evaluation on {len(x)} fresh models"
         knobs: dict[str, Any] = {"range_": (least, most), "interval": "betting", "of": VALUE}
         lower = bound_of_mean(x, "lower", Kind.POLICY, what, alpha=delta * _BELOW, **knobs)

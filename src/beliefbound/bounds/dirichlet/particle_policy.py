@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from beliefbound.beliefs import Belief
-from beliefbound.bounds.dirichlet.arrays import column_of, problem_of
+from beliefbound.bounds.dirichlet.arrays import column_of, posterior_of
 from beliefbound.bounds.dirichlet.fresh_models import workers
 from beliefbound.bounds.dirichlet.policy_file import KIND, arrays_of, read_particle
+from beliefbound.bounds.dirichlet.prepared import whole_of
 from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
 from beliefbound.bounds.dirichlet.walks import Earned, Uniforms
 from beliefbound.errors import ObservationError, PolicyError
@@ -58,9 +59,16 @@ class ParticlePolicy(Replanning):
         levels: Sequence[tuple[float, int]],
     ) -> None:
         """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles."""
-        super().__init__(belief, start, discount, horizon, seed, levels)
-        self.seed = seed
+        super().__init__(Task(belief, start, discount, horizon), seed, levels)
         self._begin()
+
+    @classmethod
+    def of(cls, task: Task, seed: int, levels: Sequence[tuple[float, int]]) -> "ParticlePolicy":
+        """The policy of a task, which has what was made of it."""
+        policy = cls.__new__(cls)
+        Replanning.__init__(policy, task, seed, levels)
+        policy._begin()
+        return policy
 
     def _begin(self) -> None:
         self._walk = _Walk(np.zeros((self._pairs, self._columns), dtype=np.int64))
@@ -133,10 +141,10 @@ class ParticlePolicy(Replanning):
     def walks_on(self, task: Task, *, seed: int, threads: int) -> "CompiledWalks | None":
         """Its trajectories under the belief that it was made for, compiled; `None` for another task."""
         same = (task.discount, task.horizon) == (self.discount, self.horizon) and np.array_equal(task.start, self.start)
-        if not same or task.belief.compiled() is None:
+        if not same or posterior_of(task) is None:
             return None
-        asked = problem_of(task, self._whole.address, horizon=task.horizon)
-        return CompiledWalks(self, seed, threads) if _alike(asked, self._whole) else None
+        same = task is self.task or _alike(whole_of(task).problem, whole_of(self.task).problem)
+        return CompiledWalks(self, seed, threads) if same else None
 
     def fresh(self) -> "ParticlePolicy":
         """The same policy at its start, with a walk and room to work of its own."""
@@ -163,8 +171,7 @@ class ParticlePolicy(Replanning):
     @cached_property
     def _whole(self) -> Problem:
         """The problem with its rare outcomes."""
-        task = Task(self.belief, self.start, self.discount, self.horizon)
-        return problem_of(task, np.array([self.seed, 1], dtype=np.uint64), horizon=self.horizon)
+        return whole_of(self.task).at(self.seed, 1)
 
     def _foreseen(self, pair: int, column: int) -> bool:
         """Whether what was seen is no outcome that was cut off."""
@@ -174,7 +181,7 @@ class ParticlePolicy(Replanning):
 
     def _anew(self) -> Replanning:
         """The same way to plan, with rare outcomes."""
-        return Replanning(self.belief, self.start, self.discount, self.horizon, self.seed, self.levels, whole=True)
+        return Replanning(self.task, self.seed, self.levels, whole=True)
 
     def _check_at(self, s: int) -> None:
         if self._walk.at < 0 and not self.start[s] > 0.0:

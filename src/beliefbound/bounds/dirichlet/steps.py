@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from beliefbound.bounds.bound import Bound, Kind
-from beliefbound.bounds.dirichlet.arrays import planned, problem_of, tail_correction
+from beliefbound.bounds.dirichlet.arrays import posterior_of, tail_correction
 from beliefbound.bounds.dirichlet.effort import budget, piece
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
-from beliefbound.bounds.dirichlet.rare import Extremes, cut
+from beliefbound.bounds.dirichlet.prepared import above_of, below_of, whole_of
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.bounds.dirichlet.uncounted import first_plan, uncounted_steps
 from beliefbound.bounds.record import Record
@@ -46,7 +46,7 @@ def dirichlet_steps(
     task: Task, rng: np.random.Generator, threads: int | None, record: Record, interval: Interval = "betting"
 ) -> Steps:
     """The steps of a belief that is not finite. `interval`: `betting`, or on request `t`."""
-    if task.belief.compiled() is None:
+    if posterior_of(task) is None:
         yield from uncounted_steps(task, rng, record, interval)
         return
     work = _Sampled(
@@ -77,15 +77,11 @@ class _Sampled:
         self.task, self.seed, self.threads, self.error, self.interval = task, seed, threads, error, interval
         self.meter = Meter()
         self.done = dict.fromkeys(_SHARES, 0.0)
-        ahead = planned(task.discount, task.horizon)
-        none = np.empty(0, dtype=np.uint64)
-        self.whole = problem_of(task, none, horizon=task.horizon)
-        above = cut(problem_of(task, none, horizon=ahead), "upper", ahead)
-        self.models = FreshModels(task, above, (seed, 2))
+        above = above_of(task).problem
+        self.models = FreshModels(task, above_of(task), (seed, 2))
         self.beyond = above.unit * tail_correction(task, above)
         self.plan = first_plan(task, np.random.default_rng((seed, 5)))
-        below = cut(self.whole, "lower", task.horizon)
-        self.planned = FreshModels(task, below, (seed, 4), np.array(self.plan.actions))
+        self.planned = FreshModels(task, below_of(task), (seed, 4), np.array(self.plan.actions))
         each = 24.0 * len(above.available) * width_of(above) * self.models.n
         self._scratch = workers(threads, self.models.scratch, each, PARTICLE_BYTES)
         self.samplers: list[Sampler] = []
@@ -94,9 +90,9 @@ class _Sampled:
 
     def first(self) -> list[Bound]:
         """What any model of the belief allows, and a first look at some."""
-        extremes, start = Extremes(self.whole, self.task.horizon), self.task.start
-        left = -1 if self.task.horizon is None else self.task.horizon
-        low, high = (float(self.whole.unit * (start @ x)) for x in (extremes.low(left), extremes.high(left)))
+        (problem, extremes), start = whole_of(self.task), self.task.start
+        ends = extremes.low(problem.horizon), extremes.high(problem.horizon)
+        low, high = (float(problem.unit * (start @ x)) for x in ends)
         what = "any policy earns on any model of the belief"
         bounds = [
             Bound(low, "lower", f"the least {what}", policy=self.plan, kind=Kind.EXTREMES),
@@ -110,7 +106,7 @@ class _Sampled:
     def enter(self, stage: int) -> None:
         """Sizes of another stage."""
         self.stage = stage
-        sampler = Sampler(self.task, self.seed, self.threads, stage, self.models.problem)
+        sampler = Sampler(self.task, self.seed, self.threads, stage)
         if not self.samplers or sampler.effort != self.samplers[-1].effort:
             self.samplers.append(sampler)
             self.drops.append(0.0)

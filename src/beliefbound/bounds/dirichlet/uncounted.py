@@ -15,8 +15,9 @@ from beliefbound.bounds.sampled import bound_of_mean, qmdp_of_samples
 from beliefbound.bounds.statistics.intervals import Interval
 from beliefbound.bounds.steps import STEP_WORK, Meter, Steps
 from beliefbound.evaluation import evaluate
+from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.mmbi import mmbi
-from beliefbound.planning.optimal import backward_induction, optimal_values, policy_iteration
+from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray
@@ -33,9 +34,7 @@ def first_plan(task: Task, rng: np.random.Generator) -> TablePolicy:
     lasts = _SWEEPS / (1.0 - discount) if horizon is None else float(horizon)
     if _DESIGN * belief.n_states**2 * belief.n_actions * lasts <= 2.0 * STEP_WORK:
         return mmbi(belief.sample(_DESIGN, rng), discount=discount, horizon=horizon).policy
-    if horizon is None:
-        return policy_iteration(belief.mean(), discount=discount).policy
-    return backward_induction(belief.mean(), discount=discount, horizon=horizon).policy
+    return expected_optimum(task)
 
 
 def uncounted_steps(task: Task, rng: np.random.Generator, record: Record, interval: Interval) -> Steps:

@@ -14,8 +14,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from beliefbound.bounds.dirichlet.arrays import arrival, problem_of
-from beliefbound.bounds.dirichlet.rare import SHARE, Extremes
+from beliefbound.bounds.dirichlet.arrays import arrival
+from beliefbound.bounds.dirichlet.prepared import whole_of
+from beliefbound.bounds.dirichlet.rare import SHARE
 from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.kernels.particles.hyperstate import step
@@ -66,19 +67,15 @@ class FollowedWalks:
     def __init__(self, policy: AnyPolicy, task: Task, seed: int, levels: tuple[tuple[float, int], ...]) -> None:
         """`levels`: particles of the control variate, as for `Replanning`; none where they would take too long."""
         self.policy, self.task, self.levels = policy, task, levels
-        self.guide = Replanning(task.belief, task.start, task.discount, task.horizon, seed, levels or ((0.0, 2),))
+        self.guide = Replanning(task, seed, levels or ((0.0, 2),))
         self.depth, self.floor = walk_depth(task.discount, task.horizon), self.guide.floor
         self._space: Workspace | None = None
-        problem, start = self.guide._problem, task.start > 0.0
-        self._extremes = Extremes(problem, task.horizon)
-        left = -1 if task.horizon is None else task.horizon
-        whole = Extremes(problem_of(task, np.empty(0, dtype=np.uint64), horizon=task.horizon), task.horizon)
-        least, most = whole.low(left)[start].min(), whole.high(left)[start].max()
-        self.range = float(problem.unit * least), float(problem.unit * most)
+        problem, self._extremes, whole = self.guide._problem, self.guide._extremes, whole_of(task)
+        self.range = whole.ends(task)
         rare = bool((problem.keep < 1.0).any())
         paid = problem.posterior.paid[:, problem.available]
         # What rare outcomes may be worth beyond the least that they are counted as.
-        worth = float(np.ptp(paid)) + float((whole.ever("upper") - whole.ever("lower")).max())
+        worth = float(np.ptp(paid)) + float((whole.extremes.ever("upper") - whole.extremes.ever("lower")).max())
         self.beyond = SHARE["lower"] * problem.unit * worth if rare else 0.0
 
     def earn(self, scenarios: Sequence[int], uniforms: Uniforms) -> list[Earned]:

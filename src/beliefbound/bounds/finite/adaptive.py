@@ -72,7 +72,7 @@ class AdaptivePolicy:
         self._detached = False
         self._make: Callable[[], Controller] | None = None
         self._frozen: tuple[Controller, Lookahead | None] | None = None
-        self._begin(certifier.problem.available.shape, certifier.horizon)
+        self._begin(certifier.problem.available.shape, certifier.task.horizon)
 
     @classmethod
     def of(cls, controller: Controller, lookahead: Lookahead | None) -> "AdaptivePolicy":

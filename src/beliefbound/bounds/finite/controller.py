@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beliefbound.beliefs.amounts import alike
-from beliefbound.bounds.finite.outcomes import outcome_rows
+from beliefbound.bounds.finite.outcomes import rows_of
 from beliefbound.bounds.finite.relaxation import Certifier, settle
 from beliefbound.errors import ObservationError
 from beliefbound.kernels.graph.alpha import Vectors
@@ -220,7 +220,7 @@ def controller_of(
         roots,
         problem.first,
         problem.arrive,
-        outcome_rows(task.belief).reward,
+        rows_of(task).reward,
         problem.available,
         np.concatenate(tables),
         np.cumsum([0] + [len(table) for table in tables]),
@@ -230,7 +230,7 @@ def controller_of(
 
 def table_controller(policy: TablePolicy, task: FiniteTask) -> Controller:
     """A deterministic table as a controller: one node per start state, and then the table for ever."""
-    like, arrive, first, seen = outcome_rows(task.belief)
+    _, arrive, first, seen, _ = rows_of(task)
     states = np.flatnonzero(task.start)
     lines = np.atleast_2d(policy.actions)
     rows = first[:, -1] - first[:, 0]

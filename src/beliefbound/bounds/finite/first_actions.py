@@ -7,7 +7,6 @@ of the largest lower bound and its strongest rival, whichever has the wider boun
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -111,7 +110,7 @@ def stability(contest: Contest, searches: Sequence[HasGraph], vectors: Sequence[
     for m, w in enumerate(weights):
         if 0.0 < w < 1.0:
             rest = np.where(np.arange(len(weights)) == m, 0.0, weights) / (1.0 - w)
-            upper = allowance_of(replace(task, belief=task.belief.reweight(rest)), problem).upper
+            upper = allowance_of(task.reweighted(rest), problem).upper
             without[m] = [upper(x) for x in pair_values(problem, rest)[s, contest.actions[others]]]
     policies = [model_values(certifier, best) for certifier in certifiers]
     policies += [_best_vector(each, s, best, weights) for each in vectors]

@@ -12,7 +12,8 @@ import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import Bound, Kind, Side
-from beliefbound.bounds.finite.problem import allowance_of, named_pool, problem_of
+from beliefbound.bounds.finite.pool import policies_of
+from beliefbound.bounds.finite.problem import allowance_of, problem_of
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import check_fits
 from beliefbound.kernels.graph.lookahead import look_ahead
@@ -66,7 +67,7 @@ def lookahead_lower(
     """
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     if policies is None:
-        policies = [policy for _, policy in named_pool(task)]
+        policies = policies_of(task)
     policies = check_sequence(policies, "policies", ParameterError, fix="give a list of policies")
     if len(policies) == 0:
         raise ParameterError("policies is empty; give at least one policy, or leave it out for the default pool")

@@ -28,7 +28,6 @@ from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import Account, Meter, Steps, Stepwise
 from beliefbound.kernels.graph import alpha as kernel
 from beliefbound.kernels.graph.alpha import Points, new_vectors
-from beliefbound.kernels.graph.cells import new_corners
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.kernels.random import seed_stream, uniform
 from beliefbound.planning.task import FiniteTask
@@ -38,6 +37,7 @@ from beliefbound.validation import FloatArray, IntArray
 _FIRST_POINTS, _MOST_POINTS = 128, 4096  # beliefs backed up in the first round and in the last
 _SWEEPS = 3  # over the beliefs of a round: values travel back along trajectories
 _CAPACITY = 20_000  # vectors
+_NODES = 2_000_000  # beliefs in the graph
 _DEPTH = 60  # steps of a trajectory, where the discount allows as many
 _RANDOM = 0.15  # share of its steps that are random: beliefs beside the way
 _GAIN = 1e-6  # of the scale of values: what a new vector must add
@@ -88,16 +88,15 @@ class MergedSearch:
     def steps(self) -> Steps:
         """Until the bracket is closed, or nothing more is to be had."""
         yield from self._round()
-        certifier = self._certifier()
+        knobs: dict[str, Any] = {"core_nodes": _NODES, "max_nodes": 1, "vectors": self.vectors, "begun": False}
+        certifier = Certifier(self.task, self.problem, self.policies, **knobs)
         yield from certifier.beginning(self.meter)
         self.certifier = certifier
         affordable = list[Size]()
         last: Size | None = None
         if self.task.models.n_models > 1:
             if self._losses is None:
-                self._losses = yield from gain_steps(
-                    self.problem, np.array(self.task.weights), np.array(self.task.start), self.meter
-                )
+                self._losses = yield from gain_steps(self.problem, self.task, self.meter)
             affordable = sizes(self.problem, self.task.models.n_models)
         growing, settled = True, 0.0
         while growing or self._more_vectors:
@@ -138,28 +137,11 @@ class MergedSearch:
         assert self.certifier is not None
         note_ends(self.certifier, Kind.DISTINCT_BELIEFS, self.record)
 
-    def _certifier(self) -> Certifier:
-        return Certifier(
-            self.task.belief,
-            discount=self.task.discount,
-            horizon=None,
-            initial=self.task.start,
-            policies=self.policies,
-            core_nodes=2_000_000,
-            max_nodes=1,
-            problem=self.problem,
-            vectors=self.vectors,
-            begun=False,
-        )
-
     def _replace(self, **changed: Any) -> None:
         """From now on, other leaf values."""
         self.problem = self.problem._replace(**changed)
         if self.certifier is not None:
-            self.certifier.problem = self.problem
-            if "cells" in changed:
-                corners = new_corners(self.problem.cells.models.shape[2])
-                self.certifier.graph = self.certifier.graph._replace(corners=corners)
+            self.certifier.use(self.problem)
 
     def _refresh(self) -> Stepwise[None]:
         """Give the nodes there are the leaf values that new ones would have."""

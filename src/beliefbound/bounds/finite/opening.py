@@ -16,27 +16,18 @@ from beliefbound.bounds.basic import e_max_of, qmdp_of
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.decision import Contest
 from beliefbound.bounds.finite.first_actions import note_first
-from beliefbound.bounds.finite.problem import (
-    MOST_POLICIES,
-    likeliest,
-    models_apart,
-    pool_of,
-    search_depth,
-    stage_values,
-    valuing_work,
-)
+from beliefbound.bounds.finite.pool import MMBI_WORK, MOST_POLICIES, mmbi_of, pool_of, valuing_work
+from beliefbound.bounds.finite.problem import models_apart, search_depth, stages_kept, values_of
 from beliefbound.bounds.record import Record
-from beliefbound.bounds.steps import OPERATIONS, STEP_WORK, Meter, Stepwise
+from beliefbound.bounds.steps import STEP_WORK, Meter, Stepwise
 from beliefbound.models.enclosing import swept as swept_bound
 from beliefbound.naming import names_of
-from beliefbound.planning.mmbi import mmbi_plan
-from beliefbound.planning.optimal import OptimalValues
+from beliefbound.planning.optimal import OptimalValues, solved_models
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray
 
-_MMBI = 0.1 * OPERATIONS  # without a horizon, its sweeps end there
 _SOLVED = 0.4 * STEP_WORK  # operations of valuing a policy up to which models are solved, not swept
 _SWEEPS, _MOST_SWEEPS = 10, 400  # at a time, at least; in all
 _OWN = 2  # models whose own policies join the pool, where they are swept
@@ -61,25 +52,23 @@ def opening(task: FiniteTask, meter: Meter, record: Record) -> Stepwise[Opening]
 
 def _solved(task: FiniteTask, meter: Meter, record: Record) -> Stepwise[Opening]:
     stages = search_depth(task, MOST_POLICIES)
-    kept = 0 if task.horizon is None else min(stages + 1, task.horizon)
-    solved, apart = models_apart(task, kept)
-    plan, allowance = mmbi_plan(task, most_work=_MMBI), Allowance(task)
-    meter.add(8.0 * valuing_work(task) + _MMBI)
+    kept, allowance = stages_kept(task, stages), Allowance(task)
+    apart, plan = models_apart(task, kept), mmbi_of(task)
+    meter.add(8.0 * valuing_work(task) + MMBI_WORK)
     meter.full()
-    own = stage_values(plan.policy, task.models, task.discount, task.horizon, kept)
+    own = values_of(task, plan.policy, kept)
     if record.contest is not None:
-        _note(task, own[min(1, len(own) - 1)], solved.q_above, record.contest, allowance)
+        _note(task, own[min(1, len(own) - 1)], solved_models(task).q_above, record.contest, allowance)
     record.add(
         Bound(_worth(task, own[0], allowance), "lower", "MMBI", policy=plan.policy, kind=Kind.MMBI),
-        e_max_of(task, solved),
-        qmdp_of(task, solved),
+        e_max_of(task),
+        qmdp_of(task),
     )
     yield
-    likely, policies, values = likeliest(task), list[TablePolicy](), list[FloatArray]()
-    for kind, name, policy in pool_of(task, plan.policy, likely, solved.actions[likely]):
-        known = own if policy is plan.policy else None
+    policies, values = list[TablePolicy](), list[FloatArray]()
+    for kind, name, policy in pool_of(task):
         policies.append(policy)
-        values.append(stage_values(policy, task.models, task.discount, task.horizon, kept) if known is None else known)
+        values.append(values_of(task, policy, kept))
         record.add(Bound(_worth(task, values[-1][0], allowance), "lower", name, policy=policy, kind=kind))
         meter.add(valuing_work(task))
         if meter.full():

@@ -56,17 +56,9 @@ def finite_steps(task: FiniteTask, rng: np.random.Generator, threads: int | None
         warnings.warn(f"no search and no sampling: {too_large}", stacklevel=3)
         return
     policies = opened.policies
-    certifier = Certifier(
-        task.belief,
-        discount=task.discount,
-        horizon=task.horizon,
-        initial=task.start,
-        policies=policies,
-        core_nodes=_NODES,
-        problem=problem,
-        begun=False,
-    )
+    certifier = Certifier(task, problem, policies, core_nodes=_NODES, begun=False)
     yield from certifier.beginning(meter)
+    record.graph = certifier
     searches: list[Search] = [HistorySearch(certifier, address, threads, record, meter, sampled=not record.decide)]
     if task.horizon is None:
         searches.append(MergedSearch(task, problem, policies, extended(address, 3), record, meter, losses=losses))
@@ -83,7 +75,7 @@ def _problem(
     problem = yield from problem_steps(
         task, meter, stages=opened.stages, policies=policies, apart=opened.apart, values=values
     )
-    problem, losses = yield from pair_steps(problem, task.weights, task.start, meter)
+    problem, losses = yield from pair_steps(problem, task, meter)
     meter.full()
     record.add(bound_of(problem, task))
     yield

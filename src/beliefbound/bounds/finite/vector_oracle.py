@@ -8,7 +8,8 @@ at a prior, one controller for each start state. Without a horizon only.
 import numpy as np
 
 from beliefbound.bounds.finite.controller import Controller, controller_of, vector_nodes
-from beliefbound.bounds.finite.problem import named_pool, problem_of, scale_of
+from beliefbound.bounds.finite.pool import policies_of
+from beliefbound.bounds.finite.problem import problem_of, scale_of
 from beliefbound.kernels.graph import alpha as kernel
 from beliefbound.kernels.graph.alpha import Points, new_vectors
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
@@ -30,7 +31,7 @@ class VectorOracle:
 
     def __init__(self, task: FiniteTask, rng: np.random.Generator) -> None:
         self.task = task
-        self.policies = [policy for _, policy in named_pool(task)]
+        self.policies = policies_of(task)
         self.problem = problem_of(task, stages=1, policies=self.policies)
         each = 16 * task.models.n_models * (1 + task.models.n_states)
         self.vectors = new_vectors(self.problem, self.problem.v[0], min(_CAPACITY, _MOST_BYTES // each))

@@ -13,13 +13,14 @@ range is far smaller than `r_max/(1−γ)`, and intervals for bounded samples sh
 import numpy as np
 
 from beliefbound.beliefs.dirichlet import DirichletBelief
-from beliefbound.planning.task import Task
+from beliefbound.planning.task import Task, made_once
 from beliefbound.validation import BoolArray, FloatArray
 
 _MOST_SWEEPS = 100_000
 _CLOSE = 1e-12
 
 
+@made_once
 def value_range(task: Task) -> tuple[float, float] | None:
     """`(least, largest)` value of any policy from the task's start in any model of its belief; `None` if unbounded.
 

@@ -36,7 +36,8 @@ from beliefbound.beliefs.log_rewards import RewardChoice
 from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.beliefs.rewards import RewardBelief
 from beliefbound.bounds.bound import Bound, Kind, Side
-from beliefbound.bounds.bracket import Bracket, bracket
+from beliefbound.bounds.bracket import Bracket, bracket_of, seed_of
+from beliefbound.bounds.information.dirichlet import Known
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.posterior.candidates import Choice, choose
 from beliefbound.bounds.posterior.fresh import Fresh, affordable, fresh_values
@@ -53,6 +54,7 @@ from beliefbound.bounds.posterior.risk import (
 )
 from beliefbound.bounds.posterior.value_range import value_range
 from beliefbound.bounds.record import TracePoint
+from beliefbound.bounds.steps import Limits
 from beliefbound.errors import ParameterError
 from beliefbound.logs.log import Log
 from beliefbound.naming import Names
@@ -246,25 +248,15 @@ def plan_log(
     value = mean_interval(fresh.values[0], error / 8.0, range_)
     own = choice.chosen.policy
     lower = _bound("lower", Kind.TABLE, value.low, value, "the policy", error / 16.0, fresh.n, own)
-    best = mean_interval(fresh.best, error / 4.0, range_)  # of which one side is used
+    best = mean_interval(fresh.best, error / 4.0, range_)  # of which one side is used here, and both for measuring
     upper = _bound("upper", Kind.E_MAX, best.high, best, "E max", error / 8.0, fresh.n)
     hints = _wide(fresh.values[0], error / 8.0, range_)
     closed = None
     if limit > 0.0 and log.n_states**2 * log.n_actions <= BRACKET_ENTRIES:
         say("closing the bracket")
-        closed = bracket(
-            learnt.belief,
-            discount=discount,
-            horizon=horizon,
-            confidence=1.0 - error / 4.0,
-            time_limit=limit if effort is None else None,
-            effort=effort,
-            rng=rng,
-            threads=threads,
-            interval=interval,
-            watch=watch,
-            stop=stop,
-        )
+        limits = Limits(effort=effort, seconds=limit, stop=stop)
+        asked: dict[str, Any] = {"confidence": 1.0 - error / 4.0, "interval": interval, "threads": threads}
+        closed = bracket_of(task, limits, seed=seed_of(rng), watch=watch, **asked).bracket
         if closed.upper.value < upper.value:
             upper = closed.upper
     robust = None
@@ -282,12 +274,12 @@ def plan_log(
     )
     state_lower, state_upper = _states(fresh, task, error / 8.0)
     say("looking at what rests on the prior")
-    rests = reliance(log, learnt, task, choice.chosen.policy, options, rng, confidence=confidence)
+    rests = reliance(log, learnt, task, own, fresh, options, rng, confidence=confidence)
     information = None
     if measure and not (stop is not None and stop()):
         say("valuing measurements")
-        everything = max(0.0, best.high - lower.value)
-        information = measure_next(task, everything, error, closed, rng, limit)
+        known = Known(best.low, best.high, error / 8.0, f"E max on {fresh.n} fresh models", best.asymptotic)
+        information = measure_next(task, known, fresh.n, lower.value, error, closed, rng, limit)
     names = Names(log.states, log.actions)
     return LogPlan(
         log=log,
