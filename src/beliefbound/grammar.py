@@ -255,8 +255,9 @@ def _given(family: Family, pieces: Sequence[str], where: str) -> dict[str, Value
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """`did you mean 'mcbrl'? `, or nothing."""
-    near = difflib.get_close_matches(word.lower()[:100], list(known), n=2, cutoff=0.5)
-    return f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    spelt = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower()[:100], list(spelt), n=2, cutoff=0.5)
+    return f"did you mean {' or '.join(repr(spelt[name]) for name in near)}? " if near else ""
 
 
 def _cut(text: str) -> str:

@@ -3,7 +3,8 @@
 
 * Duplicate rows of one transition are summed. The reward of `(model, state, action)` is the common value of its rows,
   or, where rows differ, their probability-weighted sum.
-* A state without any row in a model is absorbing there, with reward 0 under every action; `notes` say so.
+* A state without any row is absorbing, with reward 0 under every action, and must be declared (`beliefs.absorbing`): by
+  `states.csv`, or by name. One that has rows in some models is absorbing in the others. `notes` say so.
 * A state with rows for some actions but not for all is an error: the format has no unavailable actions.
 * Probabilities must sum to one within 1e-6; sums off by more than 1e-9 are rescaled, and `notes` say so.
 * States, actions and models are numbered from 0 without gaps over all files of the folder. They may have names
@@ -23,21 +24,24 @@ together:
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
+from beliefbound.beliefs.absorbing import check_absorbing
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.formats import FORMATS, is_format, part_of, read_format, write_format
 from beliefbound.beliefs.rows import LOOSE, assemble, average_model, count_ids, signal_of_rows
 from beliefbound.beliefs.signals import RewardSignal
 from beliefbound.errors import FileError, ParameterError
-from beliefbound.io.model_folder import PARAMETERS, FolderRows, read_folder, write_folder
+from beliefbound.io.model_folder import PARAMETERS, FolderRows, ModelRows, read_folder, write_folder
 from beliefbound.io.paths import as_path
 from beliefbound.mdp import MDP
 from beliefbound.models import Csr, ModelSet
+from beliefbound.naming import Names
 from beliefbound.validation import (
     TOLERANCE,
     FloatArray,
@@ -66,6 +70,7 @@ class ModelFolder:
       initial: start distribution `[s]`; also that of the beliefs.
       discount: of the problem.
       notes: what was assumed in reading; empty when nothing was.
+      absorbing: states that were declared in reading, as they are called.
     """
 
     training: FiniteBelief
@@ -75,9 +80,12 @@ class ModelFolder:
     initial: FloatArray
     discount: float
     notes: tuple[str, ...]
+    absorbing: tuple[str, ...] = ()
 
 
-def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) -> ModelFolder:
+def read_models(
+    path: str | Path, *, reward_signal: RewardSignal | None = None, absorbing: Sequence[str | int] = ()
+) -> ModelFolder:
     """Read models: a folder of CSV files, or one file of another field, which its ending tells.
 
     * a folder with `training.csv`, `initial.csv`, `parameters.csv` (`io.model_folder`; the rules open this module);
@@ -88,6 +96,8 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
     Args:
       path: the folder or file.
       reward_signal: what the agent sees of rewards; default: as `parameters.csv` says, else read off the files.
+      absorbing: states of a folder, by name or id, that have no rows because nothing happens there any more; for a
+        folder without `states.csv`.
 
     Beliefs are dense, or sparse when a dense array would exceed 64 MB and be less than 30% full.
 
@@ -103,6 +113,8 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
         raise ParameterError(f"reward_signal is {shown(reward_signal)}; choose one of {options}")
     folder = as_path(path)
     if is_format(folder):
+        if len(absorbing):
+            raise ParameterError(f"absorbing is {shown(absorbing)}, but {folder.name} lists what every state does")
         return _of_file(folder, reward_signal)
     if folder.is_file():
         raise FileError(
@@ -113,9 +125,10 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
     notes = [f"parameters.csv: {name!r} is not used" for name in unknown]
     discount = _discount(raw, folder)
     n_states, n_actions = _sizes(raw, folder)
+    declared = check_absorbing(raw, folder, absorbing)
     initial = _distribution(raw.initial, n_states, folder / "initial.csv", "state")
     parts = {
-        rows.file: assemble(rows, n_states, n_actions, folder, notes)
+        rows.file: assemble(rows, n_states, n_actions, folder, notes, _names(raw, rows))
         for rows in (raw.training, raw.test, raw.true)
         if rows is not None
     }
@@ -159,7 +172,13 @@ def read_models(path: str | Path, *, reward_signal: RewardSignal | None = None) 
         initial=frozen(initial),
         discount=discount,
         notes=tuple(notes),
+        absorbing=declared,
     )
+
+
+def _names(raw: FolderRows, rows: ModelRows) -> Names:
+    """What is called what in a file."""
+    return Names(raw.states, raw.actions, raw.models if rows is raw.training else None)
 
 
 def _of_file(path: Path, reward_signal: RewardSignal | None) -> ModelFolder:

@@ -18,6 +18,7 @@ from beliefbound.errors import FileError
 from beliefbound.io.model_folder import ModelRows
 from beliefbound.limits import SPARSE_BYTES
 from beliefbound.mdp import MDP
+from beliefbound.naming import Names, printable
 from beliefbound.validation import TOLERANCE, BoolArray, FloatArray, IntArray
 
 LOOSE = 1e-6  # sums off by more are an error, by more than TOLERANCE rescaled
@@ -46,7 +47,7 @@ class Part:
         return keys
 
 
-def assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, notes: list[str]) -> Part:
+def assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, notes: list[str], names: Names) -> Part:
     """The models of one file; `notes` gains what was assumed. Raises where rows are missing or do not sum to one."""
     file = folder / rows.file
     n_models = count_ids(rows.model, file, "idoutcome", "model")
@@ -54,8 +55,8 @@ def assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, notes
     pair = (rows.model * n_states + rows.source) * n_actions + rows.action
     present = np.bincount(pair, minlength=int(np.prod(shape))).reshape(shape) > 0
     absorbing: BoolArray = np.logical_not(present.any(axis=2))
-    _check_actions(present, absorbing, file)
-    _note_absorbing(absorbing, rows.file, notes)
+    _check_actions(present, absorbing, file, names)
+    _note_absorbing(absorbing, rows.file, notes, names)
     m, s = np.nonzero(absorbing)
     extra = ((m * n_states + s)[:, None] * n_actions + np.arange(n_actions)).ravel()
     pair = np.concatenate([pair, extra])
@@ -68,7 +69,7 @@ def assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, notes
     if (off > LOOSE).any():
         worst = np.unravel_index(int(np.argmax(off > LOOSE)), shape)
         raise FileError(
-            f"{file}: probabilities of {_named(worst)} sum to {sums.reshape(shape)[worst]:.12g}, expected 1; "
+            f"{file}: probabilities of {_named(worst, names)} sum to {sums.reshape(shape)[worst]:.12g}, expected 1; "
             f"complete or rescale these rows"
         )
     rescale = off > 0.9 * TOLERANCE
@@ -76,7 +77,7 @@ def assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, notes
         first = np.unravel_index(int(np.argmax(rescale)), shape)
         notes.append(
             f"{rows.file}: {int(rescale.sum())} of {present.size} rows of probabilities were rescaled to sum to 1 "
-            f"(the first is {_named(first)}, off by {off.reshape(shape)[first]:.2g})"
+            f"(the first is {_named(first, names)}, off by {off.reshape(shape)[first]:.2g})"
         )
         probability = np.where(rescale[pair], probability / sums[pair], probability)
 
@@ -180,27 +181,36 @@ def _extremes(keys: IntArray, values: FloatArray, size: int) -> tuple[FloatArray
     return np.minimum.reduceat(values[order], begin), np.maximum.reduceat(values[order], begin)
 
 
-def _check_actions(present: BoolArray, absorbing: BoolArray, file: Path) -> None:
+def _check_actions(present: BoolArray, absorbing: BoolArray, file: Path, names: Names) -> None:
     missing = ~present & ~absorbing[:, :, None]
     if missing.any():
         m, s, a = (int(i) for i in np.argwhere(missing)[0])
-        everywhere = " in any model" if missing[:, s, a].all() else ""
+        where = "in any model" if missing[:, s, a].all() else f"in {names.the_model(m)}"
         raise FileError(
-            f"{file}: state {s} has no rows for action {a}{everywhere or f' in model {m}'} though it has rows for "
-            f"other actions; add rows for model {m}, state {s}, action {a} (where it is not offered, repeat another)"
+            f"{file}: {_the('state', s, names.states)} has no rows for {_the('action', a, names.actions)} {where} "
+            f"though it has rows for other actions; add rows for {_named((m, s, a), names)} (where it is not offered, "
+            f"repeat another)"
         )
 
 
-def _note_absorbing(absorbing: BoolArray, name: str, notes: list[str]) -> None:
+def _note_absorbing(absorbing: BoolArray, name: str, notes: list[str], names: Names) -> None:
     n_models = len(absorbing)
     for s in np.flatnonzero(absorbing.any(axis=0))[:_SHOWN]:
         count = int(absorbing[:, s].sum())
         where = "in any model" if count == n_models else f"in {count} of {n_models} models"
-        notes.append(f"{name}: state {s} has no rows {where}; it is absorbing there, with reward 0")
+        called = _the("state", s, names.states)
+        notes.append(f"{name}: {called} has no rows {where}; it is absorbing there, with reward 0")
     more = int(absorbing.any(axis=0).sum()) - _SHOWN
     if more > 0:
         notes.append(f"{name}: {more} more states without rows are absorbing, with reward 0")
 
 
-def _named(index: tuple[Any, ...]) -> str:
-    return f"model {int(index[0])}, state {int(index[1])}, action {int(index[2])}"
+def _named(index: tuple[Any, ...], names: Names) -> str:
+    m, s, a = (int(i) for i in index)
+    parts = (("model", m, names.models), ("state", s, names.states), ("action", a, names.actions))
+    return ", ".join(_the(*part) for part in parts)
+
+
+def _the(kind: str, i: int, names: tuple[str, ...] | None) -> str:
+    """`state low`, `state 3`."""
+    return f"{kind} {i if names is None else printable(names[i])}"

@@ -4,10 +4,12 @@ In model `m` action `a` of state `s` leads to `t`; then value `k` of finitely ma
 signal knows per model, and per arrival where that matters. Bounds branch on the values, updates multiply by the chance
 of the one that was seen, policies look it up: all three ask the same object.
 
-* `Known`: rewards are the same function of state, action and arrival in every model; nothing to be learnt from them.
+* `Known`: rewards are the same function of state, action and arrival in every model, up to rounding; nothing to be
+  learnt from them.
 * `Unobserved`: the agent never sees rewards.
 * `Deterministic`: a model pays one amount per (state, action), or per (state, action, next state); models that pay
-  otherwise are ruled out. Amounts that are equal up to rounding are one amount, decided once.
+  otherwise are ruled out. What is shown is the amount up to rounding: amounts within 1e-9 of each other are one, for
+  the best agent there can be as for every policy (`beliefs.amounts` has the rule, and why bounds hold).
 * `Bernoulli`: `high` with probability `(r − low)/(high − low)`, else `low`. A reward between the two, a fraction `x` of
   the way, counts as `x` successes and `1 − x` failures.
 * `FiniteValues`: any finite set of values with chances per model.
@@ -21,7 +23,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from beliefbound.beliefs.amounts import merged, nearest
+from beliefbound.beliefs.amounts import alike, merged, nearest
 from beliefbound.errors import BeliefError, ObservationError, ParameterError
 from beliefbound.models import ModelSet
 from beliefbound.validation import (
@@ -142,7 +144,8 @@ class Continuous(Signal):
 
 
 class Deterministic(Signal):
-    """A model pays `paid[m,s,a]`, or `paid[m,s,a,t]` on arrival; `amount` has equal amounts made the same number."""
+    """A model pays `paid[m,s,a]`, or `paid[m,s,a,t]` on arrival; what is seen of it is `amount`, where amounts that are
+    equal up to rounding (`beliefs.amounts`) are the same number."""
 
     __slots__ = ("amount", "paid")
     name = "deterministic"
@@ -370,7 +373,7 @@ def _known(paid: FloatArray, possible: BoolArray, *, arrival: bool) -> Known:
     """The same in every model that can get there."""
     first = possible.argmax(axis=0)[None]
     common = np.take_along_axis(paid, first, axis=0)
-    differ = possible & (paid != common)
+    differ = possible & ~alike(paid, common, paid)
     if differ.any():
         m, s, a, *_ = index = tuple(int(i) for i in np.argwhere(differ)[0])
         other = int(first[(0, *index[1:])])

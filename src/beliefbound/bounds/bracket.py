@@ -27,6 +27,7 @@ from beliefbound.bounds.steps import Limits, take
 from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ContradictionError, ParameterError
 from beliefbound.naming import Names, NamesEntries, names_of
+from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import Policy
 from beliefbound.progress import closing_display
@@ -46,7 +47,6 @@ from beliefbound.validation import (
 
 Target = Literal["value", "decision"]
 DEFAULT_GAP, DEFAULT_SECONDS = 0.01, 60.0
-_REFUTED = "sampled bounds that contradicted others were left out; that happens with the probability left to chance"
 
 
 class TracePointEntries(Entries):
@@ -150,8 +150,7 @@ class Bracket(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers and words, ready for JSON; a point of the trace names its bounds by their place in the list."""
-        bounds = list(self.bounds)
-        place = {id(bound): k for k, bound in enumerate(bounds)}
+        bounds, place = list(self.bounds), {id(bound): k for k, bound in enumerate(self.bounds)}
         for bound in (bound for point in self.trace for bound in point[1:]):
             if id(bound) not in place:
                 place[id(bound)] = len(bounds)
@@ -341,7 +340,8 @@ def bracket_of(
     finite = finite_task(task)
     contest = _contest(task, finite, target)
     with closing_display(show=progress, watch=watch) as seen:
-        record = Record(confidence, seen, contest=contest, decide=target == "decision")
+        allowance = None if finite is None else Allowance(finite)
+        record = Record(confidence, seen, contest=contest, decide=target == "decision", allowance=allowance)
         source = np.random.default_rng(seed)
         record.add(*(() if finite is None else glance(finite)))
         compiling = warm_up(task)
@@ -353,9 +353,8 @@ def bracket_of(
         taken = take(steps, record, limits)
     belief = task.belief
     notes = belief.notes() if isinstance(belief, DirichletBelief) else ()
-    notes += (_REFUTED,) if record.refuted else ()
     made: dict[str, Any] = {"compile_seconds": compiling, "seed": seed, "effort": taken}
-    return Closed(_result(record, notes=notes, names=names_of(belief), **made), record.graph)
+    return Closed(_result(record, notes=notes + record.notes, names=names_of(belief), **made), record.graph)
 
 
 def limits_of(

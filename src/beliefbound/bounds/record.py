@@ -14,6 +14,7 @@ from beliefbound.errors import ContradictionError
 from beliefbound.planning.rounding import Allowance
 from beliefbound.policy import Policy
 
+_REFUTED = "sampled bounds that contradicted others were left out; that happens with the probability left to chance"
 _ROUNDED = 4.0  # times what is allowed for rounding of each end
 _SAME = 1e-12  # of a bound: one that is better by less is not
 _NONE = 1e-9  # a gap that is shown as none
@@ -49,8 +50,11 @@ class Record:
         *,
         contest: Contest | None = None,
         decide: bool = False,
+        allowance: Allowance | None = None,
     ) -> None:
+        """`allowance`: for rounding, where bounds are proven."""
         self.confidence, self.watch, self.contest, self.decide = confidence, watch, contest, decide
+        self._allowance = allowance
         self.lower: Bound | None = None
         self.upper: Bound | None = None
         self.policy: Policy | None = None
@@ -80,19 +84,25 @@ class Record:
         """Whether the target is: the decision where that is one, else a gap."""
         if self.decide and self.contest is not None:
             return self.contest.best is not None
-        return self.gap <= gap
+        return self.gap <= gap or self.closed
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of how the bounds came about."""
+        return (_REFUTED,) if self.refuted else ()
 
     def next_alpha(self) -> float:
         """The error of the next sampling attempt: attempt `j` gets the share `1/(j(j+1))`."""
         self._attempts += 1
         return (1.0 - self.confidence) / (self._attempts * (self._attempts + 1))
 
-    def closed(self, allowance: Allowance) -> bool:
+    @property
+    def closed(self) -> bool:
         """Whether the ends are as close as rounding allows."""
-        if self.lower is None or self.upper is None:
+        low, high, allowance = self.lower, self.upper, self._allowance
+        if low is None or high is None or allowance is None:
             return False
-        low, high = self.lower.value, self.upper.value
-        return high - low <= _ROUNDED * (allowance(low, "lower") + allowance(high, "upper"))
+        return self.width <= _ROUNDED * (allowance(low.value, "lower") + allowance(high.value, "upper"))
 
     def add(self, *bounds: Bound, policy: Policy | None = None, regret: Regret | None = None) -> None:
         """Keep what is better than what there was, by more than rounding.

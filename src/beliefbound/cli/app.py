@@ -28,6 +28,10 @@ Plugins = Annotated[
     list[str] | None,
     typer.Option("--plugin", help="A module or .py file with agents, environments or priors of your own; repeatable."),
 ]
+Absorbing = Annotated[
+    list[str] | None,
+    typer.Option("--absorbing", help="A state without rows, where nothing happens any more; repeatable."),
+]
 Repair = Annotated[bool, typer.Option("--repair", help="Play the runs of corrupt parts again.")]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import TimedThreads, app
+from beliefbound.cli.app import Absorbing, TimedThreads, app
 from beliefbound.cli.show import closing, loading, show_table
 
 
@@ -32,6 +32,7 @@ def bound(
         str | None,
         typer.Option(help="What the agent sees of rewards: known, deterministic, bernoulli, unobserved, continuous."),
     ] = None,
+    absorbing: Absorbing = None,
     controller: Annotated[
         int | None, typer.Option(min=1, max=200, help="Also find a decision graph of at most so many nodes.")
     ] = None,
@@ -67,6 +68,7 @@ def bound(
             effort=effort,
             target=target,  # type: ignore[arg-type]
             reward_signal=reward_signal,  # type: ignore[arg-type]
+            absorbing=absorbing or (),
             controller=controller,
             measure=measure,
             seed=seed,

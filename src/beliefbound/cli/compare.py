@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import app
+from beliefbound.cli.app import Absorbing, app
 from beliefbound.cli.show import loading, show_table
 
 
@@ -18,6 +18,7 @@ def compare(
         list[int] | None, typer.Option(min=1, help="Number of decisions; repeat for several. Default 20, 50, 100, 150.")
     ] = None,
     restarts: Annotated[bool, typer.Option("--restarts", help="Add CADP with all its restarts.")] = False,
+    absorbing: Absorbing = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the table to this CSV file.")] = None,
 ) -> None:
     """Compare memoryless planners: planned on the training models, valued on the test models.
@@ -31,7 +32,7 @@ def compare(
         from beliefbound.io.atomic import write_aside
         from beliefbound.planning.compare import compare_memoryless
 
-    folder = read_models(models)
+    folder = read_models(models, absorbing=absorbing or ())
     rows = compare_memoryless(
         folder.training,
         folder.test,

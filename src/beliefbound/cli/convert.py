@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import app
+from beliefbound.cli.app import Absorbing, app
 from beliefbound.cli.show import loading
 
 
@@ -19,6 +19,7 @@ def convert(
         str | None,
         typer.Option(help="What the agent sees of rewards: known, deterministic, bernoulli, unobserved, continuous."),
     ] = None,
+    absorbing: Absorbing = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
 ) -> None:
     """Convert models between formats: folders of CSV, POMDPX, Cassandra's .pomdp, arrays of draws (.npz).
@@ -31,7 +32,7 @@ def convert(
     with loading():
         from beliefbound.beliefs.folder import read_models, write_models
 
-    held = read_models(source, reward_signal=reward_signal)  # type: ignore[arg-type]
+    held = read_models(source, reward_signal=reward_signal, absorbing=absorbing or ())  # type: ignore[arg-type]
     with warnings.catch_warnings(record=True) as changed:
         warnings.simplefilter("always")
         write_models(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import TimedThreads, app
+from beliefbound.cli.app import Absorbing, TimedThreads, app
 from beliefbound.cli.show import closing, end_interrupted, loading, show_table
 
 
@@ -30,6 +30,7 @@ def robust(
         str | None,
         typer.Option(help="What the agent sees of rewards: known, deterministic, bernoulli, unobserved, continuous."),
     ] = None,
+    absorbing: Absorbing = None,
     seed: Annotated[int, typer.Option(min=0)] = 1,
     threads: TimedThreads = None,
 ) -> None:
@@ -48,7 +49,7 @@ def robust(
         from beliefbound.io.atomic import check_writable
         from beliefbound.report.robust import model_rows, write_robust
 
-    held = read_models(models, reward_signal=reward_signal)  # type: ignore[arg-type]
+    held = read_models(models, reward_signal=reward_signal, absorbing=absorbing or ())  # type: ignore[arg-type]
     target = out or Path(f"{models.resolve().stem}-robust")
     check_writable(target)
     with closing() as (watch, say), first_interrupt(say) as asked:

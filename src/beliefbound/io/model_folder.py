@@ -6,8 +6,8 @@
 * `parameters.csv`: `parameter, value` with a row `discount`; optional rows `reward_signal`, `reward_low`,
   `reward_high`.
 * optional `weights.csv`, `test_weights.csv`: `idoutcome, weight`. Without them models weigh the same.
-* optional `states.csv`: `idstate, name`; `actions.csv`: `idaction, name`; `models.csv`: `idoutcome, name`, for the
-  training models.
+* optional `states.csv`: `idstate, name`, every state there is; `actions.csv`: `idaction, name`; `models.csv`:
+  `idoutcome, name`, for the training models.
 
 Columns are found by name, in any order; others are ignored. Ids are whole numbers from 0; those of states, actions or
 training models may be names instead (`io.names`). Every error names file and line. What the rows mean (duplicates,
@@ -74,6 +74,7 @@ class FolderRows:
     states: tuple[str, ...] | None
     actions: tuple[str, ...] | None
     models: tuple[str, ...] | None
+    listed: bool  # whether `states.csv` lists every state
 
 
 def read_folder(path: str | Path) -> FolderRows:
@@ -101,6 +102,7 @@ def read_folder(path: str | Path) -> FolderRows:
         states=states.names,
         actions=actions.names,
         models=models.names,
+        listed=(folder / "states.csv").exists(),
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from beliefbound.errors import FileError
+from beliefbound.grammar import nearest
 from beliefbound.io.csv_table import ids, read_table
 from beliefbound.validation import IntArray
 
@@ -76,8 +77,10 @@ class Names:
         name = _checked(text, column, line, file)
         if name not in self._number:
             if self._listed is not None:
+                hint = nearest(name, self._listed).rstrip()
                 raise FileError(
                     f"{file}, line {line}: {column} is {name!r}, which is not among the names of {self._kind}s"
+                    + (f"; {hint}" if hint else "")
                 )
             self._number[name] = len(self._number)
         return self._number[name]

@@ -5,7 +5,7 @@
 its exact value.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,7 @@ def certify_folder(
     time_limit: float | None = None,
     effort: int | None = None,
     reward_signal: RewardSignal | None = None,
+    absorbing: Sequence[str] = (),
     controller: int | None = None,
     measure: int | None = None,
     seed: int = 1,
@@ -135,7 +136,7 @@ def certify_folder(
     was found so far is written and marked as interrupted; a second one leaves at once and writes nothing. Nothing is
     written before the search is over, and whether `out` can be written to is seen before it begins.
     """
-    folder, place = read_models(models, reward_signal=reward_signal), as_path(out)
+    folder, place = read_models(models, reward_signal=reward_signal, absorbing=absorbing), as_path(out)
     task = FiniteTask.of(folder.training, discount=folder.discount, horizon=horizon, initial=folder.initial)
     limits = limits_of(target_gap=target_gap, time_limit=time_limit, effort=effort, stop=None)
     check_probability(confidence, "confidence")

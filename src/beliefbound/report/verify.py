@@ -56,6 +56,7 @@ class Made(msgspec.Struct, kw_only=True):
     machine: str
     controller: int | None = None
     measure: int | None = None
+    absorbing: list[str] = []
 
     @classmethod
     def of(cls, folder: ModelFolder, models: Path | str, **how: Any) -> "Made":
@@ -65,6 +66,7 @@ class Made(msgspec.Struct, kw_only=True):
             digest=digest_of(folder),
             discount=folder.discount,
             reward_signal=folder.training.reward_signal,
+            absorbing=list(folder.absorbing),
             machine=machine(),
             **how,
         )
@@ -222,7 +224,7 @@ def models_of(file: Path, made: Made, models: Path | str | None) -> tuple[Path, 
     path = next((path for path in places if path.exists()), None if models is None else places[0])
     if path is None:
         raise FileError(f"{file} was made from {made.models}, which is not here; give the models as a second argument")
-    folder = read_models(path, reward_signal=made.reward_signal)  # type: ignore[arg-type]
+    folder = read_models(path, reward_signal=made.reward_signal, absorbing=made.absorbing)  # type: ignore[arg-type]
     if digest_of(folder) != made.digest or folder.discount != made.discount:
         raise FileError(f"the models in {path} are not those of {file}; give the folder it was made from")
     return path, folder

@@ -147,7 +147,7 @@ class _Certifying:
         x, beyond = np.concatenate(models.values), problem.unit * tail_correction(self.task, problem)
         self.known_estimate = float(x.mean()) - beyond
         most = mean_at_most(x, low=models.low, high=models.high, alpha=alpha)
-        return min(models.high, most + models.rounding) - beyond
+        return min(models.high, most) - beyond
 
     def _models(self) -> int:
         """Fresh models, so many that their noise is small beside that of scenarios."""

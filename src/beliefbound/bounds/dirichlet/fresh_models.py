@@ -20,10 +20,11 @@ from beliefbound.executors.threads import map_with_scratch
 from beliefbound.kernels.particles.rows import draw_models, n_columns, width_of
 from beliefbound.kernels.particles.solving import optimal, values_of
 from beliefbound.kernels.random import seed_stream
+from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.task import Task
 from beliefbound.validation import FloatArray, IntArray
 
-_ROUNDING = 1e-11  # of the values: what policy iteration takes for no improvement
+_ELIMINATION = 12.0  # times rounding of a sum, and 1/(1 − γ): that of a linear system, of its largest value
 _EPSILON = 1e-4  # of the range of values: sweeps end
 R = TypeVar("R")
 
@@ -39,10 +40,6 @@ class FreshModels:
         self.sweeps, self.each = most_sweeps(problem), self.n * valued(problem)  # `each`: operations of a batch
         self.values: list[FloatArray] = []
         self.low, self.high = ranged.ends(task)
-        if policy is None and problem.horizon < 0:
-            self.rounding = _ROUNDING * (problem.unit + max(abs(self.low), abs(self.high))) / (1.0 - task.discount)
-        else:
-            self.rounding = 0.0
 
     def sample(self, count: int, scratch: list[Any]) -> None:
         """`count` more batches, on as many threads as there is scratch."""
@@ -69,6 +66,9 @@ class FreshModels:
         elif self.policy is not None:
             values = np.empty((n_states, self.n))
             values_of(problem.discount, models, slots, problem.horizon, self.policy, values)
+            if problem.horizon < 0:  # elimination without pivots, which the diagonal dominates
+                off = _ELIMINATION * rounding_of(n_states) / (1.0 - problem.discount)
+                values -= off * np.abs(values).max(axis=0)
         else:
             first = np.argmax(self.task.belief.available, axis=1)
             own, q = np.repeat(first[:, None], self.n, axis=1), np.empty((1, pairs, self.n))

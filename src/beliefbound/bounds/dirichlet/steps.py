@@ -200,7 +200,7 @@ class _Sampled:
             x, range_ = np.concatenate(self.models.values), (self.models.low, self.models.high)
             alpha = _MODELS * self.error
             known = mean_bound(x, "upper", confidence=1.0 - alpha, range_=range_, interval=self.interval)
-            self._known = min(self.models.high, known + self.models.rounding)
+            self._known = min(self.models.high, known)
 
     def _by_plan(self) -> Bound | None:
         if len(self.planned.values) * self.planned.n < 2:

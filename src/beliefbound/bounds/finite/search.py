@@ -33,7 +33,6 @@ from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import Meter, Steps, Stepwise
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.nodes import Problem
-from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.validation import FloatArray
 
@@ -48,7 +47,7 @@ def finite_steps(task: FiniteTask, rng: np.random.Generator, threads: int | None
     address = rng.integers(0, 2**64, size=4, dtype=np.uint64)
     meter = Meter()
     opened = yield from opening(task, meter, record)
-    if not task.belief.signal.finite or (record.closed(Allowance(task)) and not record.decide):
+    if not task.belief.signal.finite or (record.closed and not record.decide):
         return
     try:
         problem, losses = yield from _problem(task, opened, meter, record)

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from beliefbound.beliefs import FiniteBelief
+from beliefbound.beliefs.amounts import groups
 from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.finite.outcomes import pair_outcomes
 from beliefbound.bounds.finite.pairs import with_pairs
@@ -162,19 +163,16 @@ class FiniteValues:
 
 
 def split_by_laws(belief: FiniteBelief, pairs: Sequence[tuple[int, int]]) -> FloatArray:
-    """Parts `[g,m]` of a belief whose models agree on all the pairs: what is left when these are known."""
-    laws = np.concatenate([_law(belief, s, a) for s, a in pairs], axis=1)
-    _, group = np.unique(laws, axis=0, return_inverse=True)
-    parts = np.zeros((group.max() + 1, belief.n_models))
-    parts[group.ravel(), np.arange(belief.n_models)] = belief.weights
-    return parts
-
-
-def _law(belief: FiniteBelief, s: int, a: int) -> FloatArray:
-    """`[m,…]`: what there is to know of a pair in each model, transitions and rewards as they are seen."""
+    """Parts `[g,m]` of a belief whose models agree on all the pairs, up to rounding (`beliefs.amounts`): what is left
+    when these are known, as they are seen."""
     if belief.signal.finite:
-        return pair_outcomes(belief, s, a)[0]
-    return np.column_stack([belief.models.transitions.entries(s, a)[1], belief.rewards[:, s, a]])
+        group = groups(np.concatenate([pair_outcomes(belief, s, a)[0] for s, a in pairs], axis=1))
+    else:
+        laws = np.concatenate([belief.models.transitions.entries(s, a)[1] for s, a in pairs], axis=1)
+        group = groups(laws, np.stack([belief.rewards[:, s, a] for s, a in pairs], axis=1), belief.rewards)
+    parts = np.zeros((group.max() + 1, belief.n_models))
+    parts[group, np.arange(belief.n_models)] = belief.weights
+    return parts
 
 
 def split_by_tries(belief: FiniteBelief, s: int, a: int, tries: int) -> FloatArray | None:

@@ -1,4 +1,7 @@
-"""Exact optimal values of particles, models in lanes: policy iteration for ever, backwards induction with a horizon.
+"""Optimal values of particles, models in lanes: policy iteration for ever, backwards induction with a horizon.
+
+For ever they are no less than the optimal ones, rounding included: with `V` the value of the last policy and `Q` from
+it, `V* ≤ V + c` with `c = max_s (max_a Q − V)⁺ / (1 − γ)`, so `Q* ≤ Q + γc`, which falls under its own backup.
 
 Models are rows of `draws[slot,t + 1,m]`, one slot per pair: probabilities of the next states, last the expected reward.
 """
@@ -15,6 +18,8 @@ _MOST_POLICIES = 1000
 _TOGETHER = 128  # models solved side by side
 _SWEEPS = 2  # from the mean of other models' values, for a policy to start from
 _GAIN = 1e-11  # of the values: what policy iteration takes for an improvement
+_NOISE = 1e-15  # of the largest of a model
+_TERMS = 80  # of a sum, besides those for its states: rounding of rows and of what is done with it
 
 
 @njit(**FAST)
@@ -124,6 +129,49 @@ def improved(q, v, policy):
     return changes > 0
 
 
+@njit(**FAST)
+def improves(q, v, policy, size):
+    """As `improved`, for rewards of any scale: an action is better that is so by more than rounding of its model's
+    values; `size[m]` is scratch."""
+    n_states, n = policy.shape
+    n_actions = q.shape[0] // n_states
+    changes = 0
+    for m in range(n):
+        size[m] = 0.0
+    for s in range(n_states):
+        for m in range(n):
+            size[m] = max(size[m], abs(v[s, m]))
+    for s in range(n_states):
+        best, chosen = v[s], policy[s]
+        for a in range(n_actions):
+            value = q[s * n_actions + a]
+            for m in range(n):
+                better = value[m] > best[m] + _GAIN * abs(best[m]) + _NOISE * size[m]
+                best[m] = value[m] if better else best[m]
+                chosen[m] = a if better else chosen[m]
+                changes += better
+    return changes > 0
+
+
+@njit(**FAST)
+def lift(discount, v, q):
+    """Raise `q[s·A + a,m]` from the values `v[s,m]` of a policy to no less than the optimal values."""
+    n_states, n = v.shape
+    n_actions = q.shape[0] // n_states
+    rounding = (n_states + _TERMS) * 2.0**-53
+    for m in range(n):
+        missing, size = 0.0, 0.0
+        for s in range(n_states):
+            best = -np.inf
+            for a in range(n_actions):
+                best = max(best, q[s * n_actions + a, m])
+            missing = max(missing, best - v[s, m])
+            size = max(size, max(abs(best), abs(v[s, m])))
+        more = (missing + 3.0 * rounding * size) / (1.0 - discount)
+        for i in range(q.shape[0]):
+            q[i, m] += more
+
+
 class Scratch(NamedTuple):
     """Arrays for so many models as are solved side by side."""
 
@@ -152,7 +200,8 @@ def optimal(
     """Optimal `q[i,pair,m]` of every model with `left − i` decisions to go; for ever where `left` is negative, and
     then `q` has one stage and `policy[s,m]`, where the search starts, is left optimal.
 
-    Exact up to rounding: policy iteration for ever, else backwards induction.
+    Policy iteration for ever, lifted so that no value is below the optimal one; else backwards induction, exact up to
+    rounding.
     """
     n_states, n = policy.shape
     solve(discount, draws, slots, left, policy, q, scratch_for(slots.size, n_states, n))
@@ -191,8 +240,9 @@ def solve_held(discount, draws, slots, left, policy, q, scratch):
             for _ in range(_MOST_POLICIES):
                 value_of(discount, p, own, v, system)
                 back_up(discount, p, v, here)
-                if not improved(here, v, own):
+                if not improves(here, v, own, system[0, 0]):
                     break
+            lift(discount, v, here)
             for s in range(own.shape[0]):
                 for i in range(size):
                     policy[s, first + i] = own[s, i]
