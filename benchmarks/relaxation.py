@@ -6,9 +6,10 @@ import numpy as np
 
 from beliefbound.beliefs import DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.bounds.bracket import bracket
-from beliefbound.bounds.finite.relaxation import BLOCK, Certifier
+from beliefbound.bounds.finite.relaxation import BLOCK, certifier_of
 from beliefbound.kernels.random import seed_stream, uniform
 from beliefbound.planning.mmbi import mmbi
+from beliefbound.planning.task import FiniteTask
 from benchmarks.timing import race, show
 
 DISCOUNT, HORIZON, DEPTH = 0.95, 150, 15
@@ -50,7 +51,9 @@ def main() -> None:
     belief = chain_belief(8, 30)
     # A graph of one belief: the penalty is QMDP, as the twin's. Posteriors are shared within a block of 64 scenarios.
     pool = [mmbi(belief, discount=DISCOUNT, horizon=HORIZON).policy]
-    certifier = Certifier(belief, discount=DISCOUNT, horizon=HORIZON, policies=pool, core_nodes=1, pairs=False)
+    certifier = certifier_of(
+        FiniteTask.of(belief, discount=DISCOUNT, horizon=HORIZON), policies=pool, core_nodes=1, pairs=False
+    )
     certifier.settle()
     certifier.depth, certifier.tolerance = DEPTH, -1.0
     address = np.array([1], dtype=np.uint64)

@@ -149,8 +149,8 @@ def changed(path, **entries):
     ("entries", "message"),
     [
         ({"format": "something"}, "format is not"),
-        ({"version": 1}, "version 1 of a bracket; this program reads version 2: make it again"),
-        ({"version": 3}, "version 3"),
+        ({"version": 2}, "version 2 of a bracket; this program reads version 3: make it again"),
+        ({"version": 4}, "version 4"),
         ({"version": True}, "version True"),
         ({"kind": "runs"}, "holds a 'runs', not a 'bracket'"),
         ({"policy": None}, "names no policy"),

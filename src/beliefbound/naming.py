@@ -61,7 +61,7 @@ class Names(NamedTuple):
 
     def save(self, policy: Policy, file: Path) -> None:
         """Write a policy with the names that its kind of file can hold."""
-        given = {"state_names": self.states, "action_names": self.actions}
+        given: dict[str, Any] = {"state_names": self.states, "action_names": self.actions}
         known = inspect.signature(policy.save).parameters
         policy.save(file, **{key: held for key, held in given.items() if held is not None and key in known})
 

@@ -12,7 +12,7 @@ from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.bounds.finite import outcomes
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.glance import glance
-from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.finite.relaxation import certifier_of
 from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.kernels.compiling import paused
 from beliefbound.models.model_set import ModelSet
@@ -93,7 +93,7 @@ def test_the_clock_stands_still_while_something_is_compiled(monkeypatch, clock):
 
 @pytest.mark.parametrize("belief", ["finite", "dirichlet"])
 def test_somebody_may_ask_to_stop(belief):
-    """At the first bounds, with much left to do; what was found is returned, after the first rung."""
+    """At the first bounds, with much left to do; what was found is returned, after the first step."""
     glances = 1 if belief == "finite" else 0
     if belief == "finite":
         belief = chain_belief(30, 4).sample(8, np.random.default_rng(5))
@@ -131,7 +131,7 @@ def test_the_policy_of_a_sampled_bracket_earns_what_the_bracket_says():
 def test_histories_that_cannot_have_happened_are_refused():
     P = np.array([[[[0.5, 0.5], [0.5, 0.5]], [[1.0, 0.0], [1.0, 0.0]]], [[[0.6, 0.4], [0.1, 0.9]], [[1.0, 0.0]] * 2]])
     belief = FiniteBelief(P, [[0.0, 0.1], [1.0, 1.0]], initial=0)
-    policy = AdaptivePolicy(Certifier(belief, discount=0.9, horizon=None, core_nodes=10))
+    policy = AdaptivePolicy(certifier_of(FiniteTask.of(belief, discount=0.9, horizon=None), core_nodes=10))
     with pytest.raises(ObservationError, match="starts in state 1"):
         policy.act(1)
     policy.observe(0, 1, None, 1)

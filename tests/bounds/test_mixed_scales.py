@@ -9,7 +9,7 @@ import beliefbound as bb
 from beliefbound.bounds import policy_regret
 from beliefbound.bounds.basic import e_max, qmdp
 from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.log import Log
+from beliefbound.bounds.record import Record
 from beliefbound.errors import ContradictionError, ParameterError
 from beliefbound.evaluation import evaluate
 from beliefbound.kernels.particles.solving import optimal
@@ -86,8 +86,8 @@ def test_particles_are_solved_from_above_whatever_the_scale():
             assert value <= Fraction(float(above[s])) <= value + largest / 10**6
 
 
-def log():
-    return Log(0.0, 1.0, 0.0, 0.95)
+def record():
+    return Record(0.95)
 
 
 def sampled(value, side):
@@ -95,18 +95,18 @@ def sampled(value, side):
 
 
 def test_crossed_ends_are_an_error():
-    both = log()
+    both = record()
     both.add(Bound(1.0, "lower", "x"))
     with pytest.raises(ContradictionError, match="both claim to be proven"):
         both.add(Bound(0.5, "upper", "y"))
-    alone = log()
+    alone = record()
     alone.add(sampled(1.0, "lower"))
     with pytest.raises(ContradictionError, match="by chance; try another seed"):
         alone.add(sampled(0.5, "upper"))
 
 
 def test_a_sampled_end_gives_way_to_a_proven_one():
-    found = log()
+    found = record()
     found.add(Bound(0.0, "lower", "x"), Bound(3.0, "upper", "y"))
     found.add(sampled(1.0, "lower"))
     assert found.lower.value == 1.0

@@ -17,8 +17,8 @@ from beliefbound import (
     robust_bracket,
     write_models,
 )
-from beliefbound.bounds.certified import exact_values
 from beliefbound.bounds.finite.mixed import MixedPolicy
+from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.posterior.candidates import Candidate
 from beliefbound.bounds.posterior.risk import Objective
@@ -98,7 +98,7 @@ def test_without_a_horizon_vectors_are_the_policies(start):
         assert found.upper.value >= low - 1e-9
     assert found.relative_gap <= 1e-3
     task = FiniteTask.of(belief, discount=0.4)
-    again = exact_values(found.policy, task)
+    again = AnyPolicy(found.policy).values_on(task)
     np.testing.assert_allclose(again, found.model_values, atol=1e-9)
     assert again.min() >= found.lower.value - 1e-9
 

@@ -8,11 +8,12 @@ import pytest
 from beliefbound import MDP, bracket, evaluate, mmbi
 from beliefbound.agents import play, run_episode
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
-from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.finite.relaxation import certifier_of
 from beliefbound.engine.policies import saved_policy
 from beliefbound.envs import gymnasium_env, make_env
 from beliefbound.envs.environment import environment_from_mdp
 from beliefbound.errors import ObservationError, PolicyError
+from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 from support.beliefs import chain_belief
 from support.policies import KINDS, policy_of
@@ -69,7 +70,7 @@ def test_an_adaptive_policy_earns_what_is_certified_in_models_drawn_from_the_bel
     """`Σ_m w_m` of the mean utility in model m, at least the exact lower bound and at most the upper one, but for four
     standard errors (3e-5 each)."""
     belief = chain_belief(30, 4).sample(4, np.random.default_rng(5))
-    certifier = Certifier(belief, discount=0.8, horizon=10, core_nodes=2000)
+    certifier = certifier_of(FiniteTask.of(belief, discount=0.8, horizon=10), core_nodes=2000)
     certifier.grow(2000)
     policy = AdaptivePolicy(certifier)
     worlds = [

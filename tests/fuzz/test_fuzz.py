@@ -19,6 +19,7 @@ NOT_CALLED = {
     "Bracket",
     "Certified",
     "Information",
+    "Kind",
     "Log",
     "ModelFolder",
     "Plan",

@@ -234,11 +234,11 @@ def archives(tmp_path_factory):
         ("particles", {"particles": np.array([10**12, 32])}, "GiB"),
         ("particles", {"particles": np.array([1, 32])}, "'particles'"),
         ("particles", {"start": np.array([0.5, 0.1, 0.1])}, "sums to 0.7"),
-        ("particles", {"concentration": np.zeros((3, 2, 3))}, "no possible next state"),
-        ("particles", {"concentration": np.full((3, 2, 3), np.nan)}, "not numbers"),
+        ("particles", {"belief_concentration": np.zeros((3, 2, 3))}, "no possible next state"),
+        ("particles", {"belief_concentration": np.full((3, 2, 3), np.nan)}, "not numbers"),
         ("particles", {"seed": np.uint64(2**64 - 1)}, "'seed'"),
-        ("particles, rewards to learn", {"alpha": np.zeros((3, 2))}, "must be above 0"),
-        ("particles, rewards to learn", {"low": np.float64(2.0)}, "low must be below high"),
+        ("particles, rewards to learn", {"belief_reward_alpha": np.zeros((3, 2))}, "must be above 0"),
+        ("particles, rewards to learn", {"belief_reward_low": np.float64(2.0)}, "low must be below high"),
     ],
 )
 def test_a_bad_archive_is_named_with_its_fault(kind, changes, fault, archives, tmp_path):

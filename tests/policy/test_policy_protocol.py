@@ -11,8 +11,9 @@ from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.dirichlet.replanning import Replanning
 from beliefbound.bounds.finite import controller as walking
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
-from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.finite.relaxation import certifier_of
 from beliefbound.errors import ObservationError, ParameterError, PolicyError
+from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
 from support.policies import KINDS, adaptive, policy_of, walk
 
@@ -185,7 +186,7 @@ def test_the_posterior_is_right_after_an_action_that_was_not_advised():
     """Two models tell which arm is good; the arm pulled against the advice reveals it all the same."""
     rewards = [[[0.0, 0.6, 1.0]], [[1.0, 0.6, 0.0]]]
     belief = FiniteBelief([[[[1.0]] * 3]] * 2, rewards, reward_signal="deterministic", initial=0)
-    certifier = Certifier(belief, discount=0.1, horizon=None, core_nodes=20)
+    certifier = certifier_of(FiniteTask.of(belief, discount=0.1, horizon=None), core_nodes=20)
     certifier.grow(20)
     policy = AdaptivePolicy(certifier)
     for arm, reward, best in ((0, 0.0, 2), (0, 1.0, 0), (2, 0.0, 0), (2, 1.0, 2)):

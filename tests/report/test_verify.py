@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from beliefbound import FiniteBelief, write_models
+from beliefbound.bounds.bracket import Closed
 from beliefbound.errors import FileError
 from beliefbound.report import verify
 from beliefbound.report.certificate import certify_folder
@@ -73,8 +74,9 @@ def test_no_number_of_a_certificate_can_be_changed(tmp_path, certificate, monkey
     made, folder, file = certificate
     if machine is not None:
         monkeypatch.setattr(verify, "machine", lambda: machine)
-    monkeypatch.setattr(verify, "bracket", lambda *values, **named: made.bracket)  # the search itself is tested above
-    monkeypatch.setattr(verify, "small_controller", lambda *values, **named: made.graph)
+    closed = Closed(made.bracket, None)
+    monkeypatch.setattr(verify, "bracket_of", lambda *values, **named: closed)  # the search itself is tested above
+    monkeypatch.setattr(verify, "small_controller_of", lambda *values, **named: made.graph)
     monkeypatch.setattr(verify, "measured_next", lambda *values, **named: made.information)
     changes = [("width",), ("relative_gap",), ("confidence",), ("decision",)]
     changes += [(policy, key) for policy in ("policy", "memoryless") for key in ("gap", "confidence")]
@@ -91,8 +93,9 @@ def test_no_number_of_a_certificate_can_be_changed(tmp_path, certificate, monkey
 def test_names_decisions_and_policies_cannot_be_changed_either(tmp_path, certificate, monkeypatch):
     """Names that say what is done, numbers of a decision behind another machine's name, and the files of policies."""
     made, folder, file = certificate
-    monkeypatch.setattr(verify, "bracket", lambda *values, **named: made.bracket)
-    monkeypatch.setattr(verify, "small_controller", lambda *values, **named: made.graph)
+    closed = Closed(made.bracket, None)
+    monkeypatch.setattr(verify, "bracket_of", lambda *values, **named: closed)
+    monkeypatch.setattr(verify, "small_controller_of", lambda *values, **named: made.graph)
     monkeypatch.setattr(verify, "measured_next", lambda *values, **named: made.information)
     for name in ("policy.npz", "memoryless.json", "controller.npz"):
         (tmp_path / name).write_bytes((file.parent / name).read_bytes())
@@ -135,9 +138,9 @@ def test_other_models_and_other_files_are_refused(tmp_path, certificate):
     with pytest.raises(FileError, match="cannot read"):
         verify_bounds(tmp_path / "missing.json")
     written = json.loads(file.read_text())
-    for version in (1, None, "2"):
+    for version in (2, None, "3"):
         (tmp_path / "old.json").write_text(json.dumps(written | {"version": version}))
-        with pytest.raises(FileError, match=f"version {version!r}; this program makes .* of version 2 again"):
+        with pytest.raises(FileError, match=f"version {version!r}; this program makes .* of version 3 again"):
             verify_bounds(tmp_path / "old.json")
     written["made"]["models"] = "nowhere"
     (tmp_path / "lost.json").write_text(json.dumps(written))

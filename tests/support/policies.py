@@ -9,8 +9,9 @@ from beliefbound.bounds.finite.alpha_policy import AlphaPolicy
 from beliefbound.bounds.finite.controller_value import completed
 from beliefbound.bounds.finite.mixed import MixedPolicy, join_controllers
 from beliefbound.bounds.finite.outcomes import outcome_rows
-from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.finite.relaxation import certifier_of
 from beliefbound.io.formats.policyx import AlphaVectors
+from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 from support.beliefs import chain_belief, random_belief
 
@@ -33,7 +34,7 @@ KINDS = (
 def adaptive(signal, *, stop=SETTLE, horizon=None, seed=1, nodes=30, n_states=3, tolerance=None):
     """`(policy, certifier)` of a random belief of four models."""
     belief, _ = random_belief(np.random.default_rng(seed), signal, n_models=4, n_states=n_states)
-    certifier = Certifier(belief, discount=0.9, horizon=horizon, core_nodes=nodes)
+    certifier = certifier_of(FiniteTask.of(belief, discount=0.9, horizon=horizon), core_nodes=nodes)
     certifier.grow(nodes)
     certifier.settle()
     if tolerance is not None:

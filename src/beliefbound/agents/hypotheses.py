@@ -17,7 +17,6 @@ to success counts as `p^x (1 − p)^(1−x)`, as everywhere. Steps are compiled 
 of a run is made in Python around compiled kernels, some ten milliseconds on small problems.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,25 +24,24 @@ from numba import njit
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.signals import Bernoulli, SilentStates
-from beliefbound.bounds.finite.outcomes import outcome_rows
+from beliefbound.bounds.finite.backups import SWEEPS, PointBackups, new_points
+from beliefbound.bounds.finite.outcomes import rows_of
 from beliefbound.bounds.finite.problem import problem_of
+from beliefbound.bounds.steps import Meter, finish
 from beliefbound.engine.priors import PRIOR, offered_belief
 from beliefbound.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.engine.registry import agent
 from beliefbound.grammar import Number
 from beliefbound.kernels.amounts import OF_LARGEST, RELATIVE
-from beliefbound.kernels.graph.alpha import Points, back_up_points, keep_used, look_below, new_vectors, walk
+from beliefbound.kernels.graph.alpha import look_below
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.posterior import copy_into
-from beliefbound.kernels.random import stream_from, uniform
+from beliefbound.kernels.random import stream_from
 from beliefbound.planning.expected import expected_plan
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.task import FiniteTask
 from beliefbound.validation import BoolArray, FloatArray, IntArray
 
-SWEEPS = 3  # over the beliefs of a round: values travel back along trajectories
-_DEPTH = 60  # steps of a trajectory, where the discount allows as many
-_RANDOM = 0.15  # share of its steps that are random: beliefs beside the way
 _GAIN = 1e-6  # of the largest value: what a new vector must add
 _MMBI_WORK = 2e7  # multiply-adds: where MMBI cycles, 10⁵ sweeps would not make a better policy to start from
 
@@ -164,26 +162,16 @@ def planned(
     policies = [mmbi_plan(task, most_work=_MMBI_WORK).policy, expected_plan(task).policy]
     weights = np.array(belief.weights)
     problem = problem_of(task, stages=0, policies=policies)
-    vectors = new_vectors(problem, problem.v[0], SWEEPS * rounds * beliefs)
-    depth = _DEPTH if discount == 0.0 else math.ceil(math.log(1e-4) / math.log(discount))
-    stream, states = stream_from(rng), np.flatnonzero(start)
-    chances = np.cumsum(start[states])
+    capacity, gain = SWEEPS * rounds * beliefs, _GAIN * task.largest_value
+    backups = PointBackups(task, problem, policies, stream_from(rng), capacity=capacity, gain=gain)
     for _ in range(rounds):
-        points = Points(
-            np.empty(beliefs, dtype=np.int32), np.empty((beliefs, len(weights))), np.empty(beliefs, dtype=np.int32)
-        )
-        used = 0
-        while used < beliefs:
-            i = int(np.searchsorted(chances, uniform(stream), side="right"))
-            s, mix = int(states[min(i, len(states) - 1)]), 0.8 * uniform(stream)
-            used = walk(problem, vectors, s, weights, stream, points, used, min(_DEPTH, depth), _RANDOM, mix)
-        order = np.argsort(-points.depth, kind="stable")
-        for _ in range(SWEEPS):
-            if back_up_points(problem, vectors, points, order, _GAIN * task.largest_value) == 0.0:
-                break
-        keep_used(vectors, points, len(policies))
+        points = new_points(beliefs, len(weights))
+        finish(backups.trajectories(weights, points, 0, Meter()))
+        finish(backups.back_up(points, Meter()))
+        backups.keep_used(points)
+    vectors = backups.vectors
     signal = belief.signal.signal if isinstance(belief.signal, SilentStates) else belief.signal
-    shown = outcome_rows(belief).reward
+    shown = rows_of(task).reward
     models = Hypotheses(
         like=problem.like,
         arrive=problem.arrive,

@@ -154,6 +154,34 @@ class DirichletBelief(Frozen):
         return belief
 
     @classmethod
+    def restored(
+        cls,
+        concentration: FloatArray,
+        ties: Ties | None,
+        rewards: RewardBelief,
+        terminal: BoolArray,
+        available: BoolArray,
+        initial: FloatArray | None,
+        observed: IntArray,
+    ) -> "DirichletBelief":
+        """A belief from the arrays that it holds, those of pairs that stay where they are too: what a file has."""
+        full = concentration if ties is None else ties.spread(concentration)
+        check_positive(full, ("state", "action", "next state"))
+        offered = available_actions(available, *available.shape)
+        moves = (
+            (full > 0.0) & ~np.eye(len(full), dtype=np.bool_)[:, None, :] & (terminal[:, None] | ~offered)[..., None]
+        )
+        if moves.any():
+            s, a, t = (int(i) for i in np.argwhere(moves)[0])
+            raise BeliefError(
+                f"state {s}, action {a} leads to state {t}, but it stays where it is: the state is terminal, or does "
+                f"not offer the action"
+            )
+        belief = cls.__new__(cls)
+        belief._fill(frozen(concentration), ties, rewards, terminal, offered, initial)
+        return belief._with(belief.concentration, belief.rewards, observed)
+
+    @classmethod
     def from_log(
         cls,
         log: Any,

@@ -10,6 +10,13 @@ rewards                       of a kind: `known`: reward_known [s,a,n], n = 1 or
                               `beta`: reward_alpha, reward_beta [s,a], reward_low, reward_high; `values`: reward_values,
                               reward_counts [s,a,k]; `mixed`: reward_known, reward_missing [s,a,t], and as `values`;
                               `normal`: reward_location, reward_strength, reward_shape, reward_rate [s,a]
+
+Version 2: pairs share parameters. The concentration is `[row,outcome]`, and `row [s,a]` and `arrive [s,a,outcome]` are
+as for `DirichletBelief.tied`; pairs that stay where they are, in terminal states and where an action is not available,
+have rows of their own.
+
+The same arrays, their names after `belief_`, are part of the file of a policy that plans with a belief
+(`bounds.dirichlet.policy_file`).
 """
 
 from collections.abc import Sequence
@@ -21,13 +28,15 @@ import numpy as np
 
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.rewards import BetaRewards, DirichletRewards, KnownRewards, MixedRewards, NormalRewards
+from beliefbound.beliefs.ties import tie
 from beliefbound.errors import BeliefboundError, BeliefError, FileError
-from beliefbound.io.arrays import Shapes, read_arrays, write_arrays
+from beliefbound.io.arrays import Array, Shapes, read_arrays, write_arrays
 from beliefbound.io.paths import as_path
 from beliefbound.limits import FILE_BYTES
 from beliefbound.validation import check_kind
 
-FORMAT, VERSION = "beliefbound belief", 1
+FORMAT = "beliefbound belief"
+_VERSIONS = (1, 2)
 _PAIRS = "state action"
 
 
@@ -38,7 +47,7 @@ def save_belief(
     states: Sequence[str] | None = None,
     actions: Sequence[str] | None = None,
 ) -> None:
-    """Write a belief without shared parameters, for `load_belief`; names are for whoever reads the file.
+    """Write a belief, for `load_belief`; names are for whoever reads the file.
 
     >>> import tempfile
     >>> belief = DirichletBelief(2, 1).update(0, 0, 1.0, 1)
@@ -48,21 +57,24 @@ def save_belief(
     >>> bool((same.concentration == belief.concentration).all())
     True
     """
+    write_arrays(as_path(path), belief_arrays(belief, states=states, actions=actions))
+
+
+def belief_arrays(
+    belief: Any, *, states: Sequence[str] | None = None, actions: Sequence[str] | None = None
+) -> dict[str, Array]:
+    """Everything that a belief is, by name, for `read_belief`."""
     check_kind(belief, DirichletBelief, "belief", BeliefError, fix="give a DirichletBelief")
-    if belief.ties is not None:
-        raise BeliefError("a belief whose pairs share parameters cannot be saved in this form")
     kind, arrays = _rewards(belief.rewards)
-    header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "rewards": kind}
+    header: dict[str, Any] = {"format": FORMAT, "version": 1 if belief.ties is None else 2, "rewards": kind}
     header |= {key: list(names) for key, names in (("states", states), ("actions", actions)) if names is not None}
-    arrays |= {
-        "concentration": belief.concentration,
-        "terminal": belief.terminal,
-        "available": belief.available,
-        "observed": belief.observed,
-    }
+    arrays |= {name: getattr(belief, name) for name in ("concentration", "terminal", "available", "observed")}
+    if belief.ties is not None:
+        arrays |= {"row": belief.ties.row, "arrive": belief.ties.arrive}
     if belief.initial is not None:
         arrays["initial"] = belief.initial
-    write_arrays(as_path(path), {"header": np.frombuffer(msgspec.json.encode(header), dtype=np.uint8), **arrays})
+    arrays["header"] = np.frombuffer(msgspec.json.encode(header), dtype=np.uint8)
+    return {name: np.asarray(array) for name, array in arrays.items()}
 
 
 def load_belief(path: Path | str) -> DirichletBelief:
@@ -80,35 +92,36 @@ def load_belief(path: Path | str) -> DirichletBelief:
     DirichletBelief(3 states, 2 actions, BetaRewards)
     """
     file = as_path(path)
-    arrays = read_arrays(file)
-    kind = _header(file, arrays.pop("header", None))
-    shapes = Shapes(file, arrays)
-    concentration = shapes.take("concentration", "f8", "state action next_state")
-    n_states, n_actions, n_next = concentration.shape
-    if n_next != n_states:
-        raise shapes.wrong("concentration", f"has {n_next} next states for {n_states} states")
-    terminal, available = shapes.take("terminal", "?", "state"), shapes.take("available", "?", _PAIRS)
-    observed = shapes.ids("observed", "i8", _PAIRS, 0, 1 << 62)
-    initial = shapes.take("initial", "f8", "state") if "initial" in shapes.arrays else None
+    return read_belief(file, read_arrays(file))
+
+
+def read_belief(path: Path, arrays: dict[str, Array]) -> DirichletBelief:
+    """The belief of arrays that `belief_arrays` gave; a `FileError` names the file and its fault."""
+    file = Shapes(path, arrays)
+    kind, tied = _header(path, file.arrays.pop("header", None))
+    concentration = file.take("concentration", "f8", "row outcome" if tied else "state action next_state")
+    terminal, available = file.take("terminal", "?", "state"), file.take("available", "?", _PAIRS)
+    if not tied and concentration.shape[2] != len(terminal):
+        raise file.wrong("concentration", f"has {concentration.shape[2]} next states for {len(terminal)} states")
+    observed = file.ids("observed", "i8", _PAIRS, 0, 1 << 62)
+    initial = file.take("initial", "f8", "state") if "initial" in file.arrays else None
     try:
-        belief = DirichletBelief(
-            n_states,
-            n_actions,
-            concentration=concentration,
-            rewards=_read_rewards(shapes, kind),
-            terminal=terminal,
-            available=available,
-            initial=initial,
-        )
+        rewards, ties = _read_rewards(file, kind), None
+        if tied:
+            row = file.ids("row", "i8", _PAIRS, 0, len(concentration))
+            arrive = file.ids("arrive", "i8", f"{_PAIRS} outcome", -1, len(terminal))
+            ties, concentration = tie(row, arrive, concentration, None)
+        belief = DirichletBelief.restored(concentration, ties, rewards, terminal, available, initial, observed)
     except FileError:
         raise
     except BeliefboundError as fault:
-        raise FileError(f"{file}: {fault}") from None
-    shapes.done()
-    return belief._with(belief.concentration, belief.rewards, observed)
+        raise FileError(f"{path}: {fault}") from None
+    file.done()
+    return belief
 
 
-def _header(file: Path, raw: Any) -> str:
+def _header(file: Path, raw: Any) -> tuple[str, bool]:
+    """The kind of rewards, and whether pairs share parameters."""
     if raw is None or raw.dtype != np.uint8 or raw.ndim != 1 or raw.size > FILE_BYTES:
         raise FileError(f"{file} is no saved belief: it has no header")
     try:
@@ -117,9 +130,9 @@ def _header(file: Path, raw: Any) -> str:
         raise FileError(f"{file} is no saved belief: {cause}") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise FileError(f"{file} is no saved belief: its format is not {FORMAT!r}")
-    if type(header.get("version")) is not int or header["version"] != VERSION:
-        raise FileError(f"{file} has version {header.get('version')!r}; this program reads version {VERSION}")
-    return str(header.get("rewards"))
+    if type(header.get("version")) is not int or header["version"] not in _VERSIONS:
+        raise FileError(f"{file} has version {header.get('version')!r}; this program reads versions 1 and 2")
+    return str(header.get("rewards")), header["version"] == 2
 
 
 def _rewards(rewards: Any) -> tuple[str, dict[str, Any]]:

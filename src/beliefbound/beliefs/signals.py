@@ -46,7 +46,7 @@ class Signal(Frozen):
     """What every signal answers.
 
     `name`: what it is called; `teaches`: whether an update needs the reward; `finite`: whether a step shows one of
-    finitely many values.
+    finitely many values; `common`: whether it shows the same reward in every model.
     """
 
     __slots__ = ()
@@ -54,6 +54,7 @@ class Signal(Frozen):
     name: ClassVar[str]
     teaches: ClassVar[bool] = True
     finite: ClassVar[bool] = True
+    common: ClassVar[bool] = False
 
     @property
     def range(self) -> tuple[float, float] | None:
@@ -110,6 +111,7 @@ class Known(_Silent):
 
     __slots__ = ("paid",)
     name = "known"
+    common = True
     paid: FloatArray | None
 
     def __init__(self, paid: FloatArray | None = None) -> None:
@@ -308,6 +310,10 @@ class SilentStates(Signal):
     @property
     def finite(self) -> bool:  # type: ignore[override]
         return self.signal.finite
+
+    @property
+    def common(self) -> bool:  # type: ignore[override]
+        return self.signal.common
 
     @property
     def range(self) -> tuple[float, float] | None:

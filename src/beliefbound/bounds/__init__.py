@@ -5,6 +5,7 @@ answers narrower questions, is here:
 
 * from above: `pair_bound`, `lookahead_upper`, `relaxation`;
 * from below: `lookahead_lower`, and `best_memoryless`, the best policy without memory, between proven ends;
+* what a bound is: `Kind`;
 * how far a policy may be from the best: `policy_regret`;
 * what information is worth: `evpi`, `evppi`, `evsi`, which `beliefbound.value_of_information` ranks;
 * how far a belief is from another: `belief_distance`.

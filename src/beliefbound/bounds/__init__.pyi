@@ -1,6 +1,7 @@
 """The public names of this room and where each lives: read by type checkers and, at run time, by `__init__.py`."""
 
 from .basic import policy_regret as policy_regret
+from .bound import Kind as Kind
 from .bound import Regret as Regret
 from .distance import belief_distance as belief_distance
 from .finite.lookahead import lookahead_lower as lookahead_lower

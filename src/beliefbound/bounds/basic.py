@@ -8,18 +8,19 @@ Upper. Knowing the model cannot hurt: `V*_ξ(s) ≤ E_ξ V*_μ(s)` (`E max`). Le
 cannot: `V*_ξ(s) ≤ max_a E_ξ Q*_μ(s,a) ≤ E max` (QMDP). Both hold whatever rewards reveal.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from beliefbound.beliefs import Belief
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.bound import BAYES, Bound, Regret, missing
-from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
+from beliefbound.bounds.bound import BAYES, Bound, Kind, Regret, missing
+from beliefbound.bounds.sampled import bound_of_mean, interval_for, qmdp_of_samples
+from beliefbound.bounds.statistics.intervals import Interval
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import check_fits, evaluate
 from beliefbound.models.enclosing import rounding_of
-from beliefbound.planning.optimal import OptimalValues, optimal_values
+from beliefbound.planning.optimal import OptimalValues, optimal_values, solved_models
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import TablePolicy
@@ -55,22 +56,19 @@ def lower_bound(
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial, policy=policy)
     finite = finite_task(task)
     if finite is not None:
-        return Bound(value_below(policy, finite), "lower", "value of the policy", policy=policy)
+        below = value_below(policy, finite)
+        return Bound(below, "lower", "value of the policy", policy=policy, kind=Kind.POLICY)
     sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
     samples = evaluate(policy, sample, discount=discount, horizon=horizon) @ task.start
     range_ = _value_range(task.lasting(task.stages_of(policy)))
-    interval = ("t" if range_ is None else "betting") if interval is None else interval
-    value = mean_bound(samples, "lower", confidence=confidence, range_=range_, interval=interval)
-    mean = float(samples.mean())
-    method = f"value of the policy on fresh models, {describe(interval)} interval"
-    return Bound(
-        value,
+    return bound_of_mean(
+        samples,
         "lower",
-        method,
-        exact=False,
-        confidence=confidence,
-        estimate=mean,
-        n_samples=n_models,
+        Kind.POLICY,
+        "value of the policy on fresh models",
+        alpha=1.0 - check_probability(confidence, "confidence"),
+        range_=range_,
+        interval=interval_for(range_, interval),
         policy=policy,
     )
 
@@ -98,36 +96,19 @@ def upper_bound(
     if not isinstance(method, str) or method not in ("qmdp", "emax"):
         raise ParameterError(f"method is {shown(method)}; choose 'qmdp' or 'emax'")
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
-    start, discount, name = task.start, task.discount, "QMDP" if method == "qmdp" else "E max"
     finite = finite_task(task)
     if finite is not None:
         return qmdp_of(finite) if method == "qmdp" else e_max_of(finite)
     sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
-    solved = optimal_values(sample, discount=discount, horizon=horizon)
+    solved = optimal_values(sample, discount=task.discount, horizon=horizon)
     range_ = _value_range(task)
-    interval = ("t" if range_ is None else "betting") if interval is None else interval
-    full = f"{name} on sampled models, {describe(interval)} interval"
+    knobs: dict[str, Any] = {"range_": range_, "interval": interval_for(range_, interval)}
+    knobs["alpha"] = 1.0 - check_probability(confidence, "confidence")
     if method == "emax":
-        samples = solved.above @ start
-        value = mean_bound(samples, "upper", confidence=confidence, range_=range_, interval=interval)
-        mean = float(samples.mean())
-    else:
-        # max_a of a mean: an interval for every (start state, action) at once, by splitting the error among them.
-        states = np.flatnonzero(start)
-        each = 1.0 - (1.0 - check_probability(confidence, "confidence")) / (len(states) * belief.n_actions)
-        means = solved.q_above.mean(axis=0)
-        high = np.array(
-            [
-                max(
-                    mean_bound(solved.q_above[:, s, a], "upper", confidence=each, range_=range_, interval=interval)
-                    for a in np.flatnonzero(belief.available[s])
-                )
-                for s in states
-            ]
-        )
-        mean = float(start[states] @ means[states].max(axis=-1))
-        value = float(start[states] @ high)
-    return Bound(value, "upper", full, exact=False, confidence=confidence, estimate=mean, n_samples=n_models)
+        return bound_of_mean(solved.above @ task.start, "upper", Kind.E_MAX, "E max on sampled models", **knobs)
+    states = np.flatnonzero(task.start)
+    what, start, offered = "QMDP on sampled models", task.start[states], belief.available[states]
+    return qmdp_of_samples(solved.q_above[:, states], start, offered, what, **knobs)
 
 
 def policy_regret(
@@ -154,14 +135,19 @@ def policy_regret(
     if not isinstance(upper, Bound) or upper.side != "upper" or upper.of != BAYES:
         raise ParameterError(f"the regret needs an upper bound on the {BAYES}; got {upper!r}")
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial, policy=policy)
-    value = lower_bound(policy, belief, discount=discount, horizon=horizon, initial=task.start).value
+    return regret_of(policy, task, upper)
+
+
+def regret_of(policy: TablePolicy, task: FiniteTask, upper: Bound) -> Regret:
+    """`policy_regret` on a task."""
     return Regret(
-        missing(upper.value, value, exact=upper.exact),
+        missing(upper.value, value_below(policy, task), exact=upper.exact),
         f"{upper.method}, minus the policy's exact value",
         exact=upper.exact,
         confidence=upper.confidence,
         n_samples=upper.n_samples,
         policy=policy,
+        asymptotic=upper.asymptotic,
     )
 
 
@@ -182,10 +168,10 @@ def e_max(
 
 
 def e_max_of(task: FiniteTask, solved: OptimalValues | None = None) -> Bound:
-    """`E max` of a task, whose models may be solved already."""
-    if solved is None:
-        solved = optimal_values(task.belief, discount=task.discount, horizon=task.horizon)
-    return Bound(task.above(solved.above), "upper", "E max", values=frozen(_mixed(task, solved.above)))
+    """`E max` of a task; `solved`: values of its models that are no less than the optimal ones, in their place."""
+    solved = solved_models(task) if solved is None else solved
+    values = frozen(_mixed(task, solved.above))
+    return Bound(task.above(solved.above), "upper", "E max", values=values, kind=Kind.E_MAX)
 
 
 def qmdp(
@@ -207,13 +193,12 @@ def qmdp(
 
 
 def qmdp_of(task: FiniteTask, solved: OptimalValues | None = None) -> Bound:
-    """QMDP of a task, whose models may be solved already."""
-    if solved is None:
-        solved = optimal_values(task.belief, discount=task.discount, horizon=task.horizon)
+    """QMDP of a task; `solved` as for `e_max_of`."""
+    solved = solved_models(task) if solved is None else solved
     mixed = _mixed(task, np.where(task.models.available, solved.q_above, 0.0))
     values: FloatArray = np.where(task.models.available, mixed, -np.inf).max(axis=-1)
     rounded = rounding_of(task.models.n_states) * float(task.start @ np.abs(values))
-    return Bound(float(task.start @ values) + rounded, "upper", "QMDP", values=frozen(values))
+    return Bound(float(task.start @ values) + rounded, "upper", "QMDP", values=frozen(values), kind=Kind.QMDP)
 
 
 def _mixed(task: FiniteTask, values: FloatArray) -> FloatArray:

@@ -5,6 +5,7 @@ Either is *exact* when it is a theorem about this belief, rounding included, *es
 """
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -21,6 +22,38 @@ BAYES = "Bayes-optimal value"
 VALUE = "value of the policy"
 
 
+class Kind(StrEnum):
+    """Which algorithm proves a bound: whose value it is, from below; which relaxation, from above. `Bound.method` says
+    the same to people, with sizes and names; programs ask for the kind.
+
+    >>> from beliefbound import FiniteBelief, qmdp
+    >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
+    >>> qmdp(belief, discount=0.5).kind
+    <Kind.QMDP: 'QMDP'>
+    """
+
+    GIVEN = "given"  # brought by somebody, proven elsewhere
+    POLICY = "policy"  # a policy that somebody asks about, valued exactly or by simulation
+    TABLE = "table"  # a memoryless policy, made on other models than those that value it
+    MMBI = "MMBI"
+    CADP = "CADP"
+    EXPECTED_MDP = "expected MDP"  # the optimal policy of the expected MDP
+    MODEL_OPTIMUM = "model optimum"  # the optimal policy of one of the models
+    ALPHA_VECTORS = "alpha vectors"  # a finite-state controller, by point-based backups
+    MIXTURE = "mixture"  # of policies, against the worst prior of a set
+    E_MAX = "E max"  # from above: told the model at once
+    QMDP = "QMDP"  # from above: told the model after the first action; from below: the policy that is greedy for it
+    PAIRS = "pairs"  # from above: told which of two models
+    CELLS = "cells"  # from above: told which of a few models
+    LOOK_AHEAD = "look-ahead"  # some exact steps, and then QMDP, or the best of a pool of policies
+    HISTORIES = "histories"  # search in a graph of histories
+    DISTINCT_BELIEFS = "distinct beliefs"  # search in a graph in which equal beliefs are one node
+    SCENARIOS = "scenarios"  # an information relaxation on a graph of histories, and the policy that looks ahead on it
+    PARTICLES = "particles"  # the same under a belief with counts: relaxations on particles, and re-planning on them
+    EXTREMES = "extremes"  # what any policy earns on any model
+    BRANCH_AND_BOUND = "branch and bound"  # from above, of memoryless policies alone
+
+
 class RegretEntries(Entries):
     """A `Regret` in a file."""
 
@@ -30,12 +63,14 @@ class RegretEntries(Entries):
     confidence: float
     estimate: float
     n_samples: int
+    asymptotic: bool
 
 
 class BoundEntries(RegretEntries):
-    """A `Bound` in a file."""
+    """A `Bound` in a file; `proof` is its kind (`kind` says what kind of result a file holds)."""
 
     side: Side
+    proof: Kind
     of: str
     values: list[float] | None
 
@@ -49,6 +84,7 @@ class _Proven(Result):
     confidence: float
     estimate: float | None
     n_samples: int
+    asymptotic: bool
 
     def _check(self, what: str) -> None:
         as_flag(self.exact, "exact")
@@ -63,17 +99,14 @@ class _Proven(Result):
             raise ParameterError(
                 f"an exact one has confidence 1, an estimated one less; the {what} has {self.confidence}"
             )
+        if as_flag(self.asymptotic, "asymptotic") and self.exact:
+            raise ParameterError(f"the {what} is exact; what holds with certainty is not asymptotic")
         if self.estimate is None:
-            object.__setattr__(self, "estimate", self.value)
+            object.__setattr__(self, "estimate", self.value)  # a default that depends on another field
 
     @property
     def _how(self) -> str:
         return "exact" if self.exact else f"{100 * self.confidence:.4g}% confidence, {self.n_samples} samples"
-
-    @property
-    def asymptotic(self) -> bool:
-        """Whether its confidence is reached only in the limit of many samples, as `method` says."""
-        return "asymptotic" in self.method
 
     @property
     def centre(self) -> float:
@@ -92,6 +125,7 @@ class _Proven(Result):
             "confidence": float(self.confidence),
             "estimate": float(self.centre),
             "n_samples": int(self.n_samples),
+            "asymptotic": bool(self.asymptotic),
         }
 
     def _rows(self) -> list[tuple[str, str]]:
@@ -122,6 +156,8 @@ class Bound(_Proven):
       policy: for lower bounds, a policy that attains it, where there is one to hand over.
       values: `[s]`, the same bound from each state by itself, where it comes with them.
       of: what is bounded; other than the Bayes-optimal value only where it says so.
+      kind: which algorithm proves it; `Kind.GIVEN` for one that somebody brings.
+      asymptotic: whether its confidence is reached only in the limit of many samples.
 
     `summary`, `to_dict`, `save` and `load` as for every result; there is no picture of one number.
 
@@ -139,12 +175,16 @@ class Bound(_Proven):
     policy: Policy | None = field(default=None, repr=False, compare=False)
     values: FloatArray | None = field(default=None, repr=False, compare=False)
     of: str = BAYES
+    kind: Kind = Kind.GIVEN
+    asymptotic: bool = False
 
-    _kind, _entries = "bound", BoundEntries
+    _kind, _entries, _version = "bound", BoundEntries, 2
 
     def __post_init__(self) -> None:
         if not isinstance(self.side, str) or self.side not in ("lower", "upper"):
             raise ParameterError(f"side is {shown(self.side)}; a bound is 'lower' or 'upper'")
+        if not isinstance(self.kind, Kind):
+            raise ParameterError(f"kind is {shown(self.kind)}; give one of `bounds.Kind`, such as Kind.GIVEN")
         self._check(f"{self.side} bound")
 
     def __repr__(self) -> str:
@@ -154,15 +194,17 @@ class Bound(_Proven):
     def to_dict(self) -> dict[str, Any]:
         """The numbers and words, ready for JSON."""
         values = None if self.values is None else self.values.tolist()
-        return super().to_dict() | {"side": self.side, "of": self.of, "values": values}
+        return super().to_dict() | {"side": self.side, "proof": str(self.kind), "of": self.of, "values": values}
 
     def _rows(self) -> list[tuple[str, str]]:
         return [("bounds", f"the {self.of} from {'below' if self.side == 'lower' else 'above'}"), *super()._rows()]
 
     @classmethod
     def _from_entries(cls, entries: BoundEntries, policy: Policy | None) -> Self:
-        values = None if entries.values is None else array_of(entries.values, (None,), "values")
-        return cls(**msgspec.structs.asdict(entries) | {"values": values, "policy": policy})
+        given = msgspec.structs.asdict(entries)
+        given["kind"], given["policy"] = given.pop("proof"), policy
+        given["values"] = None if entries.values is None else array_of(entries.values, (None,), "values")
+        return cls(**given)
 
 
 @dataclass(frozen=True)
@@ -172,7 +214,7 @@ class Regret(_Proven):
     Attributes:
       value: at most this, in units of value; never negative. For an estimated one, the conservative end.
       method: how it was proven, in words.
-      exact, confidence, estimate, n_samples: as for `Bound`.
+      exact, confidence, estimate, n_samples, asymptotic: as for `Bound`.
       policy: the policy whose regret it is, where there is one to hand over.
 
     >>> Regret(0.5, "QMDP, minus the policy's exact value")
@@ -186,8 +228,9 @@ class Regret(_Proven):
     estimate: float | None = None
     n_samples: int = 0
     policy: Policy | None = field(default=None, repr=False, compare=False)
+    asymptotic: bool = False
 
-    _kind, _entries = "regret", RegretEntries
+    _kind, _entries, _version = "regret", RegretEntries, 2
 
     def __post_init__(self) -> None:
         self._check("regret")

@@ -1,27 +1,28 @@
 """`bracket`: the Bayes-optimal value between two bounds, as tight as the time allows.
 
-Finite beliefs: `bounds.finite.search`. Other beliefs: `bounds.dirichlet.sampler`. Both are ladders (`bounds.ladder`):
-the clock decides only after which rung to stop, so seed and effort say which certificate it is.
+Finite beliefs: `bounds.finite.search`. Other beliefs: `bounds.dirichlet.steps`. Both are sequences of steps
+(`bounds.steps`): the clock decides only after which one to stop, so seed and effort say which certificate it is.
 """
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
 from beliefbound.beliefs import Belief, DirichletBelief
 from beliefbound.bounds.bound import Bound, BoundEntries, Regret, RegretEntries
 from beliefbound.bounds.decision import Contest, Decision, DecisionEntries
-from beliefbound.bounds.dirichlet.rungs import dirichlet_rungs
+from beliefbound.bounds.dirichlet.steps import dirichlet_steps
 from beliefbound.bounds.finite.glance import glance
-from beliefbound.bounds.finite.search import finite_rungs
-from beliefbound.bounds.ladder import climb
-from beliefbound.bounds.log import Log, TracePoint, contradiction, percent, relative
+from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.finite.search import finite_steps
 from beliefbound.bounds.policy_files import load_policy
+from beliefbound.bounds.record import Record, TracePoint, contradiction, percent, relative
+from beliefbound.bounds.steps import Limits, take
 from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ContradictionError, ParameterError
 from beliefbound.kernels.compiling import clock, seconds
@@ -93,7 +94,7 @@ class Bracket(Result):
       compile_seconds: time spent on compiling what was new, while the clock of the trace stood still.
       seed, effort, version: what makes it again: `bracket(…, rng=seed, effort=effort)` of that version of the library,
         with the same belief, task, target and confidence, gives the same bounds and the same policy, bit for bit, on
-        the same kind of machine with any number of threads. `effort`: the rungs taken (`bounds.ladder`).
+        the same kind of machine with any number of threads. `effort`: the steps taken (`bounds.steps`).
       decision: what each first action is worth, and whether one is proven optimal (`bounds.decision`): for finite
         beliefs and one start state, whatever the target is; else `None`.
       names: of states, actions and models, where the belief has any.
@@ -116,7 +117,7 @@ class Bracket(Result):
     decision: Decision | None = field(default=None, repr=False, compare=False)
     names: Names = field(default=Names(), repr=False, compare=False)
 
-    _kind, _entries, _version = "bracket", BracketEntries, 2
+    _kind, _entries, _version = "bracket", BracketEntries, 3
 
     def __post_init__(self) -> None:
         if self.lower.value > self.upper.value:
@@ -286,19 +287,19 @@ def bracket(
         Default: 0.01, unless there is a time limit or an effort; then 0.
       time_limit: seconds, kept within a tenth of itself or 0.3 s; the first bounds are found however short it is.
         Compiling, where that is needed, is not counted. Default: 60.
-      effort: in place of a time limit, at most so many rungs of work (`bounds.ladder`): the same bracket every time,
+      effort: in place of a time limit, at most so many steps of work (`bounds.steps`): the same bracket every time,
         bit for bit. `found.effort` says how many a time limit was enough for.
       interval: of what is sampled from a belief that is not finite: `betting`, which is proven for samples in a known
         range (Normal rewards have none, and get `t`), or `t`, Student's, which is narrower and only asymptotic: what no
         sample has shown it does not know of.
       rng: source of all randomness: a generator, a seed, or `None` for fresh randomness, from the system. What is
-        found depends on the belief, the task, the confidence, on it, and on the number of rungs taken; `found.seed`
+        found depends on the belief, the task, the confidence, on it, and on the number of steps taken; `found.seed`
         is a seed that gives the same again.
       threads: default: the cores this process may use. Changes no bound of a given effort.
       progress: show the bracket as it closes, on standard error.
       watch: called with every new point of the trace, as it happens; small finite beliefs have one at 0 s, before
         anything is compiled.
-      stop: asked between rungs: once it says true, what was found so far is returned, as if time were up.
+      stop: asked between steps: once it says true, what was found so far is returned, as if time were up.
 
     >>> from beliefbound import FiniteBelief
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
@@ -306,46 +307,69 @@ def bracket(
     Bracket([3, 3], 0% wide, proven)
     """
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
-    check_probability(confidence, "confidence")
-    seed, threads = seed_of(rng), check_threads(threads)
-    limit = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
+    limits = limits_of(target_gap=target_gap, time_limit=time_limit, effort=effort, stop=stop)
+    if not isinstance(interval, str) or interval not in ("betting", "t"):
+        raise ParameterError(f"interval is {shown(interval)}; choose 'betting' or 't'")
+    check_function(watch, "watch")
+    knobs: dict[str, Any] = {"target": target, "interval": interval, "threads": check_threads(threads)}
+    knobs |= {"confidence": check_probability(confidence, "confidence"), "progress": progress, "watch": watch}
+    return bracket_of(task, limits, seed=seed_of(rng), **knobs).bracket
+
+
+class Closed(NamedTuple):
+    """A bracket, and the graph of histories that its search has grown, where there is one."""
+
+    bracket: Bracket
+    graph: Certifier | None
+
+
+def bracket_of(
+    task: Task,
+    limits: Limits,
+    *,
+    seed: int,
+    confidence: float = 0.95,
+    target: Target = "value",
+    interval: Literal["betting", "t"] = "betting",
+    threads: int | None = None,
+    progress: bool = False,
+    watch: Callable[[TracePoint], object] | None = None,
+) -> Closed:
+    """`bracket` of a task. What is made of the task on the way is had by whoever works on the same one later; the
+    bracket is the same whatever was made before."""
+    finite = finite_task(task)
+    contest = _contest(task, finite, target)
+    with closing_display(show=progress, watch=watch) as seen:
+        allowance = None if finite is None else Allowance(finite)
+        record = Record(confidence, seen, contest=contest, decide=target == "decision", allowance=allowance)
+        source = np.random.default_rng(seed)
+        record.add(*(() if finite is None else glance(finite)))
+        warm_up(task)
+        record.began, compiled = clock(), seconds()
+        if finite is not None:
+            steps = finite_steps(finite, source, threads, record)
+        else:
+            steps = dirichlet_steps(task, source, threads, record, interval)
+        taken = take(steps, record, limits)
+    belief = task.belief
+    notes = belief.notes() if isinstance(belief, DirichletBelief) else ()
+    made: dict[str, Any] = {"compile_seconds": seconds() - compiled, "seed": seed, "effort": taken}
+    return Closed(_result(record, notes=notes + record.notes, names=names_of(belief), **made), record.graph)
+
+
+def limits_of(
+    *, target_gap: float | None, time_limit: float | None, effort: int | None, stop: Callable[[], bool] | None
+) -> Limits:
+    """When to stop, checked: at a gap of 1% or after a minute, unless something is asked for."""
+    seconds = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
     if effort is not None:
         effort = check_count(effort, "effort")
         if time_limit is not None:
             raise ParameterError("give an effort, which is the same every time, or a time limit, not both")
     if target_gap is None:
         target_gap = DEFAULT_GAP if time_limit is None and effort is None else 0.0
-    if not isinstance(interval, str) or interval not in ("betting", "t"):
-        raise ParameterError(f"interval is {shown(interval)}; choose 'betting' or 't'")
-    for name, function in (("watch", watch), ("stop", stop)):
-        check_function(function, name)
-    target_gap = check_gap(target_gap, "target_gap")
-    finite = finite_task(task)
-    contest = _contest(task, finite, target)
-    with closing_display(show=progress, watch=watch) as seen:
-        log = Log(
-            np.inf,
-            limit,
-            target_gap,
-            confidence,
-            seen,
-            stop,
-            contest=contest,
-            decide=target == "decision",
-            allowance=None if finite is None else Allowance(finite),
-        )
-        source = np.random.default_rng(seed)
-        log.add(*(() if finite is None else glance(finite)))
-        warm_up(task)
-        log.clock, compiled = clock(), seconds()
-        if finite is not None:
-            climb(finite_rungs(finite, source, threads, log), log, effort=effort)
-        else:
-            climb(dirichlet_rungs(task, source, threads, log, interval), log, effort=effort)
-    notes = belief.notes() if isinstance(belief, DirichletBelief) else ()
-    return _result(
-        log, notes=notes + log.notes, compile_seconds=seconds() - compiled, seed=seed, names=names_of(belief)
-    )
+    check_function(stop, "stop")
+    return Limits(check_gap(target_gap, "target_gap"), effort, seconds, stop)
 
 
 def _contest(task: Task, finite: FiniteTask | None, target: Target) -> Contest | None:
@@ -353,7 +377,7 @@ def _contest(task: Task, finite: FiniteTask | None, target: Target) -> Contest |
     if target not in get_args(Target):
         raise ParameterError(f"target is {shown(target)}; choose one of {', '.join(get_args(Target))}")
     states = np.flatnonzero(task.start)
-    told = finite is not None and len(states) == 1 and finite.belief.reward_signal != "continuous"
+    told = finite is not None and len(states) == 1 and finite.belief.signal.finite
     if target == "decision" and not told:
         raise ParameterError(
             "a decision is proven for finite beliefs whose reward signal is not continuous, and one start state; "
@@ -370,33 +394,38 @@ def seed_of(rng: Rng) -> int:
     return operator.index(rng)
 
 
-def _result(log: Log, *, notes: tuple[str, ...], compile_seconds: float, seed: int, names: Names) -> Bracket:
-    assert log.lower is not None
-    assert log.upper is not None
-    assert log.lower.policy is not None
-    exact = log.lower.exact and log.upper.exact
-    confidence = 1.0 if exact else log.confidence
+def _result(
+    record: Record, *, notes: tuple[str, ...], compile_seconds: float, seed: int, effort: int, names: Names
+) -> Bracket:
+    best, upper, policy = record.lower, record.upper, record.policy
+    assert best is not None
+    assert upper is not None
+    assert policy is not None
+    lower = replace(best, policy=policy)
+    exact = lower.exact and upper.exact
+    confidence = 1.0 if exact else record.confidence
     width = Regret(
-        log.upper.value - log.lower.value,
+        upper.value - lower.value,
         "upper bound minus lower bound",
         exact=exact,
         confidence=confidence,
-        n_samples=0 if exact else max(log.lower.n_samples, log.upper.n_samples),
+        n_samples=0 if exact else max(lower.n_samples, upper.n_samples),
+        asymptotic=lower.asymptotic or upper.asymptotic,
     )
-    regret = width if log.regret is None or log.regret.value >= width.value else log.regret
+    regret = width if record.regret is None or record.regret.value >= width.value else record.regret
     return Bracket(
-        log.lower,
-        log.upper,
-        log.lower.policy,
+        lower,
+        upper,
+        policy,
         regret,
         confidence,
-        tuple(log.trace),
-        tuple(log.bounds),
+        tuple(point._replace(lower=lower) if point.lower is best else point for point in record.trace),
+        tuple(lower if bound is best else bound for bound in record.bounds),
         notes,
         compile_seconds,
         seed,
-        log.effort,
+        effort,
         version("beliefbound"),
-        None if log.contest is None else log.contest.decision(),
+        None if record.contest is None else record.contest.decision(),
         names,
     )

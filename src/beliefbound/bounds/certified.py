@@ -17,23 +17,20 @@ from typing import Any, Self
 import numpy as np
 
 from beliefbound.beliefs import Belief
-from beliefbound.bounds.bound import BAYES, VALUE, Bound, BoundEntries, Regret, RegretEntries, missing
-from beliefbound.bounds.bracket import bracket
+from beliefbound.bounds.bound import BAYES, VALUE, Bound, BoundEntries, Kind, Regret, RegretEntries, missing
+from beliefbound.bounds.bracket import bracket_of, limits_of, seed_of
+from beliefbound.bounds.dirichlet.arrays import posterior_of
 from beliefbound.bounds.dirichlet.certified import LEAST_SAMPLES, certify_counts
-from beliefbound.bounds.finite.adaptive import AdaptivePolicy
-from beliefbound.bounds.finite.alpha_policy import AlphaPolicy, read_sarsop
-from beliefbound.bounds.finite.controller import Controller
-from beliefbound.bounds.finite.controller_value import enclosed_values, start_value
-from beliefbound.bounds.finite.simulation import simulate
-from beliefbound.bounds.log import TracePoint
+from beliefbound.bounds.finite.alpha_policy import read_sarsop
+from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.finite.simulation import reaching, simulate
+from beliefbound.bounds.policies import AnyPolicy, summed
 from beliefbound.bounds.policy_files import load_policy
-from beliefbound.errors import ParameterError, PolicyError
-from beliefbound.evaluation import check_fits
-from beliefbound.models.enclosing import rounding_of
+from beliefbound.bounds.record import TracePoint
+from beliefbound.errors import ParameterError
 from beliefbound.naming import Names, NamesEntries, names_of
-from beliefbound.planning.rounding import ChainErrors
 from beliefbound.planning.task import FiniteTask, Task, finite_task
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy, TablePolicy
+from beliefbound.policy import Policy
 from beliefbound.results import Entries, Result, array_of, axis
 from beliefbound.validation import (
     FloatArray,
@@ -83,7 +80,7 @@ class Certified(Result):
     policy: Policy | None = field(default=None, repr=False, compare=False)
     names: Names = field(default=Names(), repr=False, compare=False)
 
-    _kind, _entries = "certified policy", CertifiedEntries
+    _kind, _entries, _version = "certified policy", CertifiedEntries, 2
 
     @property
     def exact(self) -> bool:
@@ -199,7 +196,8 @@ def certify(
     Certified(value 1 exactly, at most 2 below Bayes-optimal, proven)
     """
     delta, source = 1.0 - check_probability(confidence, "confidence"), as_rng(rng)
-    samples = check_count(samples, "samples")
+    samples, threads = check_count(samples, "samples"), check_threads(threads)
+    limits = limits_of(target_gap=target_gap, time_limit=time_limit, effort=None, stop=stop)
     if upper is not None and (not isinstance(upper, Bound) or upper.side != "upper" or upper.of != BAYES):
         raise ParameterError(f"upper is {shown(upper)}; give an upper bound on the {BAYES}")
     stages = getattr(policy, "horizon", None) if horizon is None else horizon
@@ -209,35 +207,26 @@ def certify(
         if isinstance(policy, str | Path):
             policy = load_policy(Path(policy))
             given = given.lasting(getattr(policy, "horizon", None) if horizon is None else horizon)
-        return _counted(policy, given, delta, samples, upper, time_limit, source, threads, stop)
+        return _counted(AnyPolicy(policy), given, delta, samples, upper, time_limit, source, threads, stop)
     if isinstance(policy, str | Path):
         policy = read_policy(Path(policy), task)
         if horizon is None and policy.horizon is not None:
             task = FiniteTask.of(belief, discount=discount, horizon=policy.horizon, initial=initial)
-    _check(policy, task)
-    own, values = _exactly(policy, task)
-    simulated = own is None
+    known = AnyPolicy(policy)
+    known.check(task)
+    own, values = _exactly(known, task)
+    simulated, graph = own is None, None
     if upper is None:
-        found = bracket(
-            belief,
-            initial=task.start,
-            discount=discount,
-            horizon=task.horizon,
-            confidence=1.0 - 0.5 * delta if simulated else confidence,
-            target_gap=target_gap,
-            time_limit=time_limit,
-            rng=source,
-            threads=threads,
-            progress=progress,
-            watch=watch,
-            stop=stop,
-        )
+        sure = 1.0 - 0.5 * delta if simulated else confidence
+        knobs: dict[str, Any] = {"confidence": sure, "threads": threads, "progress": progress, "watch": watch}
+        found, graph = bracket_of(task, limits, seed=seed_of(source), **knobs)
         upper = found.upper if found.upper.exact else _at(found.upper, found.confidence)
     paired = None
     if own is None:
-        low, high, paired = _sampled(policy, task, source, samples, delta if upper.exact else 0.5 * delta, stop)
+        error = delta if upper.exact else 0.5 * delta
+        low, high, paired = _sampled(known, task, source, samples, error, stop, graph)
         own = low, high
-    return _certified(policy, task, own, upper, paired, values)
+    return _certified(known, task, own, upper, paired, values)
 
 
 def read_policy(path: Path, task: FiniteTask) -> Policy:
@@ -247,53 +236,8 @@ def read_policy(path: Path, task: FiniteTask) -> Policy:
     return load_policy(path)
 
 
-def exact_values(policy: Any, task: FiniteTask) -> FloatArray | None:
-    """`[m]`: the exact value of a policy on every model from the task's start; `None` where it cannot be had."""
-    found = enclosed_policy(policy, task)
-    return None if found is None else found[0]
-
-
-def enclosed_policy(policy: Any, task: FiniteTask) -> tuple[FloatArray, FloatArray] | None:
-    """`[m]` twice: the same, and how far each can be from the true one."""
-    if isinstance(policy, StationaryPolicy | MemorylessPolicy):
-        return _enclosed_table(policy, task)
-    parts = getattr(policy, "parts", None)  # a mixture
-    if parts is None:
-        controller = _controller(policy, task)
-        parts = None if controller is None else [(1.0, controller)]
-    if parts is None:
-        return None
-    mixed, error, summed = np.zeros(task.models.n_models), np.zeros(task.models.n_models), _summed(task)
-    for chance, part in parts:
-        values, off = (start_value(x, part, task) for x in enclosed_values(part, task))
-        mixed, error = mixed + chance * values, error + chance * (off + summed * np.abs(values))
-    return mixed, error
-
-
-def _summed(task: FiniteTask) -> float:
-    """What rounding takes of a sum over models, or over states."""
-    return rounding_of(task.models.n_models + task.models.n_states)
-
-
-def _enclosed_table(policy: TablePolicy, task: FiniteTask) -> tuple[FloatArray, FloatArray]:
-    chances, stages = check_fits(policy, task.models), task.stages_of(policy)
-    if stages is None:
-        values, error = task.models.enclose(chances, task.discount)
-    else:
-        values = task.policy_values(policy)
-        error = ChainErrors(task.lasting(stages))(values.T, np.arange(task.models.n_states)).T
-    return values @ task.start, (error + _summed(task) * np.abs(values)) @ task.start
-
-
-def _controller(policy: Any, task: FiniteTask) -> Controller | None:
-    if isinstance(policy, AdaptivePolicy):
-        controller, lookahead = policy.data
-        return controller if lookahead is None else None
-    return policy.as_controller(task) if isinstance(policy, AlphaPolicy) else None
-
-
 def _counted(
-    policy: Any,
+    policy: AnyPolicy,
     task: Task,
     delta: float,
     samples: int,
@@ -304,8 +248,8 @@ def _counted(
     stop: Callable[[], bool] | None,
 ) -> Certified:
     """A policy under a belief that is not finite."""
-    _check(policy, task)
-    if task.belief.compiled() is None:
+    policy.check(task)
+    if posterior_of(task) is None:
         raise ParameterError(f"{task.belief!r} has no counts; give Beta, known or finite rewards, or models")
     if samples < LEAST_SAMPLES:
         raise ParameterError(f"samples is {samples}; a belief with counts needs at least {LEAST_SAMPLES}")
@@ -313,51 +257,34 @@ def _counted(
     knobs: dict[str, Any] = {"samples": samples, "upper": upper, "time_limit": limit, "stop": stop}
     knobs |= {"seed": int(rng.integers(0, 2**62)), "delta": delta, "threads": check_threads(threads)}
     found = certify_counts(policy, task, **knobs)
-    confidence, kept = found.regret.confidence, policy if isinstance(policy, Policy) else None
-    return Certified(found.lower, found.upper, found.best, found.regret, confidence, None, kept, names_of(task.belief))
+    confidence, names = found.regret.confidence, names_of(task.belief)
+    return Certified(found.lower, found.upper, found.best, found.regret, confidence, None, policy.saved, names)
 
 
-def _check(policy: Any, task: Task) -> None:
-    if not all(callable(getattr(policy, name, None)) for name in ("reset", "act", "observe")):
-        raise PolicyError(f"policy is {shown(policy)}; give an object with reset, act and observe, or a file")
-    sizes = getattr(policy, "n_states", None), getattr(policy, "n_actions", None)
-    for name, size, own in zip(
-        ("states", "actions"), sizes, (task.belief.n_states, task.belief.n_actions), strict=True
-    ):
-        if isinstance(size, int) and size != own:
-            raise PolicyError(f"the policy has {size} {name}, the belief has {own}")
-    horizon = getattr(policy, "horizon", None)
-    if horizon is not None and horizon != task.horizon:
-        raise PolicyError(f"the policy makes {horizon} decisions, the problem has horizon {task.horizon}")
-
-
-def _exactly(policy: Any, task: FiniteTask) -> tuple[tuple[Bound, Bound] | None, FloatArray | None]:
-    found = enclosed_policy(policy, task)
+def _exactly(policy: AnyPolicy, task: FiniteTask) -> tuple[tuple[Bound, Bound] | None, FloatArray | None]:
+    found = policy.enclosed_on(task)
     if found is None:
         return None, None
     values, error = found
-    value, off = float(task.weights @ values), float(task.weights @ (error + _summed(task) * np.abs(values)))
-    table = isinstance(policy, StationaryPolicy | MemorylessPolicy)
-    method = "evaluation on every model" if table else "evaluation of its decision graph on every model"
-    return (Bound(value - off, "lower", method, of=VALUE), Bound(value + off, "upper", method, of=VALUE)), frozen(
-        values
-    )
+    value, off = float(task.weights @ values), float(task.weights @ (error + summed(task) * np.abs(values)))
+    lower = Bound(value - off, "lower", "evaluation on every model", of=VALUE, kind=Kind.POLICY)
+    return (lower, replace(lower, value=value + off, estimate=value + off, side="upper")), frozen(values)
 
 
 def _sampled(
-    policy: Any,
+    policy: AnyPolicy,
     task: FiniteTask,
     rng: np.random.Generator,
     samples: int,
     alpha: float,
     stop: Callable[[], bool] | None,
+    graph: Certifier | None,
 ) -> tuple[Bound, Bound, Regret]:
     """The value from below and from above, and the distance on common scenarios; together they fail with `alpha`."""
-    walker = policy.fresh() if isinstance(policy, Policy) else policy
-    found = simulate(walker, task, rng, samples=samples, alpha=alpha, stop=stop)
+    found = simulate(policy.fresh(), task, rng, samples=samples, alpha=alpha, stop=stop, graph=reaching(graph))
     proof: dict[str, Any] = {"exact": False, "confidence": 1.0 - alpha / 3.0, "n_samples": found.samples}
     method = f"{found.samples} walks against upper values as control variate; betting interval"
-    value = {"method": method, "estimate": found.estimate, "of": VALUE, **proof}
+    value = {"method": method, "estimate": found.estimate, "of": VALUE, "kind": Kind.POLICY, **proof}
     paired = f"{found.samples} walks against information relaxations on the same luck; betting interval"
     regret = Regret(found.missing, paired, estimate=found.missing_estimate, **proof)
     return Bound(found.low, "lower", **value), Bound(found.high, "upper", **value), regret
@@ -365,12 +292,11 @@ def _sampled(
 
 def _at(bound: Bound, confidence: float) -> Bound:
     """The best of several sampled bounds holds with the confidence of all of them together."""
-    kept = {"method": bound.method, "estimate": bound.estimate, "n_samples": bound.n_samples}
-    return Bound(bound.value, "upper", exact=False, confidence=confidence, **kept)  # type: ignore[arg-type]
+    return replace(bound, confidence=confidence)
 
 
 def _certified(
-    policy: Any,
+    policy: AnyPolicy,
     task: FiniteTask,
     own: tuple[Bound, Bound],
     best: Bound,
@@ -381,7 +307,6 @@ def _certified(
     error = (1.0 - best.confidence) + sum(1.0 - x.confidence for x in (lower, upper, paired) if x is not None)
     confidence = 1.0 if error == 0.0 else max(0.0, 1.0 - error)
     exact = lower.exact and best.exact
-    kept = policy if isinstance(policy, Policy) else None
     regret = Regret(
         missing(best.value, lower.value, exact=exact),
         f"{best.method}, minus the policy's {'exact value' if lower.exact else 'value'}",
@@ -389,8 +314,9 @@ def _certified(
         confidence=confidence,
         estimate=max(0.0, best.centre - lower.centre),
         n_samples=max(best.n_samples, lower.n_samples),
-        policy=kept,
+        policy=policy.saved,
+        asymptotic=best.asymptotic or lower.asymptotic,
     )
     if paired is not None and paired.value < regret.value:
-        regret = replace(paired, confidence=confidence, policy=kept)  # of all that is said together
-    return Certified(lower, upper, best, regret, confidence, values, kept, names_of(task.belief))
+        regret = replace(paired, confidence=confidence, policy=policy.saved)  # of all that is said together
+    return Certified(lower, upper, best, regret, confidence, values, policy.saved, names_of(task.belief))

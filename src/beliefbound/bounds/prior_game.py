@@ -5,17 +5,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.controller import Controller
 from beliefbound.bounds.finite.controller_value import completed, enclosed_values, start_value
-from beliefbound.bounds.finite.mixed import MixedPolicy, join_controllers, table_controller
+from beliefbound.bounds.finite.mixed import MixedPolicy, join_controllers
 from beliefbound.bounds.finite.vector_oracle import VectorOracle
-from beliefbound.bounds.log import TracePoint
+from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.prior_sets import PriorSet
+from beliefbound.bounds.record import TracePoint
 from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import MemorylessPolicy, StationaryPolicy
+from beliefbound.policy import Policy
 from beliefbound.validation import FloatArray
 
 ROBUST = "value under the least favourable prior"
@@ -36,12 +36,7 @@ class Game:
     def __init__(self, task: FiniteTask, priors: PriorSet, watch: Any, clock: float) -> None:
         self.task, self.priors, self.watch, self.clock = task, priors, watch, clock
         # Value vectors must hold for models that a prior leaves out as well.
-        self.every = FiniteTask.of(
-            task.belief.reweight(np.full(task.models.n_models, 1.0 / task.models.n_models)),
-            discount=task.discount,
-            horizon=task.horizon,
-            initial=task.start,
-        )
+        self.every = task.reweighted(np.full(task.models.n_models, 1.0 / task.models.n_models))
         self.parts: list[Part] = []
         self._known: set[bytes] = set()
         self.chances: FloatArray = np.empty(0)
@@ -49,16 +44,13 @@ class Game:
         self._above: list[tuple[Bound, FloatArray]] = []
         self.trace: list[TracePoint] = []
 
-    def add(self, policy: Any) -> None:
-        """A deterministic table, or a policy that has settled; others are left out."""
-        if isinstance(policy, StationaryPolicy | MemorylessPolicy):
-            controller = table_controller(policy, self.every)
-        elif isinstance(policy, AdaptivePolicy) and policy.data[1] is None:
-            controller = completed(policy.data[0])
-        else:
-            return
-        values, error = (start_value(x, controller, self.every) for x in enclosed_values(controller, self.every))
-        self._keep(values - error, lambda: controller)
+    def add(self, policy: Policy) -> None:
+        """A policy that is a finite-state controller; others are left out."""
+        known = AnyPolicy(policy).as_controller(self.every)
+        if known is not None:
+            controller = completed(known)
+            values, error = (start_value(x, controller, self.every) for x in enclosed_values(controller, self.every))
+            self._keep(values - error, lambda: controller)
 
     def _keep(self, values: FloatArray, controller: Callable[[], Controller]) -> None:
         if values.tobytes() not in self._known:
@@ -97,8 +89,8 @@ class Game:
 
     def note(self, seconds: float) -> None:
         """Tell whoever watches."""
-        upper = self.best_above[0]
-        lower = Bound(self.lower, "lower", f"mixture of {int((self.chances > 0.0).sum())} policies", of=ROBUST)
+        upper, method = self.best_above[0], f"mixture of {int((self.chances > 0.0).sum())} policies"
+        lower = Bound(self.lower, "lower", method, of=ROBUST, kind=Kind.MIXTURE)
         if not self.trace or (lower.value, upper.value) != (self.trace[-1].lower.value, self.trace[-1].upper.value):
             self.trace.append(TracePoint(seconds, lower, upper))
             if self.watch is not None:

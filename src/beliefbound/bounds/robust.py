@@ -14,7 +14,7 @@ is forgotten. So seed and number of rounds make the same bracket again.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
@@ -22,15 +22,15 @@ from typing import Any, Self
 import numpy as np
 
 from beliefbound.beliefs import FiniteBelief
-from beliefbound.bounds.bound import Bound, BoundEntries
-from beliefbound.bounds.bracket import DEFAULT_GAP, DEFAULT_SECONDS, Bracket, bracket, seed_of
-from beliefbound.bounds.finite.adaptive import AdaptivePolicy
-from beliefbound.bounds.finite.problem import named_pool
+from beliefbound.bounds.bound import Bound, BoundEntries, Kind
+from beliefbound.bounds.bracket import Bracket, bracket_of, limits_of, seed_of
+from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.vector_oracle import VectorOracle
-from beliefbound.bounds.log import TracePoint, contradiction, percent, relative
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.prior_game import ROBUST, Game
 from beliefbound.bounds.prior_sets import prior_set
+from beliefbound.bounds.record import TracePoint, contradiction, percent, relative
+from beliefbound.bounds.steps import Limits
 from beliefbound.bounds.warmup import warm_up
 from beliefbound.errors import ContradictionError, ParameterError
 from beliefbound.kernels.compiling import clock
@@ -43,19 +43,17 @@ from beliefbound.results import Entries, Result, array_of
 from beliefbound.validation import (
     FloatArray,
     Rng,
-    check_count,
-    check_gap,
     check_kind,
-    check_positive,
     check_probability,
     check_threads,
     frozen,
 )
 
-_EFFORT, _MORE_EFFORT = 8, 5  # rungs of the bracket in the first round, and how many more in each one after
+_EFFORT, _MORE_EFFORT = 8, 5  # steps of the bracket in the first round, and how many more in each one after
 _GAMES, _MORE_GAMES = 8, 4  # games against the worst prior, likewise
 _LONGER = 1.3  # times the time of a round: what the next one may take
 _POINTS = 256  # beliefs between two games
+_GRAPHS = (Kind.ALPHA_VECTORS, Kind.DISTINCT_BELIEFS, Kind.HISTORIES)  # kinds of bounds whose policies are large
 _CLOSED = 1e-9  # of the value: a gap that counts as none
 
 
@@ -110,7 +108,7 @@ class RobustBracket(Result):
     version: str = field(default="", repr=False)
     made: dict[str, Any] | None = field(default=None, repr=False, compare=False)
 
-    _kind, _entries, _version = "robust bracket", RobustEntries, 2
+    _kind, _entries, _version = "robust bracket", RobustEntries, 3
 
     def __post_init__(self) -> None:
         if self.lower.value > self.upper.value:
@@ -226,14 +224,7 @@ def robust_bracket(
     error = 1.0 - check_probability(confidence, "confidence")
     seed, threads = seed_of(rng), check_threads(threads)
     source = np.random.default_rng(seed)
-    limit = DEFAULT_SECONDS if time_limit is None else check_positive(time_limit, "time_limit")
-    if effort is not None:
-        effort = check_count(effort, "effort")
-        if time_limit is not None:
-            raise ParameterError("give an effort, which is the same every time, or a time limit, not both")
-    if target_gap is None:
-        target_gap = DEFAULT_GAP if time_limit is None and effort is None else 0.0
-    target_gap = check_gap(target_gap, "target_gap")
+    limits = limits_of(target_gap=target_gap, time_limit=time_limit, effort=effort, stop=stop)
     warm_up(task)
     began, rounds, took = clock(), 0, 0.0
     allowance = Allowance(task)
@@ -242,13 +233,13 @@ def robust_bracket(
     def over() -> bool:
         if stop is not None and stop():
             return True
-        if effort is not None:
-            return rounds >= effort
-        return clock() - began + _LONGER * took > limit
+        if limits.effort is not None:
+            return rounds >= limits.effort
+        return clock() - began + _LONGER * took > limits.seconds
 
     with closing_display(show=progress, watch=watch) as seen:
         game = Game(task, set_, seen, began)
-        for _, policy in named_pool(task):
+        for policy in policies_of(task):
             game.add(policy)
         prior = game.mix()
         oracle = VectorOracle(game.every, source) if horizon is None and models.signal.finite else None
@@ -256,21 +247,12 @@ def robust_bracket(
             round_began = clock()
             if oracle is not None:
                 prior = _respond(game, oracle, prior, _GAMES + _MORE_GAMES * rounds)
-            rungs = _EFFORT + _MORE_EFFORT * rounds
+            steps = _EFFORT + _MORE_EFFORT * rounds
             rounds += 1
-            at = FiniteBelief.reweight(models, prior)
-            found = bracket(
-                at,
-                initial=task.start,
-                discount=discount,
-                horizon=horizon,
-                confidence=1.0 - error / (rounds * (rounds + 1)),
-                target_gap=0.0,
-                effort=rungs,
-                rng=source,
-                threads=threads,
-                stop=stop if complete is not None else None,
-            )
+            asked = Limits(effort=steps, stop=stop if complete is not None else None)
+            sure = 1.0 - error / (rounds * (rounds + 1))
+            at = task.reweighted(prior)
+            found = bracket_of(at, asked, seed=seed_of(source), confidence=sure, threads=threads).bracket
             if complete is not None and stop is not None and stop():
                 return complete
             game.above(found.upper, prior)
@@ -282,7 +264,7 @@ def robust_bracket(
             closed = complete.relative_gap <= _CLOSED or complete.width <= allowance(low, "lower") + allowance(
                 high, "upper"
             )
-            if over() or closed or complete.relative_gap <= target_gap:
+            if over() or closed or complete.relative_gap <= limits.gap:
                 return complete
 
 
@@ -299,32 +281,24 @@ def _respond(game: Game, oracle: VectorOracle, prior: FloatArray, games: int) ->
 
 
 def _learn(game: Game, found: Bracket) -> None:
-    """The policies of a bracket join the game: all tables, and the best decision graphs."""
-    exact = [bound for bound in found.bounds if bound.exact and bound.side == "lower" and bound.policy is not None]
-    graphs = [bound for bound in exact if isinstance(bound.policy, AdaptivePolicy)]
-    for bound in exact:
-        if not isinstance(bound.policy, AdaptivePolicy):
-            game.add(bound.policy)
-    for kind in ("finite-state", "distinct beliefs", " beliefs"):
-        own = [bound for bound in graphs if kind in bound.method]
-        if own:
-            game.add(max(own, key=lambda bound: bound.value).policy)
+    """The policies of a bracket join the game: all tables, and the best decision graph of each kind."""
+    best: dict[Kind, Bound] = {}
+    for bound in found.bounds:
+        if bound.exact and bound.side == "lower" and bound.policy is not None:
+            if bound.kind not in _GRAPHS:
+                game.add(bound.policy)
+            elif bound.kind not in best or bound.value > best[bound.kind].value:
+                best[bound.kind] = bound
+    for kind in _GRAPHS:
+        if kind in best and (policy := best[kind].policy) is not None:
+            game.add(policy)
 
 
 def _result(game: Game, priors: str, rounds: int, confidence: float, seed: int) -> RobustBracket:
     policy, (best, prior) = game.policy(), game.best_above
     words = f"mixture of {len(policy.parts)} policies, by linear programming over {len(game.parts)}"
-    lower = Bound(game.lower, "lower", words, policy=policy, of=ROBUST)
-    upper = Bound(
-        best.value,
-        "upper",
-        best.method,
-        exact=best.exact,
-        confidence=1.0 if best.exact else confidence,
-        estimate=best.estimate,
-        n_samples=best.n_samples,
-        of=ROBUST,
-    )
+    lower = Bound(game.lower, "lower", words, policy=policy, of=ROBUST, kind=Kind.MIXTURE)
+    upper = replace(best, of=ROBUST, values=None, confidence=1.0 if best.exact else confidence)
     return RobustBracket(
         lower,
         upper,

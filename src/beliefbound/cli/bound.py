@@ -22,7 +22,7 @@ def bound(
     ] = None,
     time: Annotated[float | None, typer.Option(min=0.1, help="Stop after so many seconds; default 60.")] = None,
     effort: Annotated[
-        int | None, typer.Option(min=1, help="In place of a time: so many rungs of work, the same result every time.")
+        int | None, typer.Option(min=1, help="In place of a time: so many steps of work, the same result every time.")
     ] = None,
     target: Annotated[
         str, typer.Option(help="value, or decision: stop as soon as one first action is proven optimal.")

@@ -56,7 +56,7 @@ def plan(
         float | None, typer.Option(min=0.0, help="Seconds for the bracket; 0: without one. Default: 20.")
     ] = None,
     effort: Annotated[
-        int | None, typer.Option(min=1, help="In place of a time: so many rungs of work, the same result every time.")
+        int | None, typer.Option(min=1, help="In place of a time: so many steps of work, the same result every time.")
     ] = None,
     interval: Annotated[
         str, typer.Option(help="betting: proven. t: Student's, narrower, true only in the limit of many models.")

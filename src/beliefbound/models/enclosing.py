@@ -89,6 +89,11 @@ def enclosed(
     return values, excess(solve, ahead, off, enough(size, sizes), discount, rounding)
 
 
+def lowered(values: FloatArray, error: FloatArray) -> FloatArray:
+    """Values that can be off by so much, and no more than the true ones."""
+    return np.asarray(values - error - 4.0 * UNIT * (np.abs(values) + error))
+
+
 def excess(
     solve: Linear, ahead: Linear, off: FloatArray, small: FloatArray, discount: float, rounding: float
 ) -> FloatArray:

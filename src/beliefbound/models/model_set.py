@@ -26,7 +26,7 @@ from beliefbound.kernels.planning.from_above import values_from_above
 from beliefbound.kernels.planning.simd import copied
 from beliefbound.models.ascent import Ascent, LanesAscent, RowsAscent
 from beliefbound.models.dense import Dense
-from beliefbound.models.enclosing import UNIT, divided, left_after, rounding_of
+from beliefbound.models.enclosing import UNIT, divided, left_after, lowered, rounding_of
 from beliefbound.models.sparse import Csr
 from beliefbound.validation import BoolArray, FloatArray, IntArray
 
@@ -226,8 +226,7 @@ class ModelSet:
 
     def below(self, policy: FloatArray | IntArray, discount: float) -> FloatArray:
         """The same, no more than the true values."""
-        values, error = self.enclose(policy, discount)
-        return np.asarray(values - error - 4.0 * UNIT * (np.abs(values) + error))
+        return lowered(*self.enclose(policy, discount))
 
     @property
     def rounding(self) -> float:

@@ -21,13 +21,14 @@ import numpy as np
 import polars as pl
 
 from beliefbound.beliefs import DirichletBelief
-from beliefbound.bounds.basic import e_max
-from beliefbound.bounds.bracket import bracket
+from beliefbound.bounds.basic import e_max_of
+from beliefbound.bounds.bracket import bracket_of, limits_of, seed_of
+from beliefbound.bounds.finite.pool import mmbi_of
 from beliefbound.io.atomic import write_aside
 from beliefbound.io.paths import as_path
-from beliefbound.planning.expected import expected_mdp_policy
+from beliefbound.planning.expected import expected_plan
 from beliefbound.planning.lemmas import truncation_stages
-from beliefbound.planning.mmbi import mmbi
+from beliefbound.planning.task import FiniteTask
 from beliefbound.progress import point_display
 from beliefbound.report.figures import COLOURS, figure, save
 from beliefbound.validation import FloatArray, check_count
@@ -99,29 +100,25 @@ def figure1(
     horizon = truncation_stages(epsilon, discount=discount, r_max=1.0)
     certainty = np.linspace(0.0, 1.0, points)
     curves: dict[str, list[float]] = {"E max": [], "MMBI": [], "expected MDP": []}
+    task = FiniteTask.of(models, discount=discount, horizon=horizon)
+    every = None if certify_every is None else check_count(certify_every, "certify_every")
+    limits = limits_of(target_gap=1e-3, time_limit=None, effort=effort, stop=None)
     with point_display("Figure 1", progress) as tell:
-        for c in certainty:
+        for k, c in enumerate(certainty):
             weights = np.full(models.n_models, (1.0 - c) / models.n_models)
             weights[0] += c
-            belief = models.reweight(weights)
-            curves["E max"].append(e_max(belief, discount=discount, horizon=horizon).value)
-            curves["MMBI"].append(mmbi(belief, discount=discount, horizon=horizon).value())
-            curves["expected MDP"].append(expected_mdp_policy(belief, discount=discount, horizon=horizon).value())
-            if certify_every is not None:
+            here = task.reweighted(weights)
+            if every is not None:
                 low, high = np.nan, np.nan
-                if len(curves["MMBI"]) % check_count(certify_every, "certify_every") == 1 % certify_every:
-                    found = bracket(
-                        belief,
-                        discount=discount,
-                        horizon=horizon,
-                        target_gap=1e-3,
-                        effort=effort,
-                        rng=seed,
-                    )
+                if k % every == 0:
+                    found = bracket_of(here, limits, seed=seed_of(seed)).bracket
                     low, high = found.lower.value, found.upper.value
                 curves.setdefault("certified lower", []).append(low)
                 curves.setdefault("certified upper", []).append(high)
-            tell(len(curves["MMBI"]), points)
+            curves["E max"].append(e_max_of(here).value)
+            curves["MMBI"].append(mmbi_of(here).value(here.start))
+            curves["expected MDP"].append(expected_plan(here).value(here.start))
+            tell(k + 1, points)
     result = Figure1(certainty, {name: np.array(values) for name, values in curves.items()})
     if out is not None:
         result.save(out)

@@ -28,14 +28,16 @@ from beliefbound.errors import PolicyError
 from beliefbound.evaluation import check_fits
 from beliefbound.limits import check_horizon
 from beliefbound.naming import names_of
+from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.plan import Plan, plan_of
-from beliefbound.planning.starts import chosen_models, expected_policy
+from beliefbound.planning.starts import chosen_models
 from beliefbound.planning.swaps import best_by_swaps
-from beliefbound.planning.task import FiniteTask
+from beliefbound.planning.task import FiniteTask, made_once_for_models
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray, as_flag
 
 _MAX_SWEEPS = 10_000  # of one ascent; a handful is usual
+_OWN_BYTES = 1 << 26  # that every model's own policy may take to be kept
 
 
 def cadp(
@@ -87,9 +89,9 @@ def cadp_plan(
     *,
     start: TablePolicy | None = None,
     restarts: bool = True,
-    mmbi: StationaryPolicy | None = None,
+    mmbi: TablePolicy | None = None,
 ) -> Plan:
-    """CADP for a task; see `cadp`. Without a horizon, MMBI's policy is taken where it is known."""
+    """CADP for a task; see `cadp`. MMBI's policy is taken where it is known."""
     if start is not None:
         check_fits(start, task.models)
         if not start.is_deterministic:
@@ -102,7 +104,7 @@ def cadp_plan(
     ascent = Ascent(task)
     best: Ascended | None = None
     tried: set[bytes] = set()
-    for name, actions in _starts(task, task.horizon, start, restarts):
+    for name, actions in _starts(task, task.horizon, start, restarts, mmbi):
         if actions.tobytes() in tried:
             continue
         tried.add(actions.tobytes())
@@ -120,7 +122,9 @@ def cadp_plan(
     )
 
 
-def _starts(task: FiniteTask, horizon: int, start: TablePolicy | None, restarts: bool) -> list[tuple[str, IntArray]]:
+def _starts(
+    task: FiniteTask, horizon: int, start: TablePolicy | None, restarts: bool, mmbi: TablePolicy | None
+) -> list[tuple[str, IntArray]]:
     """Names and actions `[t,s]` of the policies to start from."""
     models, starts = task.models, list[tuple[str, IntArray]]()
     if start is not None:
@@ -130,14 +134,25 @@ def _starts(task: FiniteTask, horizon: int, start: TablePolicy | None, restarts:
             raise PolicyError(f"the start has {start.horizon} stages but the horizon is {horizon}")
         starts.append(("the given policy", np.array(start.actions)))
     if start is None or restarts:
-        starts.append(("MMBI", models.induct_greedy(task.weights, task.discount, horizon)[0]))
+        known = models.induct_greedy(task.weights, task.discount, horizon)[0] if mmbi is None else mmbi.actions
+        starts.append(("MMBI", np.array(known)))
     if restarts:
-        starts.append(("the expected MDP", expected_policy(task)))
+        starts.append(("the expected MDP", np.array(expected_optimum(task).actions)))
         chosen = chosen_models(task.belief, horizon)
-        own, _ = models.select(chosen).induct_own(task.discount, horizon)
+        if 2 * len(chosen) >= models.n_models and 8 * horizon * models.n_models * models.n_states <= _OWN_BYTES:
+            own = _own_policies(task)[:, chosen]
+        else:
+            own, _ = models.select(chosen).induct_own(task.discount, horizon)
         called = names_of(task.belief).the_model
         starts.extend((f"the optimum of {called(m)}", np.ascontiguousarray(own[:, i])) for i, m in enumerate(chosen))
     return starts
+
+
+@made_once_for_models
+def _own_policies(task: FiniteTask) -> IntArray:
+    """`[t,m,s]`: the optimal actions of every model by itself."""
+    assert task.horizon is not None
+    return task.models.induct_own(task.discount, task.horizon)[0]
 
 
 @dataclass(frozen=True, eq=False)

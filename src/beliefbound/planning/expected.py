@@ -7,7 +7,8 @@ model. It is the baseline that MMBI improves on, and what Exploit plays.
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.planning.optimal import backward_induction, policy_iteration
 from beliefbound.planning.plan import Plan, plan_for
-from beliefbound.planning.task import FiniteTask
+from beliefbound.planning.task import FiniteTask, Task, made_once
+from beliefbound.policy import TablePolicy
 
 
 def expected_mdp_policy(belief: FiniteBelief, *, discount: float, horizon: int | None = None) -> Plan:
@@ -23,11 +24,16 @@ def expected_mdp_policy(belief: FiniteBelief, *, discount: float, horizon: int |
     return expected_plan(FiniteTask.of(belief, discount=discount, horizon=horizon))
 
 
+@made_once
 def expected_plan(task: FiniteTask) -> Plan:
     """The same for a task."""
+    return plan_for(expected_optimum(task), task)
+
+
+@made_once
+def expected_optimum(task: Task) -> TablePolicy:
+    """The optimal policy of the expected MDP, of any belief."""
     mean = task.belief.mean()
     if task.horizon is None:
-        plan = policy_iteration(mean, discount=task.discount)
-    else:
-        plan = backward_induction(mean, discount=task.discount, horizon=task.horizon)
-    return plan_for(plan.policy, task)
+        return policy_iteration(mean, discount=task.discount).policy
+    return backward_induction(mean, discount=task.discount, horizon=task.horizon).policy

@@ -32,7 +32,7 @@ from beliefbound.models import HasModels, ModelSet
 from beliefbound.models.enclosing import UNIT, divided, enough, left_after
 from beliefbound.planning.plan import Plan, plan_of
 from beliefbound.planning.rounding import induction_errors
-from beliefbound.planning.task import FiniteTask
+from beliefbound.planning.task import FiniteTask, made_once_for_models
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_positive, frozen
 
@@ -69,6 +69,20 @@ def optimal_values(
         return _for_ever(set_, discount, guess)
     values, q = set_.induct_best(discount, check_horizon(horizon, set_.n_entries))
     return inducted(set_, values, q, discount, horizon)
+
+
+@made_once_for_models
+def solved_models(task: FiniteTask) -> OptimalValues:
+    """The same of a task's models, made once for all weights."""
+    return optimal_values(task.models, discount=task.discount, horizon=task.horizon)
+
+
+def optimal_actions(task: FiniteTask, chosen: IntArray) -> IntArray:
+    """`[i,s]`: the first optimal actions of some of a task's models; where few are asked for, and not all have been
+    solved, they alone are."""
+    if solved_models.made(task) or 2 * len(chosen) >= task.models.n_models:
+        return solved_models(task).actions[chosen]
+    return optimal_values(task.models.select(chosen), discount=task.discount, horizon=task.horizon).actions
 
 
 def surely(models: ModelSet, solved: OptimalValues, discount: float, horizon: int | None) -> FloatArray:

@@ -30,7 +30,7 @@ import numpy as np
 from beliefbound.kernels.graph.search import SAME
 from beliefbound.models import ModelSet
 from beliefbound.models.enclosing import UNIT, enough, left_after, rounding_of
-from beliefbound.planning.task import FiniteTask, effective_horizon
+from beliefbound.planning.task import FiniteTask, effective_horizon, made_once_for_models
 from beliefbound.validation import FloatArray, IntArray
 
 _FADED = 32.0  # times 1/(1 − γ): backups after which e⁻³² is left
@@ -58,6 +58,12 @@ def gains(models: ModelSet, discount: float, horizon: int | None) -> FloatArray:
         return optimal_values(won, discount=discount).above
     values, _ = won.induct_best(discount, horizon)
     return values * (1.0 + 2.0 * models.rounding * stages_of(discount, horizon))
+
+
+@made_once_for_models
+def gains_of(task: FiniteTask) -> FloatArray:
+    """The same of a task's models."""
+    return gains(task.models, task.discount, task.horizon)
 
 
 def most_gained(models: ModelSet, discount: float, horizon: int | None) -> FloatArray:
@@ -97,12 +103,8 @@ class ChainErrors:
         """`[i,m]`, of values `[i,m]` of policies that start in `states[i]`."""
         gained, size = self._most, np.abs(values)
         if (4.0 * self._share * gained > _ENOUGH * size).any() and _affordable(self.task.models):
-            gained = self._gained.T[states]
+            gained = gains_of(self.task).T[states]
         return np.asarray(self._share * (size + 4.0 * gained))
-
-    @cached_property
-    def _gained(self) -> FloatArray:
-        return gains(self.task.models, self.task.discount, self.task.horizon)
 
 
 class Allowance:
@@ -153,8 +155,7 @@ class Allowance:
 
     @cached_property
     def _gained(self) -> float:
-        task = self.task
-        return float(task.weights @ gains(task.models, task.discount, task.horizon) @ task.start)
+        return float(self.task.weights @ gains_of(self.task) @ self.task.start)
 
 
 def _affordable(models: ModelSet) -> bool:

@@ -1,4 +1,4 @@
-"""Policies that local searches start from: the expected MDP's, and each model's own optimal one.
+"""Policies that local searches start from: of some models, their own optimal ones.
 
 Rule for the number of models whose own policy is tried: those of positive weight, highest weights first (ties: lowest
 index), at most `MODEL_STARTS`, and no more than fit in `START_WORK` multiply-adds of sweeping (one sweep each), but
@@ -8,7 +8,6 @@ at least one. So small problems try every model and a large one tries few.
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.planning.task import FiniteTask
 from beliefbound.validation import IntArray
 
 MODEL_STARTS = 32
@@ -20,9 +19,3 @@ def chosen_models(belief: FiniteBelief, horizon: int) -> IntArray:
     count = min(MODEL_STARTS, max(1, int(START_WORK / (belief.models.n_entries * horizon))))
     order = np.argsort(-belief.weights, kind="stable")[:count]
     return order[belief.weights[order] > 0.0]
-
-
-def expected_policy(task: FiniteTask) -> IntArray:
-    """Backward induction on the expected MDP: actions `[t,s]` ("MVP" in the multi-model literature)."""
-    assert task.horizon is not None
-    return task.belief.mean().models.induct_greedy(np.ones(1), task.discount, task.horizon)[0]

@@ -16,12 +16,13 @@ from beliefbound import limits
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.planning import swaps as kernel
 from beliefbound.naming import names_of
+from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.mmbi import mmbi_plan
-from beliefbound.planning.optimal import optimal_values
+from beliefbound.planning.optimal import optimal_actions
 from beliefbound.planning.plan import Plan, plan_for
 from beliefbound.planning.starts import chosen_models
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import StationaryPolicy
+from beliefbound.policy import StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray, IntArray
 
 _REFACTOR = 50  # swaps between fresh inverses: a rank-one update is S times cheaper and loses a few digits each
@@ -30,7 +31,7 @@ _ROUNDING = 1e-11  # relative to the largest value the problem allows
 
 
 def best_by_swaps(
-    task: FiniteTask, start: StationaryPolicy | None, restarts: bool, mmbi: StationaryPolicy | None = None
+    task: FiniteTask, start: StationaryPolicy | None, restarts: bool, mmbi: TablePolicy | None = None
 ) -> Plan:
     """The best local optimum over the starts; see `cadp`, which calls this without a horizon."""
     models = task.models
@@ -62,19 +63,17 @@ def best_by_swaps(
 
 
 def _starts(
-    task: FiniteTask, start: StationaryPolicy | None, restarts: bool, mmbi: StationaryPolicy | None
+    task: FiniteTask, start: StationaryPolicy | None, restarts: bool, mmbi: TablePolicy | None
 ) -> list[tuple[str, IntArray]]:
-    belief, discount = task.belief, task.discount
     starts: list[tuple[str, IntArray]] = []
     if start is not None:
         starts.append(("the given policy", np.array(start.actions)))
     if start is None or restarts:
         starts.append(("MMBI", np.array((mmbi or mmbi_plan(task).policy).actions)))
     if restarts:
-        starts.append(("the expected MDP", optimal_values(belief.mean(), discount=discount).actions[0]))
-        chosen = chosen_models(belief, belief.n_states)
-        own = optimal_values(belief.models.select(chosen), discount=discount).actions
-        called = names_of(task.belief).the_model
+        starts.append(("the expected MDP", np.array(expected_optimum(task).actions)))
+        chosen, called = chosen_models(task.belief, task.belief.n_states), names_of(task.belief).the_model
+        own = optimal_actions(task, chosen)
         starts.extend((f"the optimum of {called(m)}", actions) for m, actions in zip(chosen, own, strict=True))
     return starts
 

@@ -3,10 +3,16 @@
 Made once at the door (`of` checks everything), then handed on whole. Internal: public functions take the pieces by
 name. `FiniteTask` is that of a finite belief; every planner but MSBI needs one, and it says what to do with anything
 else.
+
+*Parts.* What is made of a task – models solved, plans, outcome rows, a posterior compiled – is made when it is first
+asked for, and once: `@made_once` keeps what a function of a task gives with the task, `@made_once_for_models` with all
+tasks that differ in the weights of their models alone (`FiniteTask.reweighted`). Nobody changes what is kept.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from functools import update_wrapper
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -21,6 +27,51 @@ from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray, check_discount, check_initial, frozen
 
 _ROUNDING = 1e-12  # of the largest value: differences below are rounding, wherever policies or values are compared
+
+
+R = TypeVar("R")
+T = TypeVar("T", bound="Task")
+
+
+class Parts:
+    """What was made of a task: of itself, and of its models whatever their weights."""
+
+    def __init__(self) -> None:
+        self.own: dict[Hashable, Any] = {}
+        self.of_models: dict[Hashable, Any] = {}
+
+
+class Part(Generic[T, R]):
+    """A function of a task whose result is kept, with the task or with its models."""
+
+    def __init__(self, make: Callable[[T], R], *, of_models: bool) -> None:
+        self._make, self._of_models = make, of_models
+        update_wrapper(self, make)
+
+    def __call__(self, task: T) -> R:
+        return self.keep(task, self._held(task)[self] if self.made(task) else self._make(task))
+
+    def made(self, task: T) -> bool:
+        """Whether it has been."""
+        return self in self._held(task)
+
+    def keep(self, task: T, found: R) -> R:
+        """Keep it where it came along with something else; what was kept before stays."""
+        kept: R = self._held(task).setdefault(self, found)
+        return kept
+
+    def _held(self, task: T) -> dict[Hashable, Any]:
+        return task.parts.of_models if self._of_models else task.parts.own
+
+
+def made_once(make: Callable[[T], R]) -> Part[T, R]:
+    """A function of a task whose result is kept with the task."""
+    return Part(make, of_models=False)
+
+
+def made_once_for_models(make: Callable[["FiniteTask"], R]) -> Part["FiniteTask", R]:
+    """A function of a task that does not read its weights: the result is kept for all weights of the same models."""
+    return Part(make, of_models=True)
 
 
 def effective_horizon(discount: float, horizon: int | None) -> float:
@@ -49,6 +100,7 @@ class Task:
     start: FloatArray
     discount: float
     horizon: int | None
+    parts: Parts = field(default_factory=Parts, init=False, repr=False)
 
     @classmethod
     def of(
@@ -112,6 +164,12 @@ class FiniteTask(Task):
         if not isinstance(belief, FiniteBelief):
             raise BeliefError(f"expected a FiniteBelief, got {_described(belief)}")
 
+    def reweighted(self, weights: FloatArray) -> Self:
+        """The same under other weights `[m]`: what was made of the models, and will be, is had by both."""
+        task = replace(self, belief=self.belief.reweight(weights))
+        task.parts.of_models = self.parts.of_models
+        return task
+
     @property
     def models(self) -> ModelSet:
         """The belief's models."""
@@ -158,6 +216,8 @@ class FiniteTask(Task):
 
 def finite_task(task: Task) -> FiniteTask | None:
     """The task where its belief is finite, so that expectations are sums; else nothing. The one place that asks."""
+    if isinstance(task, FiniteTask):
+        return task
     finite = task.belief.finite
     return None if finite is None else FiniteTask(finite, task.start, task.discount, task.horizon)
 

@@ -9,6 +9,7 @@ This makes every policy an agent (`engine.protocol.Agent`): it plays in `play`, 
 """
 
 import operator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -71,8 +72,15 @@ class Policy(Protocol):
     def fresh(self) -> Self:
         """The same policy at its start, with a walk of its own. Cheap: the data are shared."""
 
-    def save(self, path: Path | str) -> None:
-        """Write the policy to a file, for `load_policy`."""
+    def save(
+        self,
+        path: Path | str,
+        *,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+        note: str | None = None,
+    ) -> None:
+        """Write the policy to a file, for `load_policy`; names and the note are for whoever reads the file."""
 
 
 def check_id(value: Any, limit: int | None, name: str, error: type[BeliefboundError] = ObservationError) -> int:

@@ -136,6 +136,10 @@ class _Policy(Frozen):
         check_transition(self, self._walk.stage, state, action, next_state)
         self._walk.stage += 1
 
+    def as_table(self) -> Self:
+        """Itself: it looks at the state and the stage only."""
+        return self
+
     def fresh(self) -> Self:
         """The same policy at its start, with a walk of its own."""
         other = type(self).__new__(type(self))

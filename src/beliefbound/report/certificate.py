@@ -5,7 +5,6 @@
 its exact value.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,21 +16,20 @@ import polars as pl
 
 from beliefbound.beliefs.folder import ModelFolder, read_models
 from beliefbound.beliefs.signals import RewardSignal
-from beliefbound.bounds.bound import Bound, Regret
-from beliefbound.bounds.bracket import Bracket, Target, bracket
-from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.bounds.bound import Bound, Kind, Regret
+from beliefbound.bounds.bracket import Bracket, Target, bracket_of, limits_of, seed_of
 from beliefbound.bounds.finite.decision_graph import DecisionGraph
-from beliefbound.bounds.finite.small_controller import small_controller
+from beliefbound.bounds.finite.small_controller import small_controller_of
 from beliefbound.bounds.information.result import Information
-from beliefbound.bounds.log import TracePoint
-from beliefbound.errors import ParameterError
+from beliefbound.bounds.policies import AnyPolicy
+from beliefbound.bounds.record import TracePoint
 from beliefbound.evaluation import evaluate
 from beliefbound.interrupt import first_interrupt
 from beliefbound.io.atomic import check_writable, write_aside, write_text
 from beliefbound.io.paths import as_path
 from beliefbound.naming import names_of, printable
 from beliefbound.planning.plan import Plan
-from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
+from beliefbound.planning.task import FiniteTask
 from beliefbound.report.decision import decision_sections, write_decision
 from beliefbound.report.decision_graph import graph_sections
 from beliefbound.report.figures import figure, save
@@ -44,6 +42,7 @@ from beliefbound.report.information import (
 from beliefbound.report.memoryless import memoryless_plan, memoryless_regret, policy_tables
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 from beliefbound.report.verify import FORMAT, VERSION, Made
+from beliefbound.validation import check_probability, check_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,38 +137,24 @@ def certify_folder(
     written before the search is over, and whether `out` can be written to is seen before it begins.
     """
     folder, place = read_models(models, reward_signal=reward_signal, absorbing=absorbing), as_path(out)
-    if controller is not None and horizon is not None:
-        raise ParameterError("a decision graph of few nodes is for problems without a horizon; leave one of them out")
+    task = FiniteTask.of(folder.training, discount=folder.discount, horizon=horizon, initial=folder.initial)
+    limits = limits_of(target_gap=target_gap, time_limit=time_limit, effort=effort, stop=None)
+    check_probability(confidence, "confidence")
     check_writable(place)
     with first_interrupt(say) as asked:
         graph = None  # it may need more nodes, which must not be noticed after a long search
         if controller is not None:
-            graph = small_controller(
-                folder.training, nodes=controller, discount=folder.discount, initial=folder.initial, rng=seed
-            )
-        found = bracket(
-            folder.training,
-            initial=folder.initial,
-            discount=folder.discount,
-            horizon=horizon,
-            confidence=confidence,
-            target=target,
-            target_gap=target_gap,
-            time_limit=time_limit,
-            effort=effort,
-            rng=seed,
-            threads=threads,
-            watch=watch,
-            stop=asked.is_set,
-        )
-        plan = memoryless_plan(folder, horizon)
+            graph = small_controller_of(task, nodes=controller, rng=seed)
+        asked_for: dict[str, Any] = {"confidence": confidence, "target": target, "threads": check_threads(threads)}
+        until = limits._replace(stop=asked.is_set)
+        found = bracket_of(task, until, seed=seed_of(seed), watch=watch, **asked_for).bracket
+        plan = memoryless_plan(task)
         interrupted = asked.is_set()
-    stages = None if isinstance(plan.policy, MemorylessPolicy) else horizon
-    gap = memoryless_regret(plan, folder, horizon, found)
+    stages = horizon if plan.policy.horizon is None else None
+    gap = memoryless_regret(plan, task, found)
     information = None
     if measure is not None:
-        knobs: dict[str, Any] = {"tries": measure, "horizon": horizon, "confidence": confidence, "seed": seed}
-        information = measured_next(folder, found, **knobs)
+        information = measured_next(task, found, tries=measure, confidence=confidence, seed=seed)
     checks: dict[str, float] = {}
     if folder.test is not None:
         values = evaluate(plan.policy, folder.test, discount=folder.discount, horizon=stages)
@@ -184,7 +169,7 @@ def certify_folder(
         gap,
         checks,
         interrupted,
-        place / ("policy.json" if isinstance(found.policy, TablePolicy) else "policy.npz"),
+        place / ("policy.npz" if AnyPolicy(found.policy).as_table() is None else "policy.json"),
         place / "report.html",
         Made.of(
             folder,
@@ -218,13 +203,11 @@ def _write(result: Certificate, name: str, target: Path) -> None:
 
 
 def best_rows(bounds: tuple[Bound, ...]) -> tuple[list[str], list[list[str]]]:
-    """Header and formatted cells of the best bound of each kind, in order of value: the two sides meet in the middle.
-
-    Bounds that differ only in the size of a graph or a sample are of one kind.
-    """
-    best: dict[tuple[str, str], Bound] = {}
+    """Header and formatted cells of the best bound of each kind, in order of value: the two sides meet in the
+    middle."""
+    best: dict[tuple[str, Kind], Bound] = {}
     for bound in bounds:
-        kind = (bound.side, re.sub(r"\d+|(?<=policy of model ).*", "#", bound.method))
+        kind = (bound.side, bound.kind)
         sign = 1.0 if bound.side == "lower" else -1.0
         if kind not in best or sign * bound.value > sign * best[kind].value:
             best[kind] = bound
@@ -250,6 +233,8 @@ def bound_entry(bound: Bound) -> dict[str, Any]:
         "confidence": bound.confidence,
         "samples": bound.n_samples,
         "method": bound.method,
+        "proof": str(bound.kind),
+        "asymptotic": bound.asymptotic,
     }
 
 
@@ -302,17 +287,14 @@ def _write_policies(result: Certificate, target: Path) -> None:
     """The certified policy and the memoryless one, each with what is true of it."""
     belief, certified = result.folder.training, result.bracket.policy
     names: dict[str, Any] = {"state_names": belief.states, "action_names": belief.actions}
-    if isinstance(certified, MemorylessPolicy | StationaryPolicy | AdaptivePolicy):
-        certified.save(result.policy, note=result.policy_words()[0], **names)
-    else:
-        certified.save(result.policy)
+    certified.save(result.policy, note=result.policy_words()[0], **names)
     for other in {target / "policy.json", target / "policy.npz"} - {result.policy}:
         other.unlink(missing_ok=True)  # an earlier one of the other kind would pass for this one
     policy = result.plan.policy
     policy.save(target / "memoryless.json", note=_memoryless_words(result.plan, result.plan_gap), **names)
     actions = np.atleast_2d(policy.actions)
     stages, states = np.indices(actions.shape)
-    columns: dict[str, Any] = {"stage": stages.ravel()} if isinstance(policy, MemorylessPolicy) else {}
+    columns: dict[str, Any] = {} if policy.horizon is None else {"stage": stages.ravel()}
     columns["idstate"] = states.ravel()
     if belief.states is not None:
         columns["state"] = [belief.states[s] for s in states.ravel()]
@@ -323,9 +305,9 @@ def _write_policies(result: Certificate, target: Path) -> None:
 
 
 def _kind(found: Bracket) -> str:
-    if isinstance(found.policy, StationaryPolicy):
-        return "a table: one action per state"
-    return "a table: one action per stage and state" if isinstance(found.policy, MemorylessPolicy) else "learns"
+    if AnyPolicy(found.policy).as_table() is None:
+        return "learns"
+    return f"a table: one action per {'state' if found.policy.horizon is None else 'stage and state'}"
 
 
 def _holds(confidence: float) -> str:

@@ -5,31 +5,20 @@ from typing import Any
 
 import msgspec
 
-from beliefbound.beliefs.folder import ModelFolder
 from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.information.result import Information
-from beliefbound.bounds.information.value import value_of_information
+from beliefbound.bounds.information.value import information_of
 from beliefbound.naming import printable
+from beliefbound.planning.task import FiniteTask
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Picture, Section, Table
 
 _SHOWN = 20  # lines of the ranking
 
 
-def measured_next(
-    folder: ModelFolder, found: Bracket, *, tries: int, horizon: int | None, confidence: float, seed: int
-) -> Information:
+def measured_next(task: FiniteTask, found: Bracket, *, tries: int, confidence: float, seed: int) -> Information:
     """What so many tries of each state and action are worth before acting, given a bracket; a function of the seed."""
-    return value_of_information(
-        folder.training,
-        tries=tries,
-        discount=folder.discount,
-        horizon=horizon,
-        initial=folder.initial,
-        bounds=found,
-        confidence=confidence,
-        rng=seed,
-    )
+    return information_of(task, tries=tries, bounds=found, confidence=confidence, rng=seed)
 
 
 def information_entries(found: Information | None) -> dict[str, Any] | None:

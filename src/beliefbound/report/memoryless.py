@@ -3,35 +3,30 @@
 from dataclasses import replace
 
 from beliefbound.beliefs import FiniteBelief
-from beliefbound.beliefs.folder import ModelFolder
-from beliefbound.bounds.basic import policy_regret
+from beliefbound.bounds.basic import regret_of
 from beliefbound.bounds.bound import Regret
 from beliefbound.bounds.bracket import Bracket
-from beliefbound.planning.cadp import cadp_plan
+from beliefbound.bounds.finite.pool import cadp_of
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.plan import Plan
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 from beliefbound.report.page import Table
 
 _SHOWN = 40  # states whose actions the page lists
 _CADP_WORK = 5e8  # multiply-adds up to which the memoryless policy is CADP's
 
 
-def memoryless_plan(folder: ModelFolder, horizon: int | None) -> Plan:
+def memoryless_plan(task: FiniteTask) -> Plan:
     """CADP's plan; MMBI's, after a number of sweeps, where CADP would take long."""
-    task = FiniteTask.of(folder.training, discount=folder.discount, horizon=horizon, initial=folder.initial)
-    if task.models.n_entries * (horizon or 100) <= _CADP_WORK:
-        return cadp_plan(task)
+    if task.models.n_entries * (task.horizon or 100) <= _CADP_WORK:
+        return cadp_of(task)
     plan = mmbi_plan(task, most_work=_CADP_WORK)
     return replace(plan, note=plan.note or "policy of MMBI; CADP would take long")
 
 
-def memoryless_regret(plan: Plan, folder: ModelFolder, horizon: int | None, found: Bracket) -> Regret:
+def memoryless_regret(plan: Plan, task: FiniteTask, found: Bracket) -> Regret:
     """How far below Bayes-optimal the plan can be, by the upper bound of a bracket."""
-    stages = None if isinstance(plan.policy, MemorylessPolicy) else horizon
-    task = {"discount": folder.discount, "horizon": stages, "initial": folder.initial}
-    gap = policy_regret(plan.policy, folder.training, found.upper, **task)  # type: ignore[arg-type]
+    gap = regret_of(plan.policy, task, found.upper)
     # The best of several sampled bounds holds with the confidence of all of them together.
     return gap if gap.exact else replace(gap, confidence=found.confidence)
 
@@ -39,7 +34,7 @@ def memoryless_regret(plan: Plan, folder: ModelFolder, horizon: int | None, foun
 def policy_tables(plan: Plan, belief: FiniteBelief) -> list[Table]:
     """What the memoryless policy does in each state, where one action each is all there is to say."""
     policy = plan.policy
-    if not isinstance(policy, StationaryPolicy):
+    if policy.horizon is not None:
         return []
     states = belief.states or tuple(map(str, range(belief.n_states)))
     actions = belief.actions or tuple(map(str, range(belief.n_actions)))

@@ -1,8 +1,8 @@
-"""A certificate, checked: the same ladder again, rung by rung, and every number compared.
+"""A certificate, checked: the same steps again, and every number compared.
 
-`bounds.json` says what was bounded (the models by a digest of their contents, the task, the confidence) and how far the
-ladder was climbed (seed, effort, version). The same version on the same kind of machine finds the same numbers, bit for
-bit, with any number of threads. Another version or machine may round otherwise, and from there on search otherwise:
+`bounds.json` says what was bounded (the models by a digest of their contents, the task, the confidence) and how
+many steps were taken (seed, effort, version). The same version on the same kind of machine finds the same numbers, bit
+for bit, with any number of threads. Another version or machine may round otherwise, and from there on search otherwise:
 then numbers are compared within `TOLERANCE` of the value, and the result says so.
 
 The files of policies beside it are compared as well: those of the certificate, or not. `robust.json` is checked in the
@@ -22,19 +22,22 @@ import numpy as np
 
 from beliefbound.beliefs.folder import ModelFolder, read_models
 from beliefbound.bounds.bound import Regret
-from beliefbound.bounds.bracket import Bracket, Target, bracket
-from beliefbound.bounds.finite.small_controller import small_controller
-from beliefbound.bounds.log import TracePoint
+from beliefbound.bounds.bracket import Bracket, Target, bracket_of
+from beliefbound.bounds.finite.small_controller import small_controller_of
 from beliefbound.bounds.policy_files import load_policy
+from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.robust import RobustBracket
+from beliefbound.bounds.steps import Limits
 from beliefbound.errors import BeliefboundError, FileError
 from beliefbound.naming import names_of
+from beliefbound.planning.task import FiniteTask
 from beliefbound.report.information import information_entries, measured_next
 from beliefbound.report.memoryless import memoryless_plan, memoryless_regret
+from beliefbound.validation import check_threads
 
 TOLERANCE = 1e-6  # of the larger end
-_COMPARED = ("side", "value", "method", "confidence", "estimate")
-FORMAT, VERSION = "beliefbound bounds", 2  # of bounds.json; the first one did not say
+_COMPARED = ("side", "value", "proof", "method", "confidence", "estimate")
+FORMAT, VERSION = "beliefbound bounds", 3  # of bounds.json
 
 
 class Made(msgspec.Struct, kw_only=True):
@@ -135,7 +138,7 @@ def verify_bounds(
     threads: int | None = None,
     watch: Callable[[TracePoint], object] | None = None,
 ) -> Verification:
-    """Run the ladder of a `bounds.json` again and compare.
+    """Take the steps of a `bounds.json` again and compare.
 
     Args:
       models: the model folder; default: the path in the file, as it stands, or from where the file is.
@@ -147,34 +150,22 @@ def verify_bounds(
     written = _converted(file, content_of(file))
     made = written.made
     path, folder = models_of(file, made, models)
-    found = bracket(
-        folder.training,
-        initial=folder.initial,
-        discount=made.discount,
-        horizon=made.horizon,
-        confidence=made.confidence,
-        target=made.target,
-        target_gap=0.0,
-        effort=made.effort,
-        rng=made.seed,
-        threads=threads,
-        watch=watch,
-    )
-    plan = memoryless_plan(folder, made.horizon)
+    task = FiniteTask.of(folder.training, discount=made.discount, horizon=made.horizon, initial=folder.initial)
+    asked: dict[str, Any] = {"confidence": made.confidence, "target": made.target, "threads": check_threads(threads)}
+    found = bracket_of(task, Limits(effort=made.effort), seed=made.seed, watch=watch, **asked).bracket
+    plan = memoryless_plan(task)
     policies: dict[str, Any] = {str(written.policy.get("file")): found.policy, "memoryless.json": plan.policy}
-    numbers = _numbers(found, (plan.value(folder.initial), memoryless_regret(plan, folder, made.horizon, found)))
+    numbers = _numbers(found, (plan.value(folder.initial), memoryless_regret(plan, task, found)))
     for kind, names in zip(("states", "actions", "models"), names_of(folder.training), strict=True):
         numbers[kind] = None if names is None else list(names)
     if made.controller is not None:
-        graph = small_controller(
-            folder.training, nodes=made.controller, discount=made.discount, initial=folder.initial, rng=made.seed
-        )
+        graph = small_controller_of(task, nodes=made.controller, rng=made.seed)
         policies["controller.npz"] = graph.policy
         numbers |= {"controller.nodes": len(graph.nodes), "controller.value": graph.value}
         numbers["controller.gap"] = max(0.0, found.upper.value - graph.value)
     if made.measure is not None:
-        knobs: dict[str, Any] = {"tries": made.measure, "horizon": made.horizon, "confidence": made.confidence}
-        numbers["information"] = information_entries(measured_next(folder, found, seed=made.seed, **knobs))
+        knobs: dict[str, Any] = {"tries": made.measure, "confidence": made.confidence}
+        numbers["information"] = information_entries(measured_next(task, found, seed=made.seed, **knobs))
     return _compared(written, found, path, numbers, compare_policies(file.parent, policies))
 
 

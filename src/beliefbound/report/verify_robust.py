@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from beliefbound.bounds.log import TracePoint
+from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.robust import RobustBracket, robust_bracket
 from beliefbound.errors import FileError
 from beliefbound.report.verify import (

@@ -16,6 +16,7 @@ from beliefbound.bounds.dirichlet import chains
 from beliefbound.bounds.dirichlet.arrays import problem_of
 from beliefbound.bounds.dirichlet.effort import Effort
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels
+from beliefbound.bounds.dirichlet.prepared import above_of
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.errors import ObservationError
 from beliefbound.kernels.draws import dirichlet_models
@@ -157,7 +158,7 @@ def test_both_sides_enclose_the_exact_value(kind, monkeypatch):
     monkeypatch.setattr(chains, "_LEAST", 0.6)
     sampler = Sampler(Task(belief, start, 0.9, horizon), 5, 2)
     sampler.effort = SMALL
-    models = FreshModels(sampler.task, sampler.problem, (5, 2))
+    models = FreshModels(sampler.task, above_of(sampler.task), (5, 2))
     models.sample(100, [models.scratch()])
     sampler.relax(200)
     known, drops = np.concatenate(models.values), np.array(sampler.drops)

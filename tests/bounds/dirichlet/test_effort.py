@@ -5,7 +5,7 @@ import numpy as np
 from beliefbound.beliefs import DirichletBelief, KnownRewards
 from beliefbound.bounds.dirichlet.arrays import problem_of
 from beliefbound.bounds.dirichlet.effort import batch, budget, effort, fresh, piece, work
-from beliefbound.bounds.ladder import RUNG
+from beliefbound.bounds.steps import STEP_WORK
 from beliefbound.kernels.particles.rows import width_of
 from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.task import Task
@@ -43,7 +43,7 @@ def test_no_sample_takes_longer_than_its_stage_allows_and_everything_fits():
             if x.particles:
                 assert x.particles * (fresh(given) + (x.sets - 1) * work(given)) <= 1.01 * piece(stage)
                 assert 8 * width_of(given) * x.particles * 4 * n <= PARTICLE_BYTES
-        assert batch(given) == 1 or batch(given) * fresh(given) <= RUNG
+        assert batch(given) == 1 or batch(given) * fresh(given) <= STEP_WORK
     assert [effort(problem(n, 4), 2, 1, 100).particles for n in (5, 30, 200)] == [128, 32, 0]
 
 

@@ -9,7 +9,7 @@ from beliefbound.bounds.dirichlet import chains
 from beliefbound.bounds.dirichlet.arrays import problem_of
 from beliefbound.bounds.dirichlet.effort import Effort
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels
-from beliefbound.bounds.dirichlet.rare import cut
+from beliefbound.bounds.dirichlet.prepared import above_of, below_of
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.kernels.particles.renewal import moment_ratio
 from beliefbound.kernels.particles.rows import clear, n_columns, new_rows, particles_at
@@ -124,7 +124,7 @@ def relaxed(belief, horizon, n, count):
     """`E max` minus the drop of chains of `n` particles: mean and standard error."""
     sampler = Sampler(Task(belief, np.eye(2)[0], 0.9, horizon), 5, 2)
     sampler.effort = Effort((), n, 4000, 500)
-    models = FreshModels(sampler.task, sampler.problem, (5, 2))
+    models = FreshModels(sampler.task, above_of(sampler.task), (5, 2))
     models.sample(200, [models.scratch()])
     sampler.relax(count)
     known, drops = np.concatenate(models.values), np.array(sampler.drops)
@@ -172,7 +172,7 @@ def test_the_chain_prior_is_bracketed_within_a_few_percent():
     assert sampler.effort.particles == 256
     sampler.relax(40)
     sampler.simulate(60)
-    models = FreshModels(task, sampler.problem, (1, 2))
+    models = FreshModels(task, above_of(task), (1, 2))
     models.sample(200, [models.scratch()])
     assert 62.5 < np.mean(models.values) - np.mean(sampler.drops) < 64.8
     assert 61.0 < np.mean(sampler.values) < 63.3
@@ -189,10 +189,10 @@ def test_large_models_are_swept_to_the_side_that_is_wanted(shift, side, horizon)
     rewards = KnownRewards(np.array(KNOWN.mean()) + shift)
     belief = DirichletBelief(3, 2, concentration=concentration, rewards=rewards)
     task = Task.of(belief, discount=0.9, horizon=horizon)
-    problem = cut(problem_of(task, np.empty(0, dtype=np.uint64), horizon=horizon), side, horizon)
-    assert (problem.keep < 1.0).any()
+    ranged = above_of(task) if side == "upper" else below_of(task)
+    assert (ranged.problem.keep < 1.0).any()
     policy = None if side == "upper" else np.array([1, 0, 1])
-    solved, swept = (FreshModels(task, problem, (7, 1), policy) for _ in range(2))
+    solved, swept = (FreshModels(task, ranged, (7, 1), policy) for _ in range(2))
     swept.sweeps = 200 if horizon is None else horizon
     solved.n = swept.n = 1
     for own in (solved, swept):

@@ -18,12 +18,13 @@ from beliefbound import (
     upper_bound,
     write_models,
 )
-from beliefbound.bounds.certified import Certified, exact_values
+from beliefbound.bounds.certified import Certified
 from beliefbound.bounds.finite import simulation
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.alpha_policy import AlphaPolicy, read_sarsop
 from beliefbound.bounds.finite.controller_value import completed, controller_values
-from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.finite.relaxation import certifier_of
+from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.cli import app
 from beliefbound.errors import BeliefboundError, FileError, ObservationError, PolicyError
@@ -50,7 +51,7 @@ class Wrapped:
 
 
 def settled(belief, nodes=20, horizon=4):
-    certifier = Certifier(belief, discount=0.9, horizon=horizon, core_nodes=nodes)
+    certifier = certifier_of(FiniteTask.of(belief, discount=0.9, horizon=horizon), core_nodes=nodes)
     certifier.grow(nodes)
     return AdaptivePolicy(certifier)
 
@@ -109,7 +110,7 @@ def test_the_policies_of_a_bracket_earn_what_it_says():
     task, kinds = FiniteTask.of(belief, discount=0.9), set()
     for bound in found.bounds:
         if bound.exact and bound.side == "lower" and bound.policy is not None:
-            value = float(belief.weights @ exact_values(bound.policy, task))
+            value = float(belief.weights @ AnyPolicy(bound.policy).values_on(task))
             assert value >= bound.value - 1e-9 * abs(bound.value), bound
             kinds.add(re.sub(r"\d+", "#", bound.method))
     assert any("distinct" in kind for kind in kinds)
@@ -251,7 +252,7 @@ def test_what_does_not_fit_is_refused_in_words(tmp_path):
     # A policy made for models in which a state is never met does not know what to do where it is.
     surely = FiniteBelief(np.array([[[[1.0, 0.0]] * 2] * 2] * 2), np.zeros((2, 2)), initial=0)
     with pytest.raises(PolicyError, match="made for another belief|starts in"):
-        exact_values(settled(surely, horizon=None), FiniteTask.of(belief, discount=0.9, initial=0))
+        AnyPolicy(settled(surely, horizon=None)).values_on(FiniteTask.of(belief, discount=0.9, initial=0))
 
 
 def test_a_certificate_comes_back_from_its_file(tmp_path):
@@ -262,7 +263,7 @@ def test_a_certificate_comes_back_from_its_file(tmp_path):
     back = Certified.load(tmp_path / "certificate.json")
     assert back == found
     assert back.policy == policy
-    assert "evaluation of its decision graph" in found.summary()
+    assert "evaluation on every model" in found.summary()
 
 
 def test_the_command_certifies_a_table_and_a_sarsop_file(tmp_path):

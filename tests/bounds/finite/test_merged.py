@@ -8,13 +8,14 @@ import pytest
 
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.bracket import bracket
-from beliefbound.bounds.finite.cells import Size, cell_rungs, divide, sizes, worthwhile
+from beliefbound.bounds.finite.cells import Size, cell_steps, divide, sizes, worthwhile
 from beliefbound.bounds.finite.merged import MergedSearch
 from beliefbound.bounds.finite.pairs import pair_gains, with_pairs
-from beliefbound.bounds.finite.problem import named_pool, problem_of
-from beliefbound.bounds.ladder import Meter, climb, finish
-from beliefbound.bounds.log import Log
+from beliefbound.bounds.finite.pool import policies_of
+from beliefbound.bounds.finite.problem import problem_of
 from beliefbound.bounds.policy_files import load_policy
+from beliefbound.bounds.record import Record
+from beliefbound.bounds.steps import Limits, Meter, finish, take
 from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, random_belief
@@ -22,15 +23,14 @@ from support.enumeration import value_by_enumeration
 
 
 def searched(belief, discount, effort, target=0.0):
-    """The log of a search among distinct beliefs."""
+    """The record of a search among distinct beliefs."""
     task = FiniteTask.of(belief, discount=discount)
-    policies = [policy for _, policy in named_pool(task)]
-    problem = with_pairs(problem_of(task, stages=1, policies=policies), task.weights, task.start)
-    log = Log(0.0, 0.0, target, 0.95)
-    climb(
-        MergedSearch(task, problem, policies, np.arange(4, dtype=np.uint64), log, Meter()).rungs(), log, effort=effort
-    )
-    return log
+    policies = policies_of(task)
+    problem = with_pairs(problem_of(task, stages=1, policies=policies), task)
+    record = Record(0.95)
+    search = MergedSearch(task, problem, policies, np.arange(4, dtype=np.uint64), record, Meter())
+    take(search.steps(), record, Limits(target, effort))
+    return record
 
 
 @pytest.mark.parametrize("signal", SIGNALS)
@@ -101,11 +101,11 @@ def test_cells_fill_with_the_models_that_lose_most_and_bound_from_above():
     task = FiniteTask.of(belief, discount=0.9, horizon=3)
     problem = problem_of(task, stages=3, policies=())
     gain, exact = (
-        pair_gains(problem, task.weights, task.start),
+        pair_gains(problem, task),
         oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 3, "bernoulli"),
     )
     for size in sizes(problem, 4):
-        _, bound = finish(cell_rungs(problem, gain, task.weights, task.start, size, Meter()))
+        _, bound = finish(cell_steps(problem, gain, task.weights, task.start, size, Meter()))
         assert bound >= exact - ROUNDING
 
 

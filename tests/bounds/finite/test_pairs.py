@@ -12,7 +12,7 @@ from beliefbound.bounds.basic import qmdp
 from beliefbound.bounds.finite import pairs
 from beliefbound.bounds.finite.pairs import matching, pair_bound, read_pairs, with_pairs
 from beliefbound.bounds.finite.problem import problem_of
-from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.finite.relaxation import certifier_of
 from beliefbound.errors import ParameterError
 from beliefbound.planning.task import FiniteTask
 from support import oracles
@@ -21,7 +21,7 @@ from support.beliefs import ROUNDING, SIGNALS, chain_belief, random_belief
 
 def paired_problem(belief, horizon, discount=0.9):
     task = FiniteTask.of(belief, discount=discount, horizon=horizon)
-    return with_pairs(problem_of(task, stages=horizon or 1, policies=()), task.weights, task.start)
+    return with_pairs(problem_of(task, stages=horizon or 1, policies=()), task)
 
 
 @pytest.mark.parametrize("signal", SIGNALS)
@@ -195,7 +195,7 @@ def test_pairs_narrow_the_gap_of_a_graph_where_models_are_alike():
         belief = chain_belief(100, seed).sample(16, np.random.default_rng(seed))
         gaps = []
         for paired in (False, True):
-            made = Certifier(belief, discount=0.95, horizon=150, core_nodes=2000, pairs=paired)
+            made = certifier_of(FiniteTask.of(belief, discount=0.95, horizon=150), core_nodes=2000, pairs=paired)
             made.grow(2000)
             made.settle()
             costs = made.sample(address, 0, 512, clip=np.inf, stop=np.inf, threads=1)

@@ -7,9 +7,10 @@ from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, Know
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
-from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.finite.relaxation import Certifier, certifier_of
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.errors import ObservationError, PolicyError
+from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, chain_belief, random_belief, two_armed
 from support.enumeration import act_after, value_by_enumeration
@@ -22,7 +23,7 @@ def test_the_policy_of_an_exact_bound_earns_at_least_that_bound(nodes, tmp_path)
     rng = np.random.default_rng(1)
     for i in range(8):
         belief, (P, r, w, p0) = random_belief(rng, SIGNALS[i % 4], n_models=3, n_states=2)
-        certifier = Certifier(belief, discount=0.9, horizon=4, core_nodes=nodes)
+        certifier = certifier_of(FiniteTask.of(belief, discount=0.9, horizon=4), core_nodes=nodes)
         certifier.grow(nodes)
         AdaptivePolicy(certifier).save(tmp_path / "policy.npz")
         value = value_by_enumeration(load_policy(tmp_path / "policy.npz"), belief, 0.9, 4)
@@ -38,7 +39,7 @@ def test_the_policy_of_a_sampled_bound_is_the_one_that_was_simulated(tolerance, 
     rng = np.random.default_rng(2)
     for i in range(4):
         belief, _ = random_belief(rng, SIGNALS[i % 4], n_models=3, n_states=2)
-        certifier = Certifier(belief, discount=0.9, horizon=4, core_nodes=3)
+        certifier = certifier_of(FiniteTask.of(belief, discount=0.9, horizon=4), core_nodes=3)
         certifier.grow(3)
         certifier.settle()
         certifier.tolerance = tolerance
@@ -57,8 +58,8 @@ def test_the_policy_of_a_sampled_bound_is_the_one_that_was_simulated(tolerance, 
 def test_a_full_graph_does_not_change_the_policy():
     """Room for one scenario only: the policy's costs are those with room for all."""
     belief, _ = random_belief(np.random.default_rng(3), "bernoulli", n_models=3, n_states=2)
-    wide = Certifier(belief, discount=0.9, horizon=6, core_nodes=3, max_nodes=50)
-    tight = Certifier(belief, discount=0.9, horizon=6, core_nodes=3, max_nodes=50, entries=3 * 20)
+    wide = certifier_of(FiniteTask.of(belief, discount=0.9, horizon=6), core_nodes=3, max_nodes=50)
+    tight = Certifier(wide.task, wide.problem, wide.policies, core_nodes=3, max_nodes=50, entries=3 * 20)
     costs = []
     for certifier in (wide, tight):
         certifier.grow(3)
@@ -92,7 +93,7 @@ def test_the_policy_of_a_bracket_earns_between_its_bounds_in_models_drawn_from_t
 
 def test_acting_ends_with_the_horizon():
     belief = FiniteBelief([[[[1.0]] * 2]] * 2, [[[1.0, 0.0]], [[0.0, 2.0]]], reward_signal="deterministic", initial=0)
-    policy = AdaptivePolicy(Certifier(belief, discount=0.9, horizon=2, core_nodes=4))
+    policy = AdaptivePolicy(certifier_of(FiniteTask.of(belief, discount=0.9, horizon=2), core_nodes=4))
     policy.observe(0, 0, 1.0, 0)
     assert policy.act(0) == 0
     policy.observe(0, 0, 1.0, 0)

@@ -8,11 +8,12 @@ from scipy import stats
 
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.finite.pairs import read_pairs
-from beliefbound.bounds.finite.relaxation import Certifier, relaxation
+from beliefbound.bounds.finite.relaxation import certifier_of, relaxation
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.random import seed_stream, uniform
 from beliefbound.planning.mmbi import mmbi
+from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, random_belief
 
@@ -20,7 +21,9 @@ FREE = {"clip": np.inf, "stop": np.inf}
 
 
 def certifier(belief, **knobs):
-    made = Certifier(belief, discount=0.9, horizon=knobs.pop("horizon", 5), **{"core_nodes": 1, **knobs})
+    made = certifier_of(
+        FiniteTask.of(belief, discount=0.9, horizon=knobs.pop("horizon", 5)), **{"core_nodes": 1, **knobs}
+    )
     made.grow(made.core_nodes)
     made.settle()
     return made
@@ -153,7 +156,7 @@ def test_a_larger_graph_tightens_both_sides():
     belief, (P, r, w, p0) = random_belief(rng, "known", n_models=4, n_states=3)
     exact = oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 5, "known")
     lower, upper = -np.inf, np.inf
-    made = Certifier(belief, discount=0.9, horizon=5, core_nodes=5000)
+    made = certifier_of(FiniteTask.of(belief, discount=0.9, horizon=5), core_nodes=5000)
     for nodes in (1, 10, 100, 5000):
         made.grow(nodes)
         assert lower - ROUNDING <= made.lower <= exact + ROUNDING

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from beliefbound.bounds.finite.problem import named_pool, problem_of
+from beliefbound.bounds.finite.pool import policies_of
+from beliefbound.bounds.finite.problem import problem_of
 from beliefbound.kernels.graph.alpha import Points, back_up_points, best_vector, keep_used, new_vectors, walk
 from beliefbound.kernels.random import seed_stream
 from beliefbound.planning.task import FiniteTask
@@ -16,7 +17,7 @@ from support.beliefs import ROUNDING, SIGNALS, random_belief
 def solved(signal, seed, discount=0.6, rounds=6):
     belief, arrays = random_belief(np.random.default_rng(seed), signal)
     task = FiniteTask.of(belief, discount=discount, initial=0)
-    policies = [policy for _, policy in named_pool(task)]
+    policies = policies_of(task)
     problem = problem_of(task, stages=1, policies=policies)
     vectors = new_vectors(problem, problem.v[0], 4000)
     points = Points(np.zeros(600, np.int32), np.zeros((600, 3)), np.zeros(600, np.int32))

@@ -12,14 +12,15 @@ import numpy.typing as npt
 
 from beliefbound.errors import BeliefError, ObservationError
 from beliefbound.kernels.particles.rows import Problem
-from beliefbound.planning.task import Task
+from beliefbound.kernels.posterior import Posterior
+from beliefbound.planning.task import Task, made_once
 
 _TAIL = 1e-3
 
 
 def problem_of(task: Task, address: npt.NDArray[np.uint64], *, horizon: int | None) -> Problem:
     """The belief as arrays over pairs (state, action), with particles at `address`, to be planned for `horizon`."""
-    posterior = task.belief.compiled()
+    posterior = posterior_of(task)
     if posterior is None:
         raise BeliefError(f"{task.belief!r} has no counts to draw particles from; use Beta, known or finite rewards")
     available = np.array(task.belief.available).ravel()
@@ -36,6 +37,12 @@ def problem_of(task: Task, address: npt.NDArray[np.uint64], *, horizon: int | No
         credit=np.zeros(len(available)),
         unit=float(unit),
     )
+
+
+@made_once
+def posterior_of(task: Task) -> Posterior | None:
+    """The belief as counts for kernels; `None` where it has none."""
+    return task.belief.compiled()
 
 
 def reward_range(problem: Problem) -> tuple[float, float]:

@@ -19,29 +19,30 @@ that the clock may stop at any.
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from beliefbound.bounds.bound import VALUE, Bound, Regret, missing
-from beliefbound.bounds.dirichlet.arrays import planned, problem_of, tail_correction
+from beliefbound.bounds.bound import VALUE, Bound, Kind, Regret, missing
+from beliefbound.bounds.dirichlet.arrays import planned, tail_correction
 from beliefbound.bounds.dirichlet.chains import Chain
 from beliefbound.bounds.dirichlet.effort import valued
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
-from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
-from beliefbound.bounds.dirichlet.rare import Extremes
-from beliefbound.bounds.dirichlet.replanning import Workspace
+from beliefbound.bounds.dirichlet.prepared import above_of, whole_of
 from beliefbound.bounds.dirichlet.sampler import Sampler, least_mean
-from beliefbound.bounds.dirichlet.walks import Earned, Walks, walk_depth
+from beliefbound.bounds.dirichlet.walks import Earned, FollowedWalks, Walks, walk_depth
 from beliefbound.bounds.finite.problem import stage_values
-from beliefbound.bounds.ladder import OPERATIONS
-from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
+from beliefbound.bounds.policies import AnyPolicy
+from beliefbound.bounds.sampled import bound_of_mean
+from beliefbound.bounds.statistics.betting import mean_at_most
+from beliefbound.bounds.steps import OPERATIONS
 from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.particles.rows import width_of
 from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
-from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
+from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray
 
 _MODELS, _EACH = 4.0 * OPERATIONS, 128  # for fresh models; how many for each scenario: they are cheap
@@ -65,7 +66,7 @@ class Found(NamedTuple):
 
 
 def certify_counts(
-    policy: Any,
+    policy: AnyPolicy,
     task: Task,
     *,
     seed: int,
@@ -77,10 +78,9 @@ def certify_counts(
     stop: Callable[[], bool] | None = None,
 ) -> Found:
     """All of it fails together with probability at most `delta`; more by what `upper`, where it is given, may fail."""
-    work = _Certifying(policy, task, seed, threads or available_threads())
-    table = isinstance(policy, StationaryPolicy | MemorylessPolicy)
+    work, table = _Certifying(policy, task, seed, threads or available_threads()), policy.as_table()
     until = np.inf if time_limit is None else time.perf_counter() + time_limit
-    earned, drops = work.scenarios(samples, lambda: _over(until, stop, len(work.drops)), walks=not table)
+    earned, drops = work.scenarios(samples, lambda: _over(until, stop, len(work.drops)), walks=table is None)
     known = work.known(delta * _KNOWN)
     drop = least_mean(drops, 0.0, delta * _DROP)
     best = Bound(
@@ -91,16 +91,17 @@ def certify_counts(
         confidence=1.0 - delta * (_KNOWN + _DROP),
         estimate=work.known_estimate - float(drops.mean()),
         n_samples=len(drops),
+        kind=Kind.PARTICLES,
     )
     best = best if upper is None or best.value < upper.value else upper
-    if table:
-        lower, high, apart = work.table(delta)
+    if table is not None:
+        lower, high, apart = work.table(table, delta)
         closest = max(0.0, apart - drop) if apart is not None else np.inf
         how = f"the policy and each model's own on the same models, minus what {len(drops)} chains leave to be known"
     else:
         lower, high = work.walked(earned, best, delta)
         closest = max(0.0, known - least_mean(earned[:, 0] + drops, work.floor, delta * _DISTANCE))
-        how = f"E max, minus {len(drops)} walks and information relaxations on the same luck"
+        how = f"E max, minus {len(drops)} walks and information relaxations in the same scenarios"
     error = delta + (1.0 - upper.confidence if upper is not None else 0.0)
     if upper is not None:
         missing(upper.value, lower.value, exact=False)  # where they contradict each other, that is said
@@ -112,7 +113,8 @@ def certify_counts(
         confidence=max(0.0, 1.0 - error),
         estimate=max(0.0, best.centre - lower.centre),
         n_samples=len(drops),
-        policy=policy if isinstance(policy, Policy) else None,
+        policy=policy.saved,
+        asymptotic=best.asymptotic,
     )
     return Found(lower, high, best, regret)
 
@@ -125,13 +127,12 @@ def _over(until: float, stop: Callable[[], bool] | None, done: int) -> bool:
 class _Certifying:
     """What is sampled for one policy."""
 
-    def __init__(self, policy: Any, task: Task, seed: int, threads: int) -> None:
+    def __init__(self, policy: AnyPolicy, task: Task, seed: int, threads: int) -> None:
         self.policy, self.task, self.seed, self.threads = policy, task, seed, threads
         stages = range(_STAGE, _LAST_STAGE)
         candidates = (Sampler(task, seed, threads, stage) for stage in stages)
         self.sampler = next((x for x in candidates if x.effort.particles), Sampler(task, seed, threads, _LAST_STAGE))
         ahead = planned(task.discount, task.horizon)
-        self.whole = problem_of(task, np.empty(0, dtype=np.uint64), horizon=task.horizon)
         self.same = self.sampler.problem.keep.min() == 1.0 and ahead == task.horizon
         self.drops: list[float] = []
         self.known_estimate, self.floor, self.range, self.beyond = 0.0, 0.0, (0.0, 0.0), 0.0
@@ -139,7 +140,7 @@ class _Certifying:
     def known(self, alpha: float) -> float:
         """`E max` from above."""
         problem = self.sampler.problem
-        models = FreshModels(self.task, problem, (self.seed, 2))
+        models = FreshModels(self.task, above_of(self.task), (self.seed, 2))
         n = self._models()
         each = 24.0 * len(problem.available) * width_of(problem) * models.n
         models.sample(-(-n // models.n), workers(self.threads, models.scratch, each, PARTICLE_BYTES))
@@ -156,13 +157,13 @@ class _Certifying:
         """What walks `[i,2]` earn at least and at most, and drops `[i]` of chains in the same scenarios."""
         steps = max(walk_depth(self.task.discount, self.task.horizon), self._chain_depth()) + 2
         earned: list[Earned] = []
-        walk = self._walker() if walks else None
+        own = self._walks() if walks else None
 
-        def luck(i: int) -> FloatArray:
+        def uniforms(i: int) -> FloatArray:
             return np.random.default_rng((self.seed, 20, i)).random(steps)
 
         def drop(i: int, chain: Chain) -> float:
-            return chain.run(i, luck(i)).value
+            return chain.run(i, uniforms(i)).value
 
         while len(self.drops) < chains and not over():
             block = range(len(self.drops), min(chains, len(self.drops) + _TOGETHER))
@@ -170,31 +171,20 @@ class _Certifying:
                 self.drops += map_with_scratch(drop, block, self.sampler.chains)
             else:
                 self.drops += [0.0 for _ in block]
-            if walk is not None:
-                earned += walk(block, luck)
+            if own is not None:
+                earned += own.earn(block, uniforms)
         return np.array(earned).reshape(-1, 2), np.array(self.drops)
 
-    def _walker(self) -> Callable[[range, Callable[[int], FloatArray]], list[Earned]]:
-        """What the policy earns in scenarios of a luck: by its own compiled walk where it has one."""
-        policy = self.policy
-        if not isinstance(policy, ParticlePolicy):
-            own = policy.fresh() if isinstance(policy, Policy) else policy
-            walks = Walks(own, self.task, self.seed, self.sampler.effort.levels)
-            self.floor, self.range, self.beyond = walks.floor, walks.range, walks.beyond
-            return lambda block, luck: [walks.earn(luck(i), i) for i in block]
-        self.floor = policy.floor
-        sizes = 64 + 2 * sum(n for _, n in policy.levels)
-        each = 8.0 * len(self.whole.available) * width_of(self.whole) * sizes
-        spaces = workers(self.threads, policy.workspace, each, 8.0 * PARTICLE_BYTES)
-
-        def follow(block: range, luck: Callable[[int], FloatArray]) -> list[Earned]:
-            def one(i: int, space: Workspace) -> Earned:
-                rest = np.random.default_rng((self.seed, 21, i))
-                return Earned(policy.simulate(rest, space, luck(i))[0], np.inf)
-
-            return list(map_with_scratch(one, block, spaces))
-
-        return follow
+    def _walks(self) -> Walks:
+        """Of the policy: its own compiled ones where it has them."""
+        known = self.policy.walks_on(self.task, seed=self.seed, threads=self.threads)
+        walks = (
+            FollowedWalks(self.policy.fresh(), self.task, self.seed, self.sampler.effort.levels)
+            if known is None
+            else known
+        )
+        self.floor, self.range, self.beyond = walks.floor, walks.range, walks.beyond
+        return walks
 
     def _chain_depth(self) -> int:
         return int(self.sampler.chains[0].depth) if self.sampler.effort.particles else 0
@@ -202,21 +192,29 @@ class _Certifying:
     def walked(self, earned: FloatArray, best: Bound, delta: float) -> tuple[Bound, Bound]:
         """The value of a policy that was simulated; never above what any is worth."""
         low, n = least_mean(earned[:, 0], self.floor, delta * _BELOW), len(earned)
-        method = f"{n} walks under the belief; betting interval"
-        proof: dict[str, Any] = {"exact": False, "estimate": float(earned[:, 0].mean()), "n_samples": n, "of": VALUE}
-        lower = Bound(low, "lower", method, confidence=1.0 - delta * _BELOW, **proof)
+        lower = Bound(
+            low,
+            "lower",
+            f"{n} walks under the belief; betting interval",
+            exact=False,
+            confidence=1.0 - delta * _BELOW,
+            estimate=float(earned[:, 0].mean()),
+            n_samples=n,
+            of=VALUE,
+            kind=Kind.POLICY,
+        )
         high = np.inf
         if np.isfinite(earned).all():
             high = self.beyond + mean_at_most(earned[:, 1], low=self.range[0], high=self.range[1], alpha=delta * _ABOVE)
         if high < best.value:
-            return lower, Bound(high, "upper", method, confidence=1.0 - delta * _ABOVE, **proof)
+            return lower, replace(lower, value=high, side="upper", confidence=1.0 - delta * _ABOVE)
         top = f"no policy is worth more than Bayes-optimal: {best.method}"
-        return lower, Bound(max(low, best.value), "upper", top, confidence=best.confidence, **proof)
+        return lower, replace(best, value=max(low, best.value), method=top, estimate=lower.estimate, of=VALUE)
 
-    def table(self, delta: float) -> tuple[Bound, Bound, float | None]:
+    def table(self, policy: TablePolicy, delta: float) -> tuple[Bound, Bound, float | None]:
         """The value of a table on fresh models of the whole belief; and from above how far it is below each model's own
         best on average, where chains are for the same problem."""
-        task, belief, policy = self.task, self.task.belief, self.policy
+        task, belief = self.task, self.task.belief
         rng = np.random.default_rng((self.seed, 22))
         size = belief.n_states**2 * belief.n_actions
         batch = int(np.clip(_BATCH_BYTES // (8 * size), 1, _BATCH))
@@ -228,17 +226,12 @@ class _Certifying:
             if self.same:
                 best = optimal_values(sample, discount=task.discount, horizon=task.horizon).above @ task.start
                 lost.append(best - own[-1])
-        x, start = np.concatenate(own), task.start > 0.0
-        extremes, left = Extremes(self.whole, task.horizon), -1 if task.horizon is None else task.horizon
-        least = float(self.whole.unit * extremes.low(left)[start].min())
-        most = float(self.whole.unit * extremes.high(left)[start].max())
-        x = np.clip(x, least, most)
-        low = mean_at_least(x, low=least, high=most, alpha=delta * _BELOW)
-        high = mean_at_most(x, low=least, high=most, alpha=delta * _ABOVE)
-        method = f"evaluation on {len(x)} fresh models; betting interval"
-        proof: dict[str, Any] = {"exact": False, "estimate": float(x.mean()), "n_samples": len(x), "of": VALUE}
-        lower = Bound(low, "lower", method, confidence=1.0 - delta * _BELOW, **proof)
-        upper = Bound(high, "upper", method, confidence=1.0 - delta * _ABOVE, **proof)
+        least, most = whole_of(task).ends(task)
+        x = np.clip(np.concatenate(own), least, most)
+        what = f"evaluation on {len(x)} fresh models"
+        knobs: dict[str, Any] = {"range_": (least, most), "interval": "betting", "of": VALUE}
+        lower = bound_of_mean(x, "lower", Kind.POLICY, what, alpha=delta * _BELOW, **knobs)
+        upper = bound_of_mean(x, "upper", Kind.POLICY, what, alpha=delta * _ABOVE, **knobs)
         apart = None
         if self.same:
             gaps, span = np.clip(np.concatenate(lost), 0.0, most - least), most - least

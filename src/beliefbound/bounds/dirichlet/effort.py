@@ -1,4 +1,4 @@
-"""How large the parts of a bracket are at each stage of its ladder, for a Dirichlet belief.
+"""How large the parts of a bracket are at each stage of its work, for a Dirichlet belief.
 
 Nearly all the time goes into drawing and solving models, and what that takes is known from the shape of the problem. A
 *stage* has a budget of operations, each eight times that of the one before, and its sizes are a function of
@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.bounds.ladder import OPERATIONS, RUNG
+from beliefbound.bounds.steps import OPERATIONS, STEP_WORK
 from beliefbound.kernels.particles.rows import Problem, n_columns, width_of
 from beliefbound.limits import PARTICLE_BYTES
 
 _FIRST, _TIMES = 0.5, 8.0  # budget of the first stage in seconds of `OPERATIONS`, and how it grows
 _ITERATIONS = 4  # of policy iteration
 _DRAW = 40  # operations to draw a number
-STEP = 5e4  # operations that a step of a trajectory takes beside its particles
+TRAJECTORY_STEP = 5e4  # operations that a step of a trajectory takes beside its particles
 NODE = 8.0  # operations that a history takes for each particle, outcome and action
 _SHARE = 0.4  # of the budget, for each side
 _LEVELS = ((0.5, 1024), (0.15, 256), (0.0, 64))
@@ -83,16 +83,16 @@ def batch(problem: Problem) -> int:
     if most_sweeps(problem):
         return 1
     each = 16 * len(problem.available) * width_of(problem) + 8 * problem.n_states**2
-    return int(np.clip(min(_BATCH_BYTES // each, RUNG / fresh(problem)), 1, 256))
+    return int(np.clip(min(_BATCH_BYTES // each, STEP_WORK / fresh(problem)), 1, 256))
 
 
 def piece(stage: int) -> float:
     """Operations that one sample of a stage may take."""
-    return max(RUNG, _PIECE * budget(stage))
+    return max(STEP_WORK, _PIECE * budget(stage))
 
 
 def effort(problem: Problem, stage: int, stages: int, depth: int) -> Effort:
-    """For a stage of the ladder, with `stages` tables a set and a policy that looks ahead `depth` times at most.
+    """For a stage of the work, with `stages` tables a set and a policy that looks ahead `depth` times at most.
 
     >>> import numpy as np
     >>> from beliefbound.beliefs import DirichletBelief
@@ -118,11 +118,11 @@ def _levels(problem: Problem, stage: int, depth: int) -> tuple[tuple[float, int]
 
     def takes(scale: float) -> float:
         models = sum(max(_LEAST, scale * n) * k for (_, n), k in zip(_LEVELS, steps, strict=True))
-        return STEP * depth + (1.0 + _POOL) * work(problem) * models
+        return TRAJECTORY_STEP * depth + (1.0 + _POOL) * work(problem) * models
 
     share, scale = _SHARE * budget(stage), 1.0
     while scale * _LEVELS[0][1] > _LEAST and (
-        (takes(scale) * _SAMPLES > share and takes(scale) > _ALIKE * STEP * depth)
+        (takes(scale) * _SAMPLES > share and takes(scale) > _ALIKE * TRAJECTORY_STEP * depth)
         or row * scale * _LEVELS[0][1] > PARTICLE_BYTES
     ):
         scale /= 2.0

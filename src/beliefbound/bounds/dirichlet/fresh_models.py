@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from beliefbound.bounds.dirichlet.effort import batch, most_sweeps, valued
-from beliefbound.bounds.dirichlet.rare import Extremes
+from beliefbound.bounds.dirichlet.prepared import Ranged
 from beliefbound.executors.threads import map_with_scratch
-from beliefbound.kernels.particles.rows import Problem, draw_models, n_columns, width_of
+from beliefbound.kernels.particles.rows import draw_models, n_columns, width_of
 from beliefbound.kernels.particles.solving import optimal, values_of
 from beliefbound.kernels.random import seed_stream
 from beliefbound.models.enclosing import rounding_of
@@ -33,14 +33,13 @@ class FreshModels:
     """Values at the start of models drawn one after another; of a policy `[s]` or `[stage,s]`, or of each model's own
     best."""
 
-    def __init__(self, task: Task, problem: Problem, address: tuple[int, ...], policy: IntArray | None = None) -> None:
+    def __init__(self, task: Task, ranged: Ranged, address: tuple[int, ...], policy: IntArray | None = None) -> None:
+        problem = ranged.problem
         self.task, self.problem, self.address, self.policy = task, problem, address, policy
         self.n = batch(problem)
         self.sweeps, self.each = most_sweeps(problem), self.n * valued(problem)  # `each`: operations of a batch
         self.values: list[FloatArray] = []
-        extremes, start = Extremes(problem, None if problem.horizon < 0 else problem.horizon), task.start > 0.0
-        self.low = problem.unit * float(extremes.low(problem.horizon)[start].min())
-        self.high = problem.unit * float(extremes.high(problem.horizon)[start].max())
+        self.low, self.high = ranged.ends(task)
 
     def sample(self, count: int, scratch: list[Any]) -> None:
         """`count` more batches, on as many threads as there is scratch."""

@@ -13,12 +13,17 @@ from typing import Any
 import numpy as np
 
 from beliefbound.beliefs import Belief
-from beliefbound.bounds.dirichlet.arrays import column_of, problem_of
+from beliefbound.bounds.dirichlet.arrays import column_of, posterior_of
+from beliefbound.bounds.dirichlet.fresh_models import workers
 from beliefbound.bounds.dirichlet.policy_file import KIND, arrays_of, read_particle
+from beliefbound.bounds.dirichlet.prepared import whole_of
 from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
+from beliefbound.bounds.dirichlet.walks import Earned, Uniforms
 from beliefbound.errors import ObservationError, PolicyError
+from beliefbound.executors.threads import map_with_scratch
 from beliefbound.io.paths import as_path
-from beliefbound.kernels.particles.rows import Problem
+from beliefbound.kernels.particles.rows import Problem, width_of
+from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.task import Task
 from beliefbound.policy.files import write_archive
 from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
@@ -54,9 +59,16 @@ class ParticlePolicy(Replanning):
         levels: Sequence[tuple[float, int]],
     ) -> None:
         """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles."""
-        super().__init__(belief, start, discount, horizon, seed, levels)
-        self.seed = seed
+        super().__init__(Task(belief, start, discount, horizon), seed, levels)
         self._begin()
+
+    @classmethod
+    def of(cls, task: Task, seed: int, levels: Sequence[tuple[float, int]]) -> "ParticlePolicy":
+        """The policy of a task, which has what was made of it."""
+        policy = cls.__new__(cls)
+        Replanning.__init__(policy, task, seed, levels)
+        policy._begin()
+        return policy
 
     def _begin(self) -> None:
         self._walk = _Walk(np.zeros((self._pairs, self._columns), dtype=np.int64))
@@ -126,6 +138,14 @@ class ParticlePolicy(Replanning):
             walk.counts[pair, column] += 1
         walk.at, walk.stage, walk.decided = t, walk.stage + 1, None
 
+    def walks_on(self, task: Task, *, seed: int, threads: int) -> "CompiledWalks | None":
+        """Its trajectories under the belief that it was made for, compiled; `None` for another task."""
+        same = (task.discount, task.horizon) == (self.discount, self.horizon) and np.array_equal(task.start, self.start)
+        if not same or posterior_of(task) is None:
+            return None
+        same = task is self.task or _alike(whole_of(task).problem, whole_of(self.task).problem)
+        return CompiledWalks(self, seed, threads) if same else None
+
     def fresh(self) -> "ParticlePolicy":
         """The same policy at its start, with a walk and room to work of its own."""
         other = type(self).__new__(type(self))
@@ -133,18 +153,25 @@ class ParticlePolicy(Replanning):
         other._begin()
         return other
 
-    def save(self, path: Path | str) -> None:
-        """Write the policy as an archive of arrays, in the form that `bounds.dirichlet.policy_file` documents."""
+    def save(
+        self,
+        path: Path | str,
+        *,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+        note: str | None = None,
+    ) -> None:
+        """Write the policy as an archive of arrays, in the form that `bounds.dirichlet.policy_file` documents; names
+        and the note are for whoever reads the file."""
         arrays = arrays_of(self.belief, self.start, self.discount, self.horizon, self.seed, self.levels)
         if ParticlePolicy(**read_particle(as_path(path), arrays)) != self:
             raise PolicyError(f"a policy for {self.belief!r} cannot be saved: the form of file does not describe it")
-        write_archive(as_path(path), KIND, arrays)
+        write_archive(as_path(path), KIND, arrays, state_names=state_names, action_names=action_names, note=note)
 
     @cached_property
     def _whole(self) -> Problem:
         """The problem with its rare outcomes."""
-        task = Task(self.belief, self.start, self.discount, self.horizon)
-        return problem_of(task, np.array([self.seed, 1], dtype=np.uint64), horizon=self.horizon)
+        return whole_of(self.task).at(self.seed, 1)
 
     def _foreseen(self, pair: int, column: int) -> bool:
         """Whether what was seen is no outcome that was cut off."""
@@ -154,7 +181,7 @@ class ParticlePolicy(Replanning):
 
     def _anew(self) -> Replanning:
         """The same way to plan, with rare outcomes."""
-        return Replanning(self.belief, self.start, self.discount, self.horizon, self.seed, self.levels, whole=True)
+        return Replanning(self.task, self.seed, self.levels, whole=True)
 
     def _check_at(self, s: int) -> None:
         if self._walk.at < 0 and not self.start[s] > 0.0:
@@ -178,6 +205,28 @@ class ParticlePolicy(Replanning):
                 last = planner._last_policy(self._own, walk.counts, self._left(walk.stage))
                 walk.decided = s, int(last[s]), last
         return walk.decided
+
+
+class CompiledWalks:
+    """Trajectories of a policy by its own compiled walk (`bounds.dirichlet.walks.Walks`); from above they say nothing.
+    What is drawn at their ends has seeds of its own."""
+
+    range, beyond = (0.0, 0.0), 0.0
+
+    def __init__(self, policy: ParticlePolicy, seed: int, threads: int) -> None:
+        self.policy, self.seed, self.floor = policy, seed, policy.floor
+        sizes = 64 + 2 * sum(n for _, n in policy.levels)
+        each = 8.0 * len(policy._whole.available) * width_of(policy._whole) * sizes
+        self._spaces = workers(threads, policy.workspace, each, 8.0 * PARTICLE_BYTES)
+
+    def earn(self, scenarios: Sequence[int], uniforms: Uniforms) -> list[Earned]:
+        """What the policy earns in some scenarios."""
+
+        def one(i: int, space: Workspace) -> Earned:
+            rest = np.random.default_rng((self.seed, 21, i))
+            return Earned(self.policy.simulate(rest, space, uniforms(i))[0], np.inf)
+
+        return list(map_with_scratch(one, scenarios, self._spaces))
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -1,12 +1,11 @@
 """A particle policy as an archive of arrays, of the kind `particle` (see `policy.files` for the header).
 
-concentration [s,a,t]         of the Dirichlet belief
+belief_…                      the belief it plans with: the arrays of `beliefs.dirichlet_file`, their names after
+                              `belief_`
 start [s]                     where the certificate starts
 discount, horizon             decisions; −1 for ever
 seed                          of the policy's own particles
 share [level], particles [level]   as long as this share of the value is left, so many particles; shares fall to 0
-alpha [s,a], beta [s,a], low, high   of Beta rewards; or
-rewards [s,a]                 known ones
 """
 
 from collections.abc import Sequence
@@ -15,16 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.beliefs import Belief, BetaRewards, DirichletBelief, KnownRewards
-from beliefbound.errors import BeliefboundError, FileError, PolicyError
+from beliefbound.beliefs import Belief
+from beliefbound.beliefs.dirichlet_file import belief_arrays, read_belief
+from beliefbound.errors import BeliefboundError, BeliefError, FileError, PolicyError
 from beliefbound.io.arrays import Array, Shapes
 from beliefbound.limits import FILE_BYTES
 from beliefbound.validation import FloatArray, check_discount, check_distributions
 
 KIND = "particle"
+_BELIEF = "belief_"
 _LARGEST = 1 << 62
 _LEAST = 8  # particles: the policies to fall back on are those of single ones
-_REWARDS: dict[type, tuple[str, ...]] = {BetaRewards: ("alpha", "beta", "low", "high"), KnownRewards: ("rewards",)}
 
 
 def arrays_of(
@@ -36,12 +36,12 @@ def arrays_of(
     levels: Sequence[tuple[float, int]],
 ) -> dict[str, Array]:
     """The arguments of a `ParticlePolicy`, by name."""
-    fields = _REWARDS.get(type(getattr(belief, "rewards", None)))
-    if not isinstance(belief, DirichletBelief) or fields is None:
-        raise PolicyError(f"a policy for {belief!r} cannot be saved: only Beta and known rewards can")
-    arrays: dict[str, Any] = {name: getattr(belief.rewards, name) for name in fields}
+    try:
+        own = belief_arrays(belief)
+    except BeliefError as cause:
+        raise PolicyError(f"a policy for {belief!r} cannot be saved: {cause}") from None
+    arrays: dict[str, Any] = {f"{_BELIEF}{name}": array for name, array in own.items()}
     arrays |= {
-        "concentration": belief.concentration,
         "start": np.asarray(start, dtype=np.float64),
         "discount": np.float64(discount),
         "horizon": np.int64(-1 if horizon is None else horizon),
@@ -54,13 +54,19 @@ def arrays_of(
 
 def read_particle(path: Path, arrays: dict[str, Array]) -> dict[str, Any]:
     """The arguments of a `ParticlePolicy`, by name; a `FileError` names the file and its fault."""
-    file = Shapes(path, arrays)
-    concentration = file.take("concentration", "f8", "state action next_state")
-    n_states, n_actions, _ = concentration.shape
+    own = {name.removeprefix(_BELIEF): array for name, array in arrays.items() if name.startswith(_BELIEF)}
+    if not own:
+        raise FileError(
+            f"{path} holds a particle policy in the form of an earlier release, which could not describe every belief: "
+            f"make it again, or read it with the release of beliefbound that wrote it"
+        )
+    file = Shapes(path, {name: array for name, array in arrays.items() if not name.startswith(_BELIEF)})
+    belief = read_belief(path, own)
+    file.sizes["state"] = belief.n_states
     share, particles = file.take("share", "f8", "level"), file.ids("particles", "i8", "level", _LEAST, 1 << 40)
     if not len(share) or share[-1] != 0.0 or (np.diff(share) >= 0.0).any() or share[0] > 1.0:
         raise file.wrong("share", "does not fall to 0")
-    if 32 * n_states * n_actions * (n_states + 1) * int(particles.sum()) > FILE_BYTES:
+    if 32 * belief.n_states * belief.n_actions * (belief.n_states + 1) * int(particles.sum()) > FILE_BYTES:
         raise file.wrong("particles", f"would need more than {FILE_BYTES >> 30} GiB of memory")
     discount = file.number("discount", "f8", 0.0, 1.0)
     horizon = int(file.number("horizon", "i8", -1, _LARGEST))
@@ -71,16 +77,8 @@ def read_particle(path: Path, arrays: dict[str, Array]) -> dict[str, Any]:
     try:
         check_discount(discount, None if horizon < 0 else horizon)
         check_distributions(start, "start", ("state",), PolicyError)
-        rewards: BetaRewards | KnownRewards
-        if "rewards" in file.arrays:
-            rewards = KnownRewards(file.take("rewards", "f8", "state action"))
-        else:
-            alpha, beta = (file.take(name, "f8", "state action") for name in ("alpha", "beta"))
-            low, high = (file.number(name, "f8", -1e300, 1e300) for name in ("low", "high"))
-            rewards = BetaRewards(alpha, beta, low=low, high=high)
-        belief = DirichletBelief(n_states, n_actions, concentration=concentration, rewards=rewards)
-    except FileError:
-        raise
+        if belief.compiled() is None:
+            raise PolicyError("its belief has no counts, which a particle policy needs")
     except BeliefboundError as fault:
         raise FileError(f"{path}: {fault}") from None
     file.done()

@@ -36,8 +36,11 @@ _WORK = 5e7  # comparisons that they may take
 _MOST_STAGES = 5000  # a horizon up to which extremes are those of each stage
 
 
-def cut(problem: Problem, side: Literal["lower", "upper"], horizon: int | None) -> Problem:
-    """The problem without rare outcomes, worth at least as much (`upper`) or at most as much (`lower`)."""
+def cut(
+    problem: Problem, side: Literal["lower", "upper"], horizon: int | None, extremes: "Extremes | None" = None
+) -> Problem:
+    """The problem without rare outcomes, worth at least as much (`upper`) or at most as much (`lower`); itself where
+    there are none. `extremes`: of the problem, where they are known."""
     posterior, pairs = problem.posterior, len(problem.available)
     chance = posterior.alpha / posterior.alpha.sum(axis=1, keepdims=True)
     order = np.argsort(chance, axis=1, kind="stable")
@@ -50,7 +53,7 @@ def cut(problem: Problem, side: Literal["lower", "upper"], horizon: int | None) 
         return problem
     row = posterior.row if posterior.tied else np.arange(pairs)
     mass = np.where(rare, chance, 0.0).sum(axis=1)[row]
-    extremes = Extremes(problem, horizon)
+    extremes = Extremes(problem, horizon) if extremes is None else extremes
     later = np.broadcast_to(extremes.ever(side), (problem.n_states,))
     possible, arrive = _outcomes(problem)
     top = side == "upper"

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.beliefs import Belief
-from beliefbound.bounds.dirichlet.arrays import problem_of, reward_range
-from beliefbound.bounds.dirichlet.effort import STEP, work
+from beliefbound.bounds.dirichlet.arrays import reward_range
+from beliefbound.bounds.dirichlet.effort import TRAJECTORY_STEP, work
+from beliefbound.bounds.dirichlet.prepared import below_of, whole_of
 from beliefbound.bounds.dirichlet.rare import Extremes, cut
 from beliefbound.kernels.particles.look import (
     EARNED,
@@ -89,10 +89,7 @@ class Replanning:
 
     def __init__(
         self,
-        belief: Belief,
-        start: FloatArray,
-        discount: float,
-        horizon: int | None,
+        task: Task,
         seed: int,
         levels: Sequence[tuple[float, int]],
         *,
@@ -101,19 +98,20 @@ class Replanning:
     ) -> None:
         """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles.
         `whole`: rare outcomes are kept. `problem`: in place of the belief's, where something is known besides."""
-        self.belief, self.start, self.discount, self.horizon = belief, start, discount, horizon
-        self.levels = tuple(levels)
-        task = Task(belief, start, discount, horizon)
+        self.task, self.seed, self.levels = task, seed, tuple(levels)
+        self.belief, self.start, self.discount, self.horizon = task.belief, task.start, task.discount, task.horizon
         if problem is None:
-            problem = problem_of(task, np.array([seed], dtype=np.uint64), horizon=horizon)
-        self._problem = problem if whole else cut(problem, "lower", horizon)
-        self._extremes = Extremes(self._problem, horizon)
-        self.depth = policy_depth(discount, horizon)
+            own = whole_of(task) if whole else below_of(task)
+            self._problem, self._extremes = own.at(seed), own.extremes
+        else:
+            self._problem = cut(problem, "lower", task.horizon)
+            self._extremes = Extremes(self._problem, task.horizon)
+        self.depth = policy_depth(task.discount, task.horizon)
         low, high = reward_range(self._problem)
         self._tolerance = _TOLERANCE * (high - low) * task.effective_horizon
-        self._pairs, self._n_states = len(self._problem.available), belief.n_states
+        self._pairs, self._n_states = len(self._problem.available), task.belief.n_states
         self._columns = n_columns(self._problem)
-        self._first = np.argmax(belief.available, axis=1)  # an action that every state offers
+        self._first = np.argmax(task.belief.available, axis=1)  # an action that every state offers
         self._all = np.arange(self._pairs)
 
     def workspace(self) -> Workspace:
@@ -156,7 +154,7 @@ class Replanning:
             before = sums[STEPS]
             rules = Rules(self._until[level], horizon, self._short, self._tolerance, MIX, floor)
             done = walk(self._problem, scratch, rules, trajectory, self._first, self._lows, u)
-            operations += (sums[STEPS] - before + done) * (STEP + self._each * self.levels[level][1])
+            operations += (sums[STEPS] - before + done) * (TRAJECTORY_STEP + self._each * self.levels[level][1])
             if done:
                 break
         leaf = self._leaf_value(space, counts, int(place[STATE]), self._left(int(place[STAGE])), rng)

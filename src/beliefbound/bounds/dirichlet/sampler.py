@@ -12,7 +12,7 @@ under the belief itself (`bounds.dirichlet.replanning`): unbiased however poor i
 that is known, so that there is a betting interval from below, whatever lies above.
 
 Rare outcomes are in neither sample: they are bounded (`bounds.dirichlet.rare`). Betting intervals hold at all sample
-sizes at once, so it does not matter when the clock stops the ladder. Student's interval, on request, is asymptotic.
+sizes at once, so it does not matter when the clock stops the work. Student's interval, on request, is asymptotic.
 """
 
 from collections.abc import Iterator
@@ -21,18 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.dirichlet.arrays import planned, problem_of
+from beliefbound.bounds.bound import Bound, Kind
+from beliefbound.bounds.dirichlet.arrays import planned
 from beliefbound.bounds.dirichlet.chains import Chain, Drop
 from beliefbound.bounds.dirichlet.effort import Effort, effort, piece
 from beliefbound.bounds.dirichlet.fresh_models import workers
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
-from beliefbound.bounds.dirichlet.rare import cut
+from beliefbound.bounds.dirichlet.prepared import above_of
 from beliefbound.bounds.dirichlet.replanning import Workspace, policy_depth
 from beliefbound.bounds.statistics.betting import mean_at_least
-from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
+from beliefbound.bounds.statistics.intervals import Interval, asymptotic, describe, mean_bound
 from beliefbound.executors.threads import available_threads, map_with_scratch
-from beliefbound.kernels.particles.rows import Problem, width_of
+from beliefbound.kernels.particles.rows import width_of
 from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.task import Task
 from beliefbound.validation import FloatArray
@@ -45,16 +45,11 @@ _MEMORY = 8 * PARTICLE_BYTES  # of all threads together
 class Sampler:
     """Simulations under a belief with counts, of the sizes of one stage, kept as they accumulate."""
 
-    def __init__(
-        self, task: Task, seed: int, threads: int | None = None, stage: int = 1, problem: Problem | None = None
-    ) -> None:
-        """`problem`: for the upper side, where it has been made already."""
+    def __init__(self, task: Task, seed: int, threads: int | None = None, stage: int = 1) -> None:
         self.task, self.seed, self.threads, self.stage = task, seed, threads or available_threads(), stage
         ahead = planned(task.discount, task.horizon)
         self.stages = 1 if ahead is None else 1 + min(_STAGES, ahead)  # of a set
-        if problem is None:
-            problem = cut(problem_of(task, np.empty(0, dtype=np.uint64), horizon=ahead), "upper", ahead)
-        self.problem = problem
+        self.problem = above_of(task).problem
         self.effort: Effort = effort(self.problem, stage, self.stages, policy_depth(task.discount, task.horizon))
         self.values: list[float] = []
         self.drops: list[float] = []
@@ -62,8 +57,7 @@ class Sampler:
 
     @cached_property
     def policy(self) -> ParticlePolicy:
-        task = self.task
-        return ParticlePolicy(task.belief, task.start, task.discount, task.horizon, self.seed, self.effort.levels)
+        return ParticlePolicy.of(self.task, self.seed, self.effort.levels)
 
     @cached_property
     def _workspaces(self) -> list[Workspace]:
@@ -127,6 +121,8 @@ class Sampler:
             estimate=float(x.mean()),
             n_samples=len(x),
             policy=self.policy,
+            kind=Kind.PARTICLES,
+            asymptotic=asymptotic(interval),
         )
 
     def drop(self, alpha: float, interval: Interval = "betting") -> float:

@@ -1,19 +1,23 @@
-"""The ladder of a belief without counts, such as one with Normal rewards: all that is known is how to draw models.
+"""The steps of a belief without counts, such as one with Normal rewards: all that is known is how to draw models.
 
 Below, the value of a memoryless plan; above, QMDP: `V* ≤ max_a E Q*_μ(s,a)`, with an interval for every start state and
 action at once. Both on fresh models, ever more of them. Where rewards have no range, intervals are Student's, which are
 asymptotic.
 """
 
+from typing import Any
+
 import numpy as np
 
-from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.ladder import RUNG, Meter, Rungs
-from beliefbound.bounds.log import Log
-from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
+from beliefbound.bounds.bound import Kind
+from beliefbound.bounds.record import Record
+from beliefbound.bounds.sampled import bound_of_mean, qmdp_of_samples
+from beliefbound.bounds.statistics.intervals import Interval
+from beliefbound.bounds.steps import STEP_WORK, Meter, Steps
 from beliefbound.evaluation import evaluate
+from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.mmbi import mmbi
-from beliefbound.planning.optimal import backward_induction, optimal_values, policy_iteration
+from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray
@@ -25,62 +29,35 @@ _MOST_MODELS = 1 << 18
 
 
 def first_plan(task: Task, rng: np.random.Generator) -> TablePolicy:
-    """A memoryless policy: MMBI on a few models where that takes no longer than a rung, else the expected MDP's."""
+    """A memoryless policy: MMBI on a few models where that takes no longer than a step, else the expected MDP's."""
     belief, discount, horizon = task.belief, task.discount, task.horizon
     lasts = _SWEEPS / (1.0 - discount) if horizon is None else float(horizon)
-    if _DESIGN * belief.n_states**2 * belief.n_actions * lasts <= 2.0 * RUNG:
+    if _DESIGN * belief.n_states**2 * belief.n_actions * lasts <= 2.0 * STEP_WORK:
         return mmbi(belief.sample(_DESIGN, rng), discount=discount, horizon=horizon).policy
-    if horizon is None:
-        return policy_iteration(belief.mean(), discount=discount).policy
-    return backward_induction(belief.mean(), discount=discount, horizon=horizon).policy
+    return expected_optimum(task)
 
 
-def uncounted_rungs(task: Task, rng: np.random.Generator, log: Log, interval: Interval) -> Rungs:
-    """The ladder of a belief without counts."""
+def uncounted_steps(task: Task, rng: np.random.Generator, record: Record, interval: Interval) -> Steps:
+    """The steps of a belief without counts."""
     belief, rewards, lasts = task.belief, task.belief.reward_range, task.effective_horizon
     range_ = None if rewards is None else (rewards[0] * lasts, rewards[1] * lasts)
-    interval = "t" if range_ is None else interval
     plan, meter, states = first_plan(task, rng), Meter(), np.flatnonzero(task.start)
     size = belief.n_states**2 * belief.n_actions
     batch = int(np.clip(_BATCH_BYTES // (8 * size), 2, 256))
     below, above = list[FloatArray](), list[FloatArray]()
-    alpha = 0.5 * (1.0 - log.confidence)
+    knobs: dict[str, Any] = {"alpha": 0.5 * (1.0 - record.confidence), "range_": range_}
+    knobs["interval"] = "t" if range_ is None else interval
     while len(below) * batch < _MOST_MODELS:
         earned = evaluate(plan, belief.sample(batch, rng), discount=task.discount, horizon=task.stages_of(plan))
         below.append(earned @ task.start)
         solved = optimal_values(belief.sample(batch, rng), discount=task.discount, horizon=task.horizon)
         above.append(solved.q_above[:, states])
         meter.add(batch * (belief.n_states**3 + _DRAW * size))
-        if not meter.full():
-            continue
-        x, q = np.concatenate(below), np.concatenate(above)
-        each = 1.0 - alpha / (len(states) * belief.n_actions)
-        high = [
-            max(
-                mean_bound(q[:, i, a], "upper", confidence=each, range_=range_, interval=interval)
-                for a in np.flatnonzero(belief.available[s])
+        if meter.full():
+            x, q = np.concatenate(below), np.concatenate(above)
+            what, start, offered = f"on {len(x)} fresh models", task.start[states], belief.available[states]
+            record.add(
+                bound_of_mean(x, "lower", Kind.TABLE, f"value of a memoryless policy {what}", policy=plan, **knobs),
+                qmdp_of_samples(q, start, offered, f"QMDP {what}", **knobs),
             )
-            for i, s in enumerate(states)
-        ]
-        how = f"on {len(x)} fresh models, {describe(interval)} interval"
-        yield [
-            Bound(
-                mean_bound(x, "lower", confidence=1.0 - alpha, range_=range_, interval=interval),
-                "lower",
-                f"value of a memoryless policy {how}",
-                exact=False,
-                confidence=1.0 - alpha,
-                estimate=float(x.mean()),
-                n_samples=len(x),
-                policy=plan,
-            ),
-            Bound(
-                float(task.start[states] @ high),
-                "upper",
-                f"QMDP {how}",
-                exact=False,
-                confidence=1.0 - alpha,
-                estimate=float(task.start[states] @ q.mean(axis=0).max(axis=-1)),
-                n_samples=len(x),
-            ),
-        ]
+            yield

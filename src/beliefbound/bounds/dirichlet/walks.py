@@ -9,21 +9,26 @@ nothing of, supply a control variate of mean zero, in shares that keep every sam
 """
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from beliefbound.bounds.dirichlet.arrays import arrival, problem_of
-from beliefbound.bounds.dirichlet.rare import SHARE, Extremes
+from beliefbound.bounds.dirichlet.arrays import arrival
+from beliefbound.bounds.dirichlet.prepared import whole_of
+from beliefbound.bounds.dirichlet.rare import SHARE
 from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
+from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.kernels.particles.hyperstate import step
 from beliefbound.kernels.random import inverse_cdf
 from beliefbound.planning.task import Task
 from beliefbound.policy.protocol import checked_action
-from beliefbound.validation import FloatArray
+from beliefbound.validation import FloatArray, IntArray
 
 _LEFT = 5e-4  # of the value: what may be left at the depth
 _MOST_STEPS = 2000
+
+Uniforms = Callable[[int], FloatArray]  # of scenario `i`: of the start, then of each step
 
 
 class Earned(NamedTuple):
@@ -33,42 +38,58 @@ class Earned(NamedTuple):
     high: float
 
 
+class Walks(Protocol):
+    """Trajectories of one policy in numbered scenarios.
+
+    Attributes:
+      floor: none of them earns less, from below.
+      range: what they earn from above lies between these, where that is known (`Earned.high` is ∞ where it is not).
+      beyond: their mean from above may be too small by so much.
+    """
+
+    floor: float
+    range: tuple[float, float]
+    beyond: float
+
+    def earn(self, scenarios: Sequence[int], uniforms: Uniforms) -> list[Earned]:
+        """What the policy earns in some scenarios."""
+
+
 def walk_depth(discount: float, horizon: int | None) -> int:
     """Steps of a walk: after them little is left."""
     depth = _MOST_STEPS if discount == 1.0 else math.ceil(math.log(_LEFT) / math.log(max(discount, 1e-6)))
     return min(depth, _MOST_STEPS if horizon is None else horizon, _MOST_STEPS)
 
 
-class Walks:
-    """Walks of one policy under a task."""
+class FollowedWalks:
+    """Walks of any policy, step by step."""
 
-    def __init__(self, policy: Any, task: Task, seed: int, levels: tuple[tuple[float, int], ...]) -> None:
+    def __init__(self, policy: AnyPolicy, task: Task, seed: int, levels: tuple[tuple[float, int], ...]) -> None:
         """`levels`: particles of the control variate, as for `Replanning`; none where they would take too long."""
         self.policy, self.task, self.levels = policy, task, levels
-        self.guide = Replanning(task.belief, task.start, task.discount, task.horizon, seed, levels or ((0.0, 2),))
+        self.guide = Replanning(task, seed, levels or ((0.0, 2),))
         self.depth, self.floor = walk_depth(task.discount, task.horizon), self.guide.floor
         self._space: Workspace | None = None
-        problem, start = self.guide._problem, task.start > 0.0
-        self._extremes = Extremes(problem, task.horizon)
-        left = -1 if task.horizon is None else task.horizon
-        whole = Extremes(problem_of(task, np.empty(0, dtype=np.uint64), horizon=task.horizon), task.horizon)
-        least, most = whole.low(left)[start].min(), whole.high(left)[start].max()
-        self.range = float(problem.unit * least), float(problem.unit * most)
+        problem, self._extremes, whole = self.guide._problem, self.guide._extremes, whole_of(task)
+        self.range = whole.ends(task)
         rare = bool((problem.keep < 1.0).any())
         paid = problem.posterior.paid[:, problem.available]
         # What rare outcomes may be worth beyond the least that they are counted as.
-        worth = float(np.ptp(paid)) + float((whole.ever("upper") - whole.ever("lower")).max())
+        worth = float(np.ptp(paid)) + float((whole.extremes.ever("upper") - whole.extremes.ever("lower")).max())
         self.beyond = SHARE["lower"] * problem.unit * worth if rare else 0.0
 
-    def earn(self, luck: FloatArray, seed: int) -> Earned:
-        """One walk under the uniforms `luck`: of the start, then of each step."""
+    def earn(self, scenarios: Sequence[int], uniforms: Uniforms) -> list[Earned]:
+        """What the policy earns in some scenarios; its own seed is the scenario's number."""
+        return [self._walk(uniforms(i), i) for i in scenarios]
+
+    def _walk(self, u: FloatArray, seed: int) -> Earned:
         guide, policy, task = self.guide, self.policy, self.task
         problem, n_actions = guide._problem, task.belief.n_actions
         if self._space is None:
             self._space = guide.workspace()
         scratch = self._space.spaces[0].rows.scratch
         policy.reset(seed)
-        s = int(inverse_cdf(task.start, luck[0]))
+        s = int(inverse_cdf(task.start, u[0]))
         counts = np.zeros((guide._pairs, guide._columns), dtype=np.int64)
         none, floor = np.zeros((n_actions, guide._columns)), self.floor / problem.unit
         total, plain, factor, low = 0.0, 0.0, 1.0, self._extremes.low(guide._left(0))
@@ -76,9 +97,9 @@ class Walks:
             a = checked_action(s, policy.act(s), task.belief.available)
             now, low = float(low[s]), self._extremes.low(guide._left(stage + 1))
             values = self._values(counts, s, stage) if self.levels and stage < guide.depth else none
-            u, slack = float(luck[stage + 1]), max(0.0, (total - floor) / factor + now)
-            _, reward = step(problem, counts.copy(), scratch, s, a, none, u, now, low, slack)
-            column, value = step(problem, counts, scratch, s, a, values, u, now, low, slack)
+            drawn, slack = float(u[stage + 1]), max(0.0, (total - floor) / factor + now)
+            _, reward = step(problem, counts.copy(), scratch, s, a, none, drawn, now, low, slack)
+            column, value = step(problem, counts, scratch, s, a, values, drawn, now, low, slack)
             pair = s * n_actions + a
             total, plain = total + factor * float(value), plain + factor * float(reward)
             factor *= problem.discount * float(problem.keep[pair])
@@ -89,7 +110,7 @@ class Walks:
         least, most = total + factor * float(low[s]), plain + factor * float(high[s])
         return Earned(problem.unit * least, float(np.clip(problem.unit * most, *self.range)))
 
-    def _values(self, counts: Any, s: int, stage: int) -> FloatArray:
+    def _values(self, counts: IntArray, s: int, stage: int) -> FloatArray:
         """The control variate `[a,column]`."""
         guide, left = self.guide, self.guide._left(stage)
         assert self._space is not None

@@ -34,6 +34,7 @@ from beliefbound.io.paths import as_path
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.kernels.graph.information_relaxation import goes_on
 from beliefbound.kernels.graph.nodes import Graph
+from beliefbound.planning.task import FiniteTask
 from beliefbound.policy.files import write_archive
 from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
 from beliefbound.validation import check_seed
@@ -71,7 +72,7 @@ class AdaptivePolicy:
         self._detached = False
         self._make: Callable[[], Controller] | None = None
         self._frozen: tuple[Controller, Lookahead | None] | None = None
-        self._begin(certifier.problem.available.shape, certifier.horizon)
+        self._begin(certifier.problem.available.shape, certifier.task.horizon)
 
     @classmethod
     def of(cls, controller: Controller, lookahead: Lookahead | None) -> "AdaptivePolicy":
@@ -175,6 +176,11 @@ class AdaptivePolicy:
             self._advance(walk, a, row)
         walk.at, walk.stage = t, walk.stage + 1
         self._walk = walk
+
+    def as_controller(self, task: FiniteTask) -> Controller | None:
+        """Itself, once it has settled; one that looks ahead builds beliefs beyond the graph, without end."""
+        controller, lookahead = self.data
+        return controller if lookahead is None else None
 
     def fresh(self) -> "AdaptivePolicy":
         """The same policy at its start, with a walk of its own on the same frozen graph."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from beliefbound.bounds.finite.adaptive_file import read_outcomes
 from beliefbound.bounds.finite.controller import Controller, outcome_row
-from beliefbound.bounds.finite.outcomes import Outcomes, outcome_rows
+from beliefbound.bounds.finite.outcomes import Outcomes, outcomes_of
 from beliefbound.errors import ObservationError, PolicyError
 from beliefbound.io.arrays import Array, Shapes
 from beliefbound.io.formats.policyx import AlphaVectors, read_alpha_vectors
@@ -105,9 +105,11 @@ class AlphaPolicy:
         *,
         state_names: Sequence[str] | None = None,
         action_names: Sequence[str] | None = None,
+        note: str | None = None,
     ) -> None:
         """Write the policy as an archive of arrays."""
-        write_archive(as_path(path), KIND, self._arrays(), state_names=state_names, action_names=action_names)
+        names = {"state_names": state_names, "action_names": action_names}
+        write_archive(as_path(path), KIND, self._arrays(), note=note, **names)
 
     def _arrays(self) -> dict[str, Array]:
         outcomes = {"like": self._outcomes.like, "arrive": self._outcomes.arrive, "first": self._outcomes.first}
@@ -163,7 +165,7 @@ def read_sarsop(path: Path, task: FiniteTask) -> AlphaPolicy:
     """The policy of a SARSOP file, walking with the task's belief."""
     models = task.models
     vectors = read_alpha_vectors(path, models.n_models, models.n_states, models.n_actions)
-    return AlphaPolicy(vectors, outcome_rows(task.belief), task.weights, models.available)
+    return AlphaPolicy(vectors, outcomes_of(task), task.weights, models.available)
 
 
 def read_alpha(path: Path, arrays: dict[str, Array]) -> AlphaPolicy:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.bounds.finite.problem import scale_of
-from beliefbound.bounds.ladder import Meter, Part
+from beliefbound.bounds.steps import Meter, Stepwise
 from beliefbound.kernels.graph.cells import (
     Cells,
     binomials,
@@ -51,8 +51,10 @@ def divide(gain: FloatArray, k: int) -> IntArray:
     return cells
 
 
-def solving_rungs(problem: Problem, division: IntArray, resolution: int, epsilon: float, meter: Meter) -> Part[Cells]:
-    """The cells of one division, solved on their grids rung by rung; sweeps end where they change less than
+def solving_steps(
+    problem: Problem, division: IntArray, resolution: int, epsilon: float, meter: Meter
+) -> Stepwise[Cells]:
+    """The cells of one division, solved on their grids step by step; sweeps end where they change less than
     `epsilon`."""
     k = division.shape[1]
     table = binomials(resolution + k)
@@ -74,10 +76,10 @@ def solving_rungs(problem: Problem, division: IntArray, resolution: int, epsilon
                 if sweep_cell(problem, models, points, outcomes, values, q) <= epsilon:
                     break
                 if meter.full():
-                    yield ()
+                    yield
             own[0] = q
         if meter.full():
-            yield ()
+            yield
     return Cells(division[None], tables, table, resolution)
 
 
@@ -125,10 +127,10 @@ def sizes(problem: Problem, n_models: int) -> list[Size]:
     return sorted(found, key=lambda size: size.work)
 
 
-def cell_rungs(
+def cell_steps(
     problem: Problem, gain: FloatArray, weights: FloatArray, start: FloatArray, size: Size, meter: Meter
-) -> Part[tuple[Cells, float]]:
-    """Cells of one size, solved rung by rung, and their bound at the start, but for rounding."""
+) -> Stepwise[tuple[Cells, float]]:
+    """Cells of one size, solved step by step, and their bound at the start, but for rounding."""
     epsilon = _EPSILON * scale_of(problem, weights, start)
-    cells = yield from solving_rungs(problem, divide(gain, size.models), size.resolution, epsilon, meter)
+    cells = yield from solving_steps(problem, divide(gain, size.models), size.resolution, epsilon, meter)
     return cells, float(start @ read_cells(problem, cells, weights))

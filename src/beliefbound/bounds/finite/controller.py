@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from beliefbound.beliefs.amounts import alike
-from beliefbound.bounds.finite.outcomes import outcome_rows
+from beliefbound.bounds.finite.outcomes import rows_of
 from beliefbound.bounds.finite.relaxation import Certifier, settle
 from beliefbound.errors import ObservationError
 from beliefbound.kernels.graph.alpha import Vectors
-from beliefbound.kernels.graph.controller import COMMIT, compile_controller, fill_table, join
+from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE, compile_controller, fill_table, join
 from beliefbound.kernels.graph.nodes import (
     DEEPEST,
     ENTRIES,
@@ -220,10 +220,32 @@ def controller_of(
         roots,
         problem.first,
         problem.arrive,
-        outcome_rows(task.belief).reward,
+        rows_of(task).reward,
         problem.available,
         np.concatenate(tables),
         np.cumsum([0] + [len(table) for table in tables]),
+        task.horizon,
+    )
+
+
+def table_controller(policy: TablePolicy, task: FiniteTask) -> Controller:
+    """A deterministic table as a controller: one node per start state, and then the table for ever."""
+    _, arrive, first, seen, _ = rows_of(task)
+    states = np.flatnonzero(task.start)
+    lines = np.atleast_2d(policy.actions)
+    rows = first[:, -1] - first[:, 0]
+    inside = np.arange(int(rows.max())) < rows[states][:, None]
+    return Controller(
+        states.astype(np.int64),
+        lines[0, states].astype(np.int32),
+        np.where(inside, COMMIT, IMPOSSIBLE).astype(np.int32),
+        np.arange(len(states)),
+        first,
+        arrive,
+        seen,
+        task.models.available,
+        lines,
+        np.array([0, len(lines)]),
         task.horizon,
     )
 

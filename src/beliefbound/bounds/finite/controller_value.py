@@ -16,11 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.bounds.finite.controller import Controller
-from beliefbound.bounds.finite.outcomes import Outcomes, outcome_rows
-from beliefbound.bounds.finite.problem import stage_values
+from beliefbound.bounds.finite.outcomes import Outcomes, outcomes_of
+from beliefbound.bounds.finite.problem import enclosed_of, values_of
 from beliefbound.errors import ObservationError, PolicyError
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
-from beliefbound.models import ModelSet
 from beliefbound.models.enclosing import enclosed, excess, rounding_of
 from beliefbound.planning.rounding import ChainErrors
 from beliefbound.planning.task import FiniteTask
@@ -58,7 +57,7 @@ def enclosed_values(controller: Controller, task: FiniteTask) -> tuple[FloatArra
             f"the policy is for {controller.available.shape[0]} states and {controller.available.shape[1]} actions, "
             f"the belief has {task.models.n_states} and {task.models.n_actions}"
         )
-    outcomes = outcome_rows(task.belief)
+    outcomes = outcomes_of(task)
     links = _reachable(controller, outcomes, task.weights)
     roots = np.searchsorted(links.nodes, controller.roots)
     if task.horizon is None:
@@ -159,28 +158,16 @@ def _used(controller: Controller, links: _Links) -> list[TablePolicy | None]:
     return [policy if i in asked else None for i, policy in enumerate(_pool(controller))]
 
 
-def _tail(policies: list[TablePolicy | None], models: ModelSet, task: FiniteTask, horizon: int) -> FloatArray:
+def _tail(policies: list[TablePolicy | None], task: FiniteTask, horizon: int) -> FloatArray:
     """`[stage, policy, m, s]`: values of what remains of the pool's policies."""
-    shape = (horizon + 1, models.n_models, models.n_states)
-    return np.stack(
-        [
-            np.zeros(shape) if policy is None else stage_values(policy, models, task.discount, horizon, horizon)
-            for policy in policies
-        ],
-        axis=1,
-    )
+    none = np.zeros((horizon + 1, *task.models.rewards.shape[:2]))
+    return np.stack([none if policy is None else values_of(task, policy, horizon) for policy in policies], axis=1)
 
 
-def _enclosed_tail(
-    policies: list[TablePolicy | None], models: ModelSet, discount: float
-) -> tuple[FloatArray, FloatArray]:
+def _enclosed_tail(policies: list[TablePolicy | None], task: FiniteTask) -> tuple[FloatArray, FloatArray]:
     """`[policy, m, s]` twice: values of the pool's policies for ever, and how far they can be from the true ones."""
-    none = np.zeros((2, models.n_models, models.n_states))
-    found = [
-        none if policy is None else np.stack(models.enclose(policy.chances(models.n_actions), discount))
-        for policy in policies
-    ]
-    values, error = np.stack(found, axis=1)
+    none = np.zeros((2, *task.models.rewards.shape[:2]))
+    values, error = np.stack([none if policy is None else enclosed_of(task, policy) for policy in policies], axis=1)
     return values, error
 
 
@@ -196,7 +183,7 @@ def _for_ever(
     sizes, off = np.abs(gained), np.zeros_like(gained)
     outer = links.target < 0
     if outer.any():
-        tail, error = _enclosed_tail(_used(controller, links), models, task.discount)
+        tail, error = _enclosed_tail(_used(controller, links), task)
         policy, row = COMMIT - links.target[outer], links.row[outer]
         place, like = (policy, slice(None), outcomes.arrive[row]), task.discount * outcomes.like[:, row].T
         for total, values in ((gained, tail), (sizes, np.abs(tail)), (off, error)):
@@ -250,7 +237,7 @@ def _by_stages(controller: Controller, outcomes: Outcomes, links: _Links, task: 
     rewards = np.array(models.rewards[:, controller.state[links.nodes], controller.action[links.nodes]].T)
     outer = links.target < 0
     like = task.discount * outcomes.like[:, links.row].T
-    tail = _tail(_used(controller, links), models, task, horizon) if outer.any() else None
+    tail = _tail(_used(controller, links), task, horizon) if outer.any() else None
     values = np.zeros((n, models.n_models))
     for stage in range(horizon - 1, -1, -1):
         later = np.empty_like(like)

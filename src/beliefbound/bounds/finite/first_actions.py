@@ -7,7 +7,6 @@ of the largest lower bound and its strongest rival, whichever has the wider boun
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -18,7 +17,7 @@ from beliefbound.bounds.finite.controller import freeze
 from beliefbound.bounds.finite.pairs import pair_values
 from beliefbound.bounds.finite.problem import allowance_of
 from beliefbound.bounds.finite.relaxation import Certifier
-from beliefbound.bounds.log import Log
+from beliefbound.bounds.record import Record
 from beliefbound.kernels.graph.alpha import Vectors
 from beliefbound.kernels.graph.controller import follow_once, reached
 from beliefbound.models.enclosing import rounding_of
@@ -45,16 +44,16 @@ def action_bounds(certifier: Certifier) -> tuple[FloatArray, FloatArray]:
     return lower, upper
 
 
-def grow(certifier: Certifier, log: Log, tolerance: float, work: float) -> bool:
+def grow(certifier: Certifier, record: Record, tolerance: float, work: float) -> bool:
     """`Certifier.grow` for what is asked for: the value, or the decision."""
-    if not log.decide or log.contest is None:
+    if not record.decide or record.contest is None:
         return certifier.grow(certifier.core_nodes, tolerance, work=work)
     lower, upper = action_bounds(certifier)
-    for action in sorted(log.contest.rivals(), key=lambda a: lower[a] - upper[a]):
+    for action in sorted(record.contest.rivals(), key=lambda a: lower[a] - upper[a]):
         if certifier.grow(certifier.core_nodes, tolerance, work=work, forced=action):
-            log.contest.note(*action_bounds(certifier))
+            record.contest.note(*action_bounds(certifier))
             return True
-    log.contest.note(*action_bounds(certifier))
+    record.contest.note(*action_bounds(certifier))
     return certifier.grow(certifier.core_nodes, tolerance, work=work)
 
 
@@ -111,7 +110,7 @@ def stability(contest: Contest, searches: Sequence[HasGraph], vectors: Sequence[
     for m, w in enumerate(weights):
         if 0.0 < w < 1.0:
             rest = np.where(np.arange(len(weights)) == m, 0.0, weights) / (1.0 - w)
-            upper = allowance_of(replace(task, belief=task.belief.reweight(rest)), problem).upper
+            upper = allowance_of(task.reweighted(rest), problem).upper
             without[m] = [upper(x) for x in pair_values(problem, rest)[s, contest.actions[others]]]
     policies = [model_values(certifier, best) for certifier in certifiers]
     policies += [_best_vector(each, s, best, weights) for each in vectors]

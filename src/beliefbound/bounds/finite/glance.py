@@ -5,12 +5,12 @@ from the side that is wanted, and valid after any number of sweeps (MacQueen): w
 
     V' + γ/(1−γ) min (V' − V)  ≤  the fixed point  ≤  V' + γ/(1−γ) max (V' − V).
 
-Nothing where the problem is large: then its first rungs, compiled, come sooner.
+Nothing where the problem is large: then its first steps, compiled, come sooner.
 """
 
 import numpy as np
 
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.models.enclosing import swept
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
@@ -43,8 +43,8 @@ def glance(task: FiniteTask) -> list[Bound]:
     allowance = Allowance(task, closely=False)
     how = (", swept from below", ", swept from above") if task.horizon is None else ("", "")
     return [
-        Bound(allowance.lower(below), "lower", f"QMDP's policy{how[0]}", policy=policy),
-        Bound(allowance.upper(float(task.start @ told.max(axis=-1))), "upper", f"QMDP{how[1]}"),
+        Bound(allowance.lower(below), "lower", f"QMDP's policy{how[0]}", policy=policy, kind=Kind.QMDP),
+        Bound(allowance.upper(float(task.start @ told.max(axis=-1))), "upper", f"QMDP{how[1]}", kind=Kind.QMDP),
     ]
 
 

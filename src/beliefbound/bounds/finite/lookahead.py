@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.bound import Bound, Side
-from beliefbound.bounds.finite.problem import allowance_of, named_pool, problem_of
+from beliefbound.bounds.bound import Bound, Kind, Side
+from beliefbound.bounds.finite.pool import policies_of
+from beliefbound.bounds.finite.problem import allowance_of, problem_of
 from beliefbound.errors import ParameterError
 from beliefbound.evaluation import check_fits
 from beliefbound.kernels.graph.lookahead import look_ahead
@@ -43,7 +44,7 @@ def lookahead_upper(
     """
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     value = _value(task, depth, "upper", ())
-    return Bound(value, "upper", f"{depth}-step look-ahead to QMDP")
+    return Bound(value, "upper", f"{depth}-step look-ahead to QMDP", kind=Kind.LOOK_AHEAD)
 
 
 def lookahead_lower(
@@ -66,14 +67,15 @@ def lookahead_lower(
     """
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     if policies is None:
-        policies = [policy for _, policy in named_pool(task)]
+        policies = policies_of(task)
     policies = check_sequence(policies, "policies", ParameterError, fix="give a list of policies")
     if len(policies) == 0:
         raise ParameterError("policies is empty; give at least one policy, or leave it out for the default pool")
     for policy in policies:
         check_fits(policy, task.models)
     value = _value(task, depth, "lower", policies)
-    return Bound(value, "lower", f"{depth}-step look-ahead to a pool of {len(policies)} policies")
+    method = f"{depth}-step look-ahead to a pool of {len(policies)} policies"
+    return Bound(value, "lower", method, kind=Kind.LOOK_AHEAD)
 
 
 def _value(task: FiniteTask, depth: int, side: Side, policies: Sequence[TablePolicy]) -> float:

@@ -16,45 +16,40 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
-from beliefbound.bounds.finite.cells import Size, cell_rungs, sizes, worthwhile
+from beliefbound.bounds.finite.backups import PointBackups, new_points
+from beliefbound.bounds.finite.cells import Size, cell_steps, sizes, worthwhile
 from beliefbound.bounds.finite.controller import Controller, controller_of, vector_nodes
 from beliefbound.bounds.finite.first_actions import action_bounds, grow
-from beliefbound.bounds.finite.pairs import gain_rungs
+from beliefbound.bounds.finite.pairs import gain_steps
 from beliefbound.bounds.finite.problem import allowance_of, pool_numbers, scale_of
 from beliefbound.bounds.finite.relaxation import Address, Certifier
-from beliefbound.bounds.ladder import Account, Meter, Part, Rungs
-from beliefbound.bounds.log import Log
-from beliefbound.kernels.graph import alpha as kernel
-from beliefbound.kernels.graph.alpha import Points, new_vectors
-from beliefbound.kernels.graph.cells import new_corners
+from beliefbound.bounds.record import Record
+from beliefbound.bounds.steps import Account, Meter, Steps, Stepwise
+from beliefbound.kernels.graph.alpha import Points, Vectors
 from beliefbound.kernels.graph.nodes import Problem
-from beliefbound.kernels.random import seed_stream, uniform
+from beliefbound.kernels.random import seed_stream
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray, IntArray
 
 _FIRST_POINTS, _MOST_POINTS = 128, 4096  # beliefs backed up in the first round and in the last
-_SWEEPS = 3  # over the beliefs of a round: values travel back along trajectories
 _CAPACITY = 20_000  # vectors
-_DEPTH = 60  # steps of a trajectory, where the discount allows as many
-_RANDOM = 0.15  # share of its steps that are random: beliefs beside the way
+_NODES = 2_000_000  # beliefs in the graph
 _GAIN = 1e-6  # of the scale of values: what a new vector must add
 _LEAVES = 48  # vectors of a state at the leaves of the graph: each costs a look at every node
 _VECTORS = 0.35  # share of the work
 _CELLS = 0.3  # what larger cells may take, as a share of the work so far
 _SETTLE = 2.0  # times the work, and values are made consistent again
 _LAGGED = 0.999  # of the gap: less, and it has fallen
-_BACKUP = 0.2  # operations, in time, of a multiply-add with a vector: they are done several at once
-_MOST_BYTES = 1 << 28  # of vectors: beyond, fewer of them
 _CALL = 20_000  # operations, in time, of a call from Python
 _ALLOCATE = 10.0  # operations, in time, of a number in a new array
 
 
 class MergedSearch:
-    """The search among distinct beliefs, as a ladder. `problem` has pairs solved and the values of `policies`; `losses`
-    are those of pairs, where they are known."""
+    """The search among distinct beliefs, step by step. `problem` has pairs solved and the values of `policies`;
+    `losses` are those of pairs, where they are known."""
 
     def __init__(
         self,
@@ -62,21 +57,20 @@ class MergedSearch:
         problem: Problem,
         policies: Sequence[TablePolicy],
         address: Address,
-        log: Log,
+        record: Record,
         meter: Meter,
         *,
         losses: FloatArray | None = None,
     ) -> None:
-        self.task, self.policies, self.log, self.meter = task, list(policies), log, Account(meter)
+        self.task, self.policies, self.record, self.meter = task, list(policies), record, Account(meter)
         self.problem, self._first, self._losses = problem._replace(merged=True), problem.v, losses
         self.allowance = allowance_of(task, problem)
-        self._gain = _GAIN * scale_of(problem, task.weights, task.start, task.largest_value)
-        each = 16 * task.models.n_models * (1 + task.models.n_states)
-        self.vectors = new_vectors(problem, problem.v[0], min(_CAPACITY, _MOST_BYTES // each))
+        gain = _GAIN * scale_of(problem, task.weights, task.start, task.largest_value)
+        self.backups = PointBackups(task, self.problem, policies, seed_stream(address), capacity=_CAPACITY, gain=gain)
+        self.vectors = self.backups.vectors
         self.meter.add(_ALLOCATE * (self.vectors.then.size + problem.v.size))
         self.certifier: Certifier | None = None
         self.closed = False
-        self._stream, self._states = seed_stream(address), np.flatnonzero(task.start)
         self._points, self._more_vectors = _FIRST_POINTS, True
         self._vector_work = 0.0
 
@@ -85,19 +79,18 @@ class MergedSearch:
         """Between what it has proven itself."""
         return np.inf if self.certifier is None else self.certifier.upper - self.certifier.lower
 
-    def rungs(self) -> Rungs:
+    def steps(self) -> Steps:
         """Until the bracket is closed, or nothing more is to be had."""
         yield from self._round()
-        certifier = self._certifier()
+        knobs: dict[str, Any] = {"core_nodes": _NODES, "max_nodes": 1, "vectors": self.vectors, "begun": False}
+        certifier = Certifier(self.task, self.problem, self.policies, **knobs)
         yield from certifier.beginning(self.meter)
         self.certifier = certifier
         affordable = list[Size]()
         last: Size | None = None
         if self.task.models.n_models > 1:
             if self._losses is None:
-                self._losses = yield from gain_rungs(
-                    self.problem, np.array(self.task.weights), np.array(self.task.start), self.meter
-                )
+                self._losses = yield from gain_steps(self.problem, self.task, self.meter)
             affordable = sizes(self.problem, self.task.models.n_models)
         growing, settled = True, 0.0
         while growing or self._more_vectors:
@@ -109,7 +102,7 @@ class MergedSearch:
                 yield from self._tell_cells(last)
             else:
                 before, width = certifier.work, self.width
-                growing = grow(certifier, self.log, certifier.rounding, self.meter.left)
+                growing = grow(certifier, self.record, certifier.rounding, self.meter.left)
                 self.meter.add(_CALL + certifier.work - before)
                 if not growing or certifier.work > _SETTLE * settled:
                     settled = certifier.work
@@ -118,10 +111,12 @@ class MergedSearch:
                     growing |= certifier.n_nodes < certifier.core_nodes and self.width < _LAGGED * width
                 self.closed = self.width <= certifier.rounding
                 if self.meter.full() or not growing or self.closed:
-                    yield self.found()
+                    self.note()
+                    yield
                 if self.closed:
                     return
-        yield self.found()
+        self.note()
+        yield
 
     def settle(self) -> None:
         """Make all values of the graph consistent."""
@@ -131,35 +126,19 @@ class MergedSearch:
         rows = self.certifier.graph.child.shape[1]
         self.meter.add(20.0 * self.certifier.n_nodes * rows)
 
-    def found(self) -> list[Bound]:
-        """The bounds that the search has proven so far, where they are better than what there was."""
+    def note(self) -> None:
+        """Record the bounds that the search has proven so far, where they are better than what there was."""
         assert self.certifier is not None
-        return better_ends(self.certifier, f"search in a graph of {self.certifier.n_nodes} distinct beliefs", self.log)
-
-    def _certifier(self) -> Certifier:
-        return Certifier(
-            self.task.belief,
-            discount=self.task.discount,
-            horizon=None,
-            initial=self.task.start,
-            policies=self.policies,
-            core_nodes=2_000_000,
-            max_nodes=1,
-            problem=self.problem,
-            vectors=self.vectors,
-            begun=False,
-        )
+        note_ends(self.certifier, Kind.DISTINCT_BELIEFS, self.record)
 
     def _replace(self, **changed: Any) -> None:
         """From now on, other leaf values."""
         self.problem = self.problem._replace(**changed)
+        self.backups.use(self.problem)
         if self.certifier is not None:
-            self.certifier.problem = self.problem
-            if "cells" in changed:
-                corners = new_corners(self.problem.cells.models.shape[2])
-                self.certifier.graph = self.certifier.graph._replace(corners=corners)
+            self.certifier.use(self.problem)
 
-    def _refresh(self) -> Part[None]:
+    def _refresh(self) -> Stepwise[None]:
         """Give the nodes there are the leaf values that new ones would have."""
         certifier = self.certifier
         assert certifier is not None
@@ -171,85 +150,52 @@ class MergedSearch:
             self.meter.add(_CALL + (more - x) * each)
             x = more
             if self.meter.full():
-                yield ()
+                yield
         self.settle()
 
-    def _tell_cells(self, size: Size) -> Part[None]:
+    def _tell_cells(self, size: Size) -> Stepwise[None]:
         """Solve cells of one size, which are used from now on. Larger ones may be looser at the start, where grids are
         coarse for them, but they are tighter where the search goes: at beliefs with few models left."""
         assert self._losses is not None
         weights, start = np.array(self.task.weights), np.array(self.task.start)
-        cells, value = yield from cell_rungs(self.problem, self._losses, weights, start, size, self.meter)
+        cells, value = yield from cell_steps(self.problem, self._losses, weights, start, size, self.meter)
         self._replace(cells=cells)
         yield from self._refresh()
         self.meter.full()
         told = f"told which {size.models} models hold the true one"
-        yield [Bound(self.allowance.upper(value), "upper", told), *self.found()]
+        self.record.add(Bound(self.allowance.upper(value), "upper", told, kind=Kind.CELLS))
+        self.note()
+        yield
 
-    def _round(self) -> Part[None]:
+    def _round(self) -> Stepwise[None]:
         """A round of backups; then the vectors used most are asked at the leaves."""
-        task, vectors, meter, began = self.task, self.vectors, self.meter, self.meter.done
-        tolerance, n = self._gain, self._points
-        points = yield from self._trajectories(n)
-        order, gained = np.argsort(-points.depth, kind="stable"), 0.0
-        for _ in range(_SWEEPS):
-            gained, i = 0.0, 0
-            while i < len(order):
-                each = np.cumsum(self._backup_work()[points.state[order[i:]]])
-                more = i + max(1, int(np.searchsorted(each, meter.left, side="right")))
-                gained += kernel.back_up_points(self.problem, vectors, points, order[i:more], tolerance)
-                meter.add(_CALL + float(each[more - i - 1]))
-                i = more
-                if meter.full():
-                    yield ()
-            if gained == 0.0:
-                break
-        kernel.keep_used(vectors, points, len(self.policies))
-        leaves = _most_used(vectors, points)
-        meter.add(2.0 * _BACKUP * len(points.state) * float(vectors.known_count.max()) * task.models.n_models)
-        own = np.moveaxis(vectors.value[leaves], -1, 0)  # [m,s,i]
+        task, backups, meter, began, n = self.task, self.backups, self.meter, self.meter.done, self._points
+        met = new_points(n, task.models.n_models)
+        yield from backups.trajectories(task.weights, met, 0, meter)
+        points = _distinct(met, backups.states, task.weights)
+        gains = yield from backups.back_up(points, meter)
+        backups.keep_used(points)
+        leaves = _most_used(backups.vectors, points)
+        meter.add(backups.asking_work(points))
+        own = np.moveaxis(backups.vectors.value[leaves], -1, 0)  # [m,s,i]
         v = np.ascontiguousarray(np.concatenate([self._first[0], own], axis=-1))[None]
         numbers = pool_numbers(task.models.n_states, len(self.policies))
         called = (len(self.policies) + leaves).astype(np.int32)
         self._replace(v=v, number=np.ascontiguousarray(np.concatenate([numbers, called], axis=1)))
-        full = int(vectors.size[0]) + 2 * n > len(vectors.state)
-        self._more_vectors = not full and (gained > 0.0 or n < _MOST_POINTS)
+        self._more_vectors = backups.fits(2 * n) and (gains[-1] > 0.0 or n < _MOST_POINTS)
         self._points = min(2 * n, _MOST_POINTS)
         self._vector_work += meter.done - began
         meter.full()
-        yield self._best_vectors()
+        self._note_best_vectors()
+        yield
 
-    def _trajectories(self, n: int) -> Part[Points]:
-        """About `n` distinct beliefs, met on trajectories, and those of the start."""
-        task, states, weights = self.task, self._states, np.array(self.task.weights)
-        chances = np.cumsum(task.start[states])
-        depth = max(1, min(_DEPTH, int(np.ceil(np.log(1e-4) / np.log(max(task.discount, 1e-6))))))
-        points, used = _new_points(n, len(weights)), 0
-        each = float(self._backup_work().mean())
-        while used < n:
-            s = int(states[min(np.searchsorted(chances, uniform(self._stream), side="right"), len(states) - 1)])
-            mix, before = 0.8 * uniform(self._stream), used
-            used = kernel.walk(self.problem, self.vectors, s, weights, self._stream, points, used, depth, _RANDOM, mix)
-            self.meter.add(_CALL + (used - before) * each)
-            if self.meter.full():
-                yield ()
-        return _distinct(points, states, weights)
-
-    def _backup_work(self) -> FloatArray:
-        """`[s]`: operations of a backup at a belief of each state, or of a step of a trajectory."""
-        first = self.problem.first
-        asked = np.concatenate([[0], np.cumsum(self.vectors.known_count[self.problem.arrive])])
-        return np.asarray(_BACKUP * (asked[first[:, -1]] - asked[first[:, 0]]) * self.task.models.n_models + 500.0)
-
-    def _best_vectors(self) -> list[Bound]:
-        """The best vector at each start state, as a bound and the policy that attains it, if it is better."""
-        task, vectors, states = self.task, self.vectors, self._states
-        best = [kernel.best_vector(vectors, s, np.array(task.weights)) for s in states]
-        value = self.allowance.lower(float(task.start[states] @ [v for v, _ in best]))
-        asked = np.array([vectors.number[s, i] for s, (_, i) in zip(states, best, strict=True)], dtype=np.int64)
-        lower = self.log.lower
+    def _note_best_vectors(self) -> None:
+        """Record the best vector at each start state, as a bound and the policy that attains it, if it is better."""
+        task, vectors, states = self.task, self.vectors, self.backups.states
+        asked, values = self.backups.best(task.weights)
+        value, lower = self.allowance.lower(float(task.start[states] @ values)), self.record.lower
         if (lower is not None and value <= lower.value) or (vectors.action[asked] < 0).any():
-            return []  # a memoryless policy is in the log
+            return  # a memoryless policy is in the record
         problem, policies = self.problem, self.policies
 
         def controller() -> Controller:
@@ -258,24 +204,23 @@ class MergedSearch:
             return controller_of(task, problem, policies, nodes.state, nodes.action, nodes.after, roots)
 
         method = f"finite-state controller, best of {int(vectors.size[0])} alpha vectors by point-based backups"
-        return [Bound(value, "lower", method, policy=AdaptivePolicy.later(controller, task.models.available.shape))]
+        policy = AdaptivePolicy.later(controller, task.models.available.shape)
+        self.record.add(Bound(value, "lower", method, policy=policy, kind=Kind.ALPHA_VECTORS))
 
 
-def better_ends(certifier: Certifier, method: str, log: Log) -> list[Bound]:
-    """What a search has proven, on the sides where that is better than what the log has."""
+def note_ends(certifier: Certifier, kind: Kind, record: Record) -> None:
+    """Record what a search of a kind has proven, on the sides where that is better than what there was."""
     found = []
-    if log.contest is not None:
-        log.contest.note(*action_bounds(certifier))
+    what = "distinct beliefs" if kind is Kind.DISTINCT_BELIEFS else "beliefs"
+    method = f"search in a graph of {certifier.n_nodes} {what}"
+    if record.contest is not None:
+        record.contest.note(*action_bounds(certifier))
     lower, upper = certifier.proven
-    if log.lower is None or lower > log.lower.value:
-        found.append(Bound(lower, "lower", method, policy=AdaptivePolicy(certifier)))
-    if log.upper is None or upper < log.upper.value:
-        found.append(Bound(upper, "upper", method))
-    return found
-
-
-def _new_points(n: int, n_models: int) -> Points:
-    return Points(np.empty(n, dtype=np.int32), np.empty((n, n_models)), np.empty(n, dtype=np.int32))
+    if record.lower is None or lower > record.lower.value:
+        found.append(Bound(lower, "lower", method, policy=AdaptivePolicy(certifier), kind=kind))
+    if record.upper is None or upper < record.upper.value:
+        found.append(Bound(upper, "upper", method, kind=kind))
+    record.add(*found)
 
 
 def _distinct(points: Points, states: IntArray, weights: FloatArray) -> Points:
@@ -288,7 +233,7 @@ def _distinct(points: Points, states: IntArray, weights: FloatArray) -> Points:
     return Points(state[first].copy(), weight[first].copy(), depth[first].copy())
 
 
-def _most_used(vectors: kernel.Vectors, points: Points) -> IntArray:
+def _most_used(vectors: Vectors, points: Points) -> IntArray:
     """`[s,i]`: the vectors that are best at most points, as many for every state (repeated where there are fewer)."""
     counts = vectors.known_count
     place = np.arange(_LEAVES) % counts[:, None]

@@ -14,15 +14,13 @@ import numpy as np
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.adaptive_file import arrays_of, read_controller
 from beliefbound.bounds.finite.controller import Controller
-from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.errors import PolicyError
 from beliefbound.io.arrays import Array, Shapes
 from beliefbound.io.paths import as_path
-from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
+from beliefbound.kernels.graph.controller import COMMIT
 from beliefbound.kernels.play import agent_stream
 from beliefbound.kernels.random import categorical
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import TablePolicy
 from beliefbound.policy.files import write_archive
 from beliefbound.validation import FloatArray, check_seed
 
@@ -78,6 +76,10 @@ class MixedPolicy:
         """Carry its walk over one transition."""
         self._drawn().observe(state, action, reward, next_state)
 
+    def as_mixture(self, task: FiniteTask) -> tuple[tuple[float, Controller], ...]:
+        """Its parts."""
+        return self.parts
+
     def fresh(self) -> Self:
         """The same policy at its start, nothing drawn."""
         return type(self)(self._joined, self._chances)
@@ -88,9 +90,11 @@ class MixedPolicy:
         *,
         state_names: Sequence[str] | None = None,
         action_names: Sequence[str] | None = None,
+        note: str | None = None,
     ) -> None:
         """Write the policy as an archive of arrays; names are for whoever reads the file."""
-        write_archive(as_path(path), KIND, self._arrays(), state_names=state_names, action_names=action_names)
+        names = {"state_names": state_names, "action_names": action_names}
+        write_archive(as_path(path), KIND, self._arrays(), note=note, **names)
 
     def _arrays(self) -> dict[str, Array]:
         return {**arrays_of(self._joined, None), "chances": self._chances}
@@ -115,28 +119,6 @@ def join_controllers(controllers: Sequence[Controller]) -> Controller:
         roots=np.concatenate(roots),
         pool=np.concatenate([part.pool for part in controllers]),
         pool_first=np.concatenate(edges),
-    )
-
-
-def table_controller(policy: TablePolicy, task: FiniteTask) -> Controller:
-    """A deterministic table as a controller: one node per start state, and then the table for ever."""
-    like, arrive, first, seen = outcome_rows(task.belief)
-    states = np.flatnonzero(task.start)
-    lines = np.atleast_2d(policy.actions)
-    rows = first[:, -1] - first[:, 0]
-    inside = np.arange(int(rows.max())) < rows[states][:, None]
-    return Controller(
-        states.astype(np.int64),
-        lines[0, states].astype(np.int32),
-        np.where(inside, COMMIT, IMPOSSIBLE).astype(np.int32),
-        np.arange(len(states)),
-        first,
-        arrive,
-        seen,
-        task.models.available,
-        lines,
-        np.array([0, len(lines)]),
-        task.horizon,
     )
 
 

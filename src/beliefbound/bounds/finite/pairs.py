@@ -8,18 +8,19 @@ pairings, and in the end QMDP, which tells each model by itself.
 """
 
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.basic import qmdp_of
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.problem import allowance_of, problem_of, scale_of, search_depth
-from beliefbound.bounds.ladder import Meter, Part, finish
+from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.kernels.graph.pairs import solve_pair
 from beliefbound.limits import PAIR_BYTES
-from beliefbound.planning.task import FiniteTask
+from beliefbound.planning.task import FiniteTask, made_once_for_models
 from beliefbound.validation import FloatArray, IntArray
 
 _SIZES = ((4, 33), (4, 17), (2, 17), (1, 17), (1, 9), (1, 5), (1, 3))  # pairings, grid points
@@ -52,7 +53,7 @@ def pair_bound(
     Bound(upper 3, exact, told which of two models, least of 1 pairing)
     """
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
-    problem = with_pairs(problem_of(task, stages=search_depth(task), policies=()), task.weights, task.start)
+    problem = with_pairs(problem_of(task, stages=search_depth(task), policies=()), task)
     paired = bound_of(problem, task)
     told = qmdp_of(task)
     return paired if paired.value <= told.value else told
@@ -62,28 +63,27 @@ def bound_of(problem: Problem, task: FiniteTask) -> Bound:
     """The bound of a problem whose pairs are solved."""
     n, value = len(problem.partner), float(task.start @ read_pairs(problem, task.weights))
     method = f"told which of two models, least of {n} pairing{'s' if n > 1 else ''}" if n else "QMDP"
-    return Bound(allowance_of(task, problem).upper(value), "upper", method)
+    kind = Kind.PAIRS if n else Kind.QMDP
+    return Bound(allowance_of(task, problem).upper(value), "upper", method, kind=kind)
 
 
-def with_pairs(problem: Problem, weights: FloatArray, start: FloatArray) -> Problem:
-    """The problem with models paired for `weights[m]` and `start[s]`, and the pairs solved; as it is, with QMDP for
-    upper values, where that is beyond the limits."""
-    return finish(pair_rungs(problem, weights, start, Meter()))[0]
+def with_pairs(problem: Problem, task: FiniteTask) -> Problem:
+    """The problem of a task with its models paired and the pairs solved; as it is, with QMDP for upper values, where
+    that is beyond the limits."""
+    return finish(pair_steps(problem, task, Meter()))[0]
 
 
-def pair_rungs(
-    problem: Problem, weights: FloatArray, start: FloatArray, meter: Meter
-) -> Part[tuple[Problem, FloatArray | None]]:
-    """The same, rung by rung; and what each pair loses, `[m,m]`, where pairs were solved."""
-    n_models, n_stages = len(weights), len(problem.q)
+def pair_steps(problem: Problem, task: FiniteTask, meter: Meter) -> Stepwise[tuple[Problem, FloatArray | None]]:
+    """The same, step by step; and what each pair loses, `[m,m]`, where pairs were solved."""
+    n_models, n_stages = task.models.n_models, len(problem.q)
     each = _pair_work(problem)
     n_pairings, n_grid = _size(problem, (n_models + 1) // 2 * each)
     if n_pairings == 0:
         return problem, None
-    epsilon = _EPSILON * scale_of(problem, weights, start)
+    epsilon = _EPSILON * scale_of(problem, task.weights, task.start)
     n_states, n_actions = problem.available.shape
-    losses = yield from gain_rungs(problem, weights, start, meter)
-    gain = losses.copy()
+    losses = yield from gain_steps(problem, task, meter)
+    gain, solved = losses.copy(), _solved_pairs(task)
     partner = np.full((n_pairings, n_models), n_models)
     cell = np.empty_like(partner)
     pairs = np.empty((n_pairings, (n_models + 1) // 2, n_stages, n_states, n_grid, n_actions))
@@ -93,36 +93,69 @@ def pair_rungs(
             if len(pair) == 2:
                 partner[k, pair] = pair[::-1]
                 gain[pair[0], pair[1]] = gain[pair[1], pair[0]] = 0.0
-            solve_pair(problem, pair[0], pair[-1], n_grid, _SWEEPS, epsilon, pairs[k, c])
+            pairs[k, c] = solved(problem, pair[0], pair[-1], n_grid, epsilon).table
             meter.add(_CALL + _STEP * n_grid * each)
             if meter.full():
-                yield ()
+                yield
         meter.add(_MATCHING * n_models**2)
     return problem._replace(partner=partner, cell=cell, pairs=pairs), losses
 
 
-def pair_gains(problem: Problem, weights: FloatArray, start: FloatArray) -> FloatArray:
+def pair_gains(problem: Problem, task: FiniteTask) -> FloatArray:
     """`[m,m]`: what an agent that is told only the pair loses against one that is told the model, on a coarse grid."""
-    return finish(gain_rungs(problem, weights, start, Meter()))
+    return finish(gain_steps(problem, task, Meter()))
 
 
-def gain_rungs(problem: Problem, weights: FloatArray, start: FloatArray, meter: Meter) -> Part[FloatArray]:
-    """The same, rung by rung."""
-    n_models, each = len(weights), _pair_work(problem)
-    epsilon = _EPSILON * scale_of(problem, weights, start)
-    candidates = _candidates(n_models, _WORK // (_COARSE * each))
-    n_states, n_actions = problem.available.shape
-    none, grid = np.empty((0, n_states, _COARSE, n_actions)), np.linspace(0.0, 1.0, _COARSE)
-    gain = np.zeros((n_models, n_models))
+def gain_steps(problem: Problem, task: FiniteTask, meter: Meter) -> Stepwise[FloatArray]:
+    """The same, step by step."""
+    weights, start, each = task.weights, task.start, _pair_work(problem)
+    epsilon, solved = _EPSILON * scale_of(problem, weights, start), _solved_pairs(task)
+    candidates, grid = _candidates(len(weights), _WORK // (_COARSE * each)), np.linspace(0.0, 1.0, _COARSE)
+    gain = np.zeros((len(weights), len(weights)))
     for i, j in candidates[(weights[candidates] > 0.0).all(axis=1)]:
-        values = start @ solve_pair(problem, i, j, _COARSE, _SWEEPS, epsilon, none)
+        values = start @ solved(problem, int(i), int(j), _COARSE, epsilon, tables=False).values
         both = weights[i] + weights[j]
         told = weights[i] * values[0] + weights[j] * values[-1]
         gain[i, j] = gain[j, i] = told - both * np.interp(weights[j] / both, grid, values)
         meter.add(_CALL + _STEP * _COARSE * each)
         if meter.full():
-            yield ()
+            yield
     return gain
+
+
+class _Pair(NamedTuple):
+    """A pair on a grid: `values[s,g]` at the first stage, and `table[stage,s,g,a]` of every action where asked for."""
+
+    values: FloatArray
+    table: FloatArray
+
+
+class _SolvedPairs:
+    """Pairs of a set of models, each solved once on a grid, whatever the weights of the models are."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, int, int, float, bool], _Pair] = {}
+        self._q: FloatArray | None = None  # what the pairs were solved from
+        self._nbytes = 0
+
+    def __call__(self, problem: Problem, i: int, j: int, n_grid: int, epsilon: float, *, tables: bool = True) -> _Pair:
+        if self._q is None or self._q.shape != problem.q.shape or not np.may_share_memory(self._q, problem.q):
+            self._found, self._q, self._nbytes = {}, problem.q, 0
+        key = (i, j, n_grid, epsilon, tables)
+        if key not in self._found:
+            n_states, n_actions = problem.available.shape
+            table = np.empty((len(problem.q) if tables else 0, n_states, n_grid, n_actions))
+            pair = _Pair(solve_pair(problem, i, j, n_grid, _SWEEPS, epsilon, table), table)
+            if self._nbytes + table.nbytes > PAIR_BYTES:
+                return pair
+            self._found[key] = pair
+            self._nbytes += table.nbytes
+        return self._found[key]
+
+
+@made_once_for_models
+def _solved_pairs(task: FiniteTask) -> _SolvedPairs:
+    return _SolvedPairs()
 
 
 def _pair_work(problem: Problem) -> int:

@@ -4,56 +4,46 @@ from below.
 *Outcome rows.* What a step reveals: `bounds.finite.outcomes`.
 
 *From above.* `Q_m ≥ Q*_m` with `Q_m ≥ r_m + γ P_m max Q_m`, so that QMDP falls under its own backups. With a horizon:
-backwards induction, one table a stage. Without: policy iteration, rounded up (`planning.optimal`); where models are too
-large for that, sweeps `V' = TV` from any `V`, then `V' + γ/(1−γ) max(V' − V)` (MacQueen), which has both properties
-whenever the sweeps stop.
+backwards induction, one table a stage. Without: the optimal values of each model by itself, rounded up.
 
-*From below.* The exact value on each model of MMBI, CADP, the expected MDP's policy and the optimal policies of the
-likeliest models.
+*From below.* The exact value on each model of policies, such as those of `bounds.finite.pool`; by stage with a horizon.
+
+All of these are made once for a set of models, whatever their weights (`planning.task`): a problem takes them from
+there, with as many stages as it asks for.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from beliefbound.bounds.finite.outcomes import outcome_rungs
-from beliefbound.bounds.ladder import OPERATIONS, Meter, Part, finish
+from beliefbound.bounds.finite.outcomes import row_steps
+from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.cells import no_cells
 from beliefbound.kernels.graph.nodes import Problem
-from beliefbound.kernels.random import seed_stream
 from beliefbound.limits import TABLE_BYTES
 from beliefbound.models import ModelSet
-from beliefbound.naming import names_of
-from beliefbound.planning.cadp import cadp_plan
-from beliefbound.planning.expected import expected_plan
-from beliefbound.planning.mmbi import mmbi_plan
-from beliefbound.planning.optimal import OptimalValues, inducted, optimal_values
+from beliefbound.models.enclosing import lowered
+from beliefbound.planning.optimal import inducted, solved_models
 from beliefbound.planning.rounding import Allowance
-from beliefbound.planning.task import FiniteTask
-from beliefbound.policy import StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, IntArray
+from beliefbound.planning.task import FiniteTask, made_once_for_models
+from beliefbound.policy import TablePolicy
+from beliefbound.validation import FloatArray
 
 FOREVER = 1 << 60
 LEAF = 2e-5  # a scenario ends where what is left to gain is this share of the value at the root
 _MAX_STAGE = 1000  # deepest node of a graph: undiscounted problems end here, discounted ones have long faded
-_OWN_POLICIES = 16  # models whose own optimal policy is in the pool: each costs a look at every node
-MOST_POLICIES = _OWN_POLICIES + 3
 _MIXED = 1e3  # times the value at the start: values beyond are of another scale
-_POOL_WORK = 0.5 * OPERATIONS  # for the values of the pool
-_KEY = 2000  # operations, in time, that the key of an outcome row takes
-_COPY = 15.0  # operations, in time, of an entry that is put into place
-_CADP_WORK = 10_000_000  # multiply-adds of a sweep up to which CADP joins the pool: beyond, it takes seconds
 
 
 def problem_of(task: FiniteTask, *, stages: int, policies: Sequence[TablePolicy], mix: float = 0.6) -> Problem:
     """The arrays for nodes up to stage `stages`; `mix`: how much the policy is drawn to upper values."""
-    return finish(problem_rungs(task, Meter(), stages=stages, policies=policies, mix=mix))
+    return finish(problem_steps(task, Meter(), stages=stages, policies=policies, mix=mix))
 
 
-def problem_rungs(
+def problem_steps(
     task: FiniteTask,
     meter: Meter,
     *,
@@ -62,49 +52,35 @@ def problem_rungs(
     mix: float = 0.6,
     apart: FloatArray | None = None,
     values: Sequence[FloatArray] | None = None,
-) -> Part[Problem]:
-    """The same, rung by rung. `apart`, `values`: what `models_apart` and `stage_values` gave for so many stages, where
-    that is known."""
-    like, arrive, first, _ = yield from outcome_rungs(task.belief, meter)
-    stages = 0 if task.horizon is None else min(stages + 1, task.horizon)
-    models = task.models
+) -> Stepwise[Problem]:
+    """The same, step by step. `apart`, `values`: in place of the task's own, where models are too large to solve."""
+    rows, models, kept = (yield from row_steps(task, meter)), task.models, stages_kept(task, stages)
     if values is None:
-        values = [stage_values(policy, models, task.discount, task.horizon, stages) for policy in policies]
-    words = np.arange(len(arrive), dtype=np.uint64)
-    keys = np.empty(len(arrive), dtype=np.uint64)
-    flat, begin = np.empty(like.size), 0
-    for rows in first:
-        own = like[:, rows[0] : rows[-1]]
-        flat[begin : begin + own.size] = own.ravel()
-        begin += own.size
-        meter.add(_COPY * own.size)
-        if meter.full():
-            yield ()
-    del like
-    for i in range(len(words)):
-        keys[i] = seed_stream(words[i : i + 1])[0]
-        meter.add(_KEY)
-        if meter.full():
-            yield ()
+        values = [values_of(task, policy, kept) for policy in policies]
     return Problem(
-        like=flat,
-        arrive=arrive,
-        first=first,
+        like=rows.like,
+        arrive=rows.arrive,
+        first=rows.first,
         reward=np.array(models.rewards),
         available=np.array(models.available),
-        q=models_apart(task, stages)[1] if apart is None else apart,
+        q=models_apart(task, kept) if apart is None else apart,
         partner=np.empty((0, models.n_models), dtype=np.int64),
         cell=np.empty((0, models.n_models), dtype=np.int64),
         pairs=np.empty((0, 0, 1, 1, 1, 1)),
         cells=no_cells(),
         v=_stacked(values, models),
         number=pool_numbers(models.n_states, len(policies)),
-        keys=keys,
+        keys=rows.keys,
         discount=float(task.discount),
         horizon=FOREVER if task.horizon is None else task.horizon,
         mix=float(mix),
         merged=False,
     )
+
+
+def stages_kept(task: FiniteTask, stages: int) -> int:
+    """The last stage that tables have for nodes up to a stage; 0 where there is no horizon, and one table for all."""
+    return 0 if task.horizon is None else min(stages + 1, task.horizon)
 
 
 def pool_numbers(n_states: int, n_policies: int) -> npt.NDArray[np.int32]:
@@ -140,21 +116,70 @@ def scale_of(problem: Problem, weights: FloatArray, start: FloatArray, largest: 
     return min(largest, _MIXED * float(weights @ np.abs(best) @ start))
 
 
-def models_apart(task: FiniteTask, stages: int) -> tuple[OptimalValues, FloatArray]:
-    """Each model by itself: its optimal values at the first stage, exact; and from above `[stage,m,s,a]`, zero where
-    unavailable: stages `0..stages` of a finite horizon, one stage when infinite."""
-    models, discount = task.models, task.discount
+class _Tables:
+    """Values on each model by stage, as far as somebody asked for them."""
+
+    def __init__(self) -> None:
+        self.apart: FloatArray | None = None
+        self.values: dict[TablePolicy, FloatArray] = {}
+        self.enclosed: dict[TablePolicy, FloatArray] = {}
+        self.nbytes = 0
+
+    def keep(self, held: dict[TablePolicy, FloatArray], policy: TablePolicy, found: FloatArray) -> FloatArray:
+        """Keep what was found of a policy, as far as there is space."""
+        if self.nbytes + found.nbytes <= TABLE_BYTES:
+            held[policy] = found
+            self.nbytes += found.nbytes
+        return found
+
+
+@made_once_for_models
+def _tables(task: FiniteTask) -> _Tables:
+    return _Tables()
+
+
+def models_apart(task: FiniteTask, stages: int) -> FloatArray:
+    """`[stage,m,s,a]`: the optimal values of each model by itself, from above, zero where unavailable: stages
+    `0..stages` of a finite horizon, one stage when infinite."""
+    tables, models = _tables(task), task.models
     if task.horizon is None:
-        solved = optimal_values(models, discount=discount)
-        return solved, np.where(models.available, solved.q_above, 0.0)[None]
-    kept = np.zeros((stages + 1, *models.rewards.shape))
+        if tables.apart is None:
+            tables.apart = np.where(models.available, solved_models(task).q_above, 0.0)[None]
+        return tables.apart
+    if tables.apart is None or len(tables.apart) <= stages:
+        kept = np.zeros((stages + 1, *models.rewards.shape))
 
-    def keep(k: int, q: FloatArray, _: FloatArray) -> None:
-        if k <= stages:
-            kept[k] = np.where(models.available, q, 0.0)
+        def keep(k: int, q: FloatArray, _: FloatArray) -> None:
+            if k <= stages:
+                kept[k] = np.where(models.available, q, 0.0)
 
-    values, q = models.induct_best(discount, task.horizon, keep)
-    return inducted(models, values, q, discount, task.horizon), kept
+        values, q = models.induct_best(task.discount, task.horizon, keep)
+        solved_models.keep(task, inducted(models, values, q, task.discount, task.horizon))
+        tables.apart = kept
+    return tables.apart[: stages + 1]
+
+
+def values_of(task: FiniteTask, policy: TablePolicy, stages: int) -> FloatArray:
+    """`[stage,m,s]`: `stage_values` of a policy on the task's models, kept for the next who asks."""
+    tables = _tables(task)
+    known = tables.values.get(policy)
+    if known is None or (task.horizon is not None and len(known) <= stages):
+        if task.horizon is None:
+            known = lowered(*enclosed_of(task, policy))[None]
+        else:
+            known = stage_values(policy, task.models, task.discount, task.horizon, stages)
+        tables.keep(tables.values, policy, known)
+    return known[: stages + 1]
+
+
+def enclosed_of(task: FiniteTask, policy: TablePolicy) -> FloatArray:
+    """`[2,m,s]`: the values of a stationary policy for ever, and how far they can be from the true ones; kept too."""
+    tables = _tables(task)
+    known = tables.enclosed.get(policy)
+    if known is None:
+        known = np.stack(task.models.enclose(_for_ever(policy, task.models), task.discount))
+        tables.keep(tables.enclosed, policy, known)
+    return known
 
 
 def stage_values(
@@ -162,11 +187,9 @@ def stage_values(
 ) -> FloatArray:
     """`[stage,m,s]`: the value on each model of what remains of a policy from each stage on, exact up to rounding;
     without a horizon, rounded down."""
-    chances = policy.chances(models.n_actions)
     if horizon is None:
-        if policy.horizon is not None:
-            raise ParameterError("a time-indexed policy has no value without a horizon; pass its first step")
-        return models.below(chances, discount)[None]
+        return models.below(_for_ever(policy, models), discount)[None]
+    chances = policy.chances(models.n_actions)
     kept = np.zeros((stages + 1, *models.rewards.shape[:2]))
 
     def keep(k: int, _: FloatArray, values: FloatArray) -> None:
@@ -177,53 +200,15 @@ def stage_values(
     return kept
 
 
+def _for_ever(policy: TablePolicy, models: ModelSet) -> FloatArray:
+    """Chances `[s,a]` of a policy that has no end."""
+    if policy.horizon is not None:
+        raise ParameterError("a time-indexed policy has no value without a horizon; pass its first step")
+    return policy.chances(models.n_actions)
+
+
 def _stacked(values: Sequence[FloatArray], models: ModelSet) -> FloatArray:
     """Values `[stage,m,s,policy]` of a pool."""
     if not values:
         return np.empty((1, models.n_models, models.n_states, 0))
     return np.ascontiguousarray(np.stack(values, axis=-1))
-
-
-def named_pool(task: FiniteTask, mmbi: TablePolicy | None = None) -> list[tuple[str, TablePolicy]]:
-    """Memoryless policies worth having at the leaves, and what each is: MMBI (if it is known, it is taken), the
-    expected MDP's, CADP, and the optimal ones of the likeliest models."""
-    mmbi = mmbi_plan(task).policy if mmbi is None else mmbi
-    likely = likeliest(task)
-    own = optimal_values(task.models.select(likely), discount=task.discount, horizon=task.horizon).actions
-    return list(pool_of(task, mmbi, likely, own))
-
-
-def likeliest(task: FiniteTask) -> IntArray:
-    """The models whose own optimal policies join the pool: fewer where valuing one takes long."""
-    most = int(np.clip(_POOL_WORK / valuing_work(task), 2, _OWN_POLICIES))
-    return np.argsort(-task.weights, kind="stable")[:most]
-
-
-def valuing_work(task: FiniteTask) -> float:
-    """Operations, in time, that the exact value of one memoryless policy takes."""
-    models = task.models
-    if task.horizon is not None:
-        return float(task.horizon * models.n_entries)
-    if models.is_sparse:
-        return 200.0 * models.n_entries
-    return models.n_entries + 0.15 * models.n_models * float(models.n_states) ** 3
-
-
-def pool_of(task: FiniteTask, mmbi: TablePolicy, likely: IntArray, own: IntArray) -> Iterator[tuple[str, TablePolicy]]:
-    """The pool, one distinct policy after the other: `own[i,s]` are the optimal actions of model `likely[i]`."""
-    met: set[TablePolicy] = set()
-
-    def candidates() -> Iterator[tuple[str, TablePolicy]]:
-        yield "MMBI", mmbi
-        yield "optimal policy of the expected MDP", expected_plan(task).policy
-        if math.prod(task.models.rewards.shape) * task.models.n_states * (task.horizon or 100) <= _CADP_WORK:
-            known = mmbi if isinstance(mmbi, StationaryPolicy) else None
-            yield "CADP", cadp_plan(task, mmbi=known).policy
-        for m, actions in zip(likely, own, strict=True):
-            what = f"optimal policy of {names_of(task.belief).the_model(m)}"
-            yield f"{what}, first step" if task.horizon else what, StationaryPolicy(actions)
-
-    for name, policy in candidates():
-        if policy not in met:
-            met.add(policy)
-            yield name, policy

@@ -25,16 +25,18 @@ import numpy as np
 import numpy.typing as npt
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.bound import Bound, Regret
+from beliefbound.bounds.bound import Bound, Kind, Regret
 from beliefbound.bounds.finite.pairs import with_pairs
-from beliefbound.bounds.finite.problem import LEAF, allowance_of, named_pool, problem_of, search_depth
-from beliefbound.bounds.ladder import Meter, Part, finish
+from beliefbound.bounds.finite.pool import policies_of
+from beliefbound.bounds.finite.problem import LEAF, allowance_of, problem_of, search_depth
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
+from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.errors import ParameterError
 from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.graph import growth
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.alpha import Vectors
+from beliefbound.kernels.graph.cells import new_corners
 from beliefbound.kernels.graph.information_relaxation import Rules, run_block
 from beliefbound.kernels.graph.nodes import (
     ENTRIES,
@@ -90,46 +92,31 @@ class Certifier:
 
     def __init__(
         self,
-        belief: FiniteBelief,
+        task: FiniteTask,
+        problem: Problem,
+        policies: Sequence[TablePolicy],
         *,
-        discount: float,
-        horizon: int | None,
-        initial: FloatArray | int | None = None,
-        policies: Sequence[TablePolicy] | None = None,
         core_nodes: int = 200_000,
         max_nodes: int = 2000,
-        mix: float = 0.6,
-        pairs: bool = True,
         entries: int | None = None,
-        problem: Problem | None = None,
         vectors: Vectors | None = None,
         begun: bool = True,
     ) -> None:
-        """`problem`: in place of the one that would be made. `vectors`: where leaves from below are alpha vectors too:
-        those are called by their number, counted from behind the policies. Unless `begun`, `beginning` comes next."""
-        self.task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
-        self.belief, self.horizon, self.start = belief, self.task.horizon, self.task.start
-        self.max_nodes = check_count(max_nodes, "max_nodes")
-        self.policies = [policy for _, policy in named_pool(self.task)] if policies is None else list(policies)
-        low, high = belief.models.reward_range
-        self.span = (high - low) * self.task.effective_horizon
-        self.depth = search_depth(self.task, len(self.policies))
-        self.vectors = vectors
-        if problem is None:
-            problem = problem_of(self.task, stages=self.depth, policies=self.policies, mix=mix)
-        else:
-            pairs = False
-        self.problem: Problem = problem
-        if pairs:
-            self.problem = with_pairs(self.problem, belief.weights, self.start)
+        """`problem` has leaf values for the task, from below those of `policies`. `vectors`: where they are alpha
+        vectors too, which are called by their number, counted from behind the policies. `entries`: weights of
+        models that there is space for, by default of all in every node. Unless `begun`, `beginning` comes next."""
+        self.task, self.problem, self.policies, self.vectors = task, problem, list(policies), vectors
+        self.belief, self.start, self.max_nodes = task.belief, task.start, max_nodes
+        low, high = task.models.reward_range
+        self.span = (high - low) * task.effective_horizon
+        self.depth = search_depth(task, len(self.policies))
         self.allowance = allowance_of(self.task, self.problem)
         rows = int((self.problem.first[:, -1] - self.problem.first[:, 0]).max())
-        each = 28 * rows + 16 * belief.n_actions + 120 + 12 * belief.n_models
+        each = 28 * rows + 16 * task.models.n_actions + 120 + 12 * task.models.n_models
         self.core_nodes = int(min(core_nodes, max(64, GRAPH_BYTES // each)))
         extra = int(min(BLOCK * max_nodes, max(4 * max_nodes, GRAPH_BYTES // each)))
-        self._capacity = self.core_nodes + extra + belief.n_states
-        entries = self._capacity * belief.n_models if entries is None else entries
-        self.graph: Graph = new_graph(self.problem, self._capacity, entries)
+        self._capacity = self.core_nodes + extra + task.models.n_states
+        self.graph: Graph = new_graph(problem, self._capacity, entries or self._capacity * task.models.n_models)
         self.states = np.flatnonzero(self.start)
         self.weights = self.start[self.states]
         self.roots: IntArray = np.empty(0, dtype=np.int64)
@@ -139,8 +126,8 @@ class Certifier:
         if begun:
             finish(self.beginning(Meter()))
 
-    def beginning(self, meter: Meter) -> Part[None]:
-        """The nodes of the start states, rung by rung: there may be thousands, with thousands of outcomes each."""
+    def beginning(self, meter: Meter) -> Stepwise[None]:
+        """The nodes of the start states, step by step: there may be thousands, with thousands of outcomes each."""
         rows = self.problem.first[self.states, -1] - self.problem.first[self.states, 0]
         each = self.node_work * self.belief.n_models * rows
         meter.add(_ALLOCATE * self._capacity)
@@ -149,7 +136,7 @@ class Certifier:
             roots.append(self._add_root(int(s)))
             meter.add(float(work))
             if meter.full():
-                yield ()
+                yield
         self.roots = np.array(roots)
         self.tolerance = max(LEAF * max(abs(self.upper), abs(self.lower)), _TINY)
 
@@ -205,6 +192,12 @@ class Certifier:
                 return bool(idle < growth.IDLE)
             self._idle = int(idle)
         return self.n_nodes < self.core_nodes and self._idle < growth.IDLE
+
+    def use(self, problem: Problem) -> None:
+        """From now on, new nodes have leaf values of another problem of the same task."""
+        if problem.cells is not self.problem.cells:
+            self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))
+        self.problem = problem
 
     def refresh(self, begin: int, end: int) -> None:
         """Better leaf values for nodes that were added with other ones."""
@@ -284,6 +277,23 @@ class Certifier:
         return copy
 
 
+def certifier_of(
+    task: FiniteTask,
+    *,
+    policies: Sequence[TablePolicy] | None = None,
+    core_nodes: int = 200_000,
+    max_nodes: int = 2000,
+    mix: float = 0.6,
+    pairs: bool = True,
+) -> Certifier:
+    """A graph of a task with leaf values of its own: from below those of `policies`, by default of the pool, from above
+    by pairs of models, or else by QMDP."""
+    own = policies_of(task) if policies is None else list(policies)
+    problem = problem_of(task, stages=search_depth(task, len(own)), policies=own, mix=mix)
+    problem = with_pairs(problem, task) if pairs else problem
+    return Certifier(task, problem, own, core_nodes=core_nodes, max_nodes=max_nodes)
+
+
 def settle(problem: Problem, graph: Graph) -> None:
     """Make the values of a graph consistent, and freeze them."""
     n = int(graph.size[NODES])
@@ -314,10 +324,10 @@ def read_costs(certifier: Certifier, costs: Costs, pilot: Costs, *, alpha: float
         method = f"{name}, {n} scenarios on a graph of {certifier.n_nodes} beliefs; betting interval"
         return {"method": method, "exact": False, "confidence": 1.0 - each, "estimate": estimate, "n_samples": n}
 
-    n, n_above = len(costs.below), len(costs.above)
+    n, n_above, kind, known = len(costs.below), len(costs.above), Kind.SCENARIOS, top - float(costs.above.mean())
     return Relaxed(
-        Bound(top - low - off, "lower", **proof("adaptive policy", n, top - float(costs.below.mean()))),
-        Bound(top - high + off, "upper", **proof("information relaxation", n_above, top - float(costs.above.mean()))),
+        Bound(top - low - off, "lower", kind=kind, **proof("adaptive policy", n, top - float(costs.below.mean()))),
+        Bound(top - high + off, "upper", kind=kind, **proof("information relaxation", n_above, known)),
         Regret(regret, **proof("gap of the adaptive policy", n_above, float(costs.between.mean()))),
     )
 
@@ -366,15 +376,8 @@ def relaxation(
         raise ParameterError(f"max_nodes is {max_nodes}; give at most {_MOST_NODES}")
     if check_count(scenarios, "scenarios") > _MOST_SCENARIOS:
         raise ParameterError(f"scenarios is {scenarios}; give at most {_MOST_SCENARIOS}")
-    certifier = Certifier(
-        belief,
-        discount=discount,
-        horizon=horizon,
-        initial=initial,
-        core_nodes=check_count(nodes, "nodes"),
-        max_nodes=max_nodes,
-        pairs=pairs,
-    )
+    task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
+    certifier = certifier_of(task, core_nodes=check_count(nodes, "nodes"), max_nodes=max_nodes, pairs=pairs)
     certifier.grow(nodes)
     certifier.settle()
     address = source.integers(0, 2**64, size=4, dtype=np.uint64)

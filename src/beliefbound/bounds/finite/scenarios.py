@@ -1,4 +1,4 @@
-"""A growing graph of histories, and the bounds by scenarios on it (`bounds.finite.relaxation`), as a ladder.
+"""A growing graph of histories, and the bounds by scenarios on it (`bounds.finite.relaxation`), step by step.
 
 The graph doubles, by the work that went into it. After each doubling its values are frozen and a pilot says what
 sampling would give: the distance that would be left with no noise. Where that is less than the bracket, fresh scenarios
@@ -9,19 +9,17 @@ The policy's costs vary more than the relaxation's, and take far less work: afte
 both, those that follow are for both or for the policy alone, whichever narrows the bracket faster.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
-from beliefbound.bounds.bound import Bound
+from beliefbound.bounds.bound import Kind
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.first_actions import grow
-from beliefbound.bounds.finite.merged import better_ends
-from beliefbound.bounds.finite.relaxation import BLOCK, Address, Certifier, Costs, Relaxed, extended, limits, read_costs
-from beliefbound.bounds.ladder import RUNG, Account, Meter, Part, Rungs
-from beliefbound.bounds.log import Log
+from beliefbound.bounds.finite.merged import note_ends
+from beliefbound.bounds.finite.relaxation import BLOCK, Address, Certifier, Costs, extended, limits, read_costs
+from beliefbound.bounds.record import Record
+from beliefbound.bounds.steps import STEP_WORK, Account, Meter, Steps, Stepwise
 
-_FIRST = 2.0 * RUNG  # operations of growth before the first pilot
+_FIRST = 2.0 * STEP_WORK  # operations of growth before the first pilot
 _FACTOR = 2.0  # from one to the next
 _SAMPLING = 0.8  # of the work of growth: what scenarios on a graph may take
 _NOISY = 8.0  # times that, while noise is larger than the distance that is left without it
@@ -43,14 +41,15 @@ class HistorySearch:
         certifier: Certifier,
         address: Address,
         threads: int | None,
-        log: Log,
+        record: Record,
         meter: Meter,
         *,
         sampled: bool = True,
     ) -> None:
-        self.certifier, self.address, self.threads, self.log = certifier, address, threads, log
+        self.certifier, self.address, self.threads, self.record = certifier, address, threads, record
         self.meter, self.sampled = Account(meter), sampled
         self.closed, self._hope, self._sampled, self._attempt = False, np.inf, np.inf, 0
+        self._policy: AdaptivePolicy | None = None  # of the scenarios on the graph as it is
         rows = np.diff(certifier.problem.first[:, [0, -1]], axis=1)
         self._node = certifier.node_work * len(certifier.belief.weights) * float(rows.mean())
 
@@ -60,20 +59,22 @@ class HistorySearch:
         without noise."""
         return min(float(np.sqrt(self._hope * self._sampled)), self.certifier.upper - self.certifier.lower)
 
-    def rungs(self) -> Rungs:
+    def steps(self) -> Steps:
         """Until the bracket is closed, or nothing more is to be had."""
         certifier, growing, goal = self.certifier, True, max(_FIRST, 100.0 * self._node)
         while True:
             while growing and certifier.work < goal:
                 before = certifier.work
-                growing = grow(certifier, self.log, certifier.rounding, min(self.meter.left, goal - before))
+                growing = grow(certifier, self.record, certifier.rounding, min(self.meter.left, goal - before))
                 self.meter.add(_CALL + certifier.work - before)
                 if self.meter.full():
-                    yield self.found()
+                    self.note()
+                    yield
             certifier.settle()
             self.meter.add(30.0 * certifier.n_nodes * certifier.graph.child.shape[1])
             self.meter.full()
-            yield self.found()
+            self.note()
+            yield
             self.closed = certifier.upper - certifier.lower <= certifier.rounding
             if self.closed:
                 return
@@ -81,17 +82,19 @@ class HistorySearch:
                 yield from self._scenarios()
             if not growing:
                 return
-            keep_policies(self.log)
+            if self._policy is not None and self.record.policy is self._policy:
+                self._policy.detach()  # before the graph changes: it was proven for the graph as it is
+            self._policy = None
             certifier.reopen()
             goal *= _FACTOR
 
-    def found(self) -> list[Bound]:
-        """The bounds that the search has proven so far, where they are better than what there was."""
-        return better_ends(self.certifier, f"search in a graph of {self.certifier.n_nodes} beliefs", self.log)
+    def note(self) -> None:
+        """Record the bounds that the search has proven so far, where they are better than what there was."""
+        note_ends(self.certifier, Kind.HISTORIES, self.record)
 
-    def _scenarios(self) -> Part[None]:
+    def _scenarios(self) -> Stepwise[None]:
         """A pilot and, if that promises something, scenarios on the settled graph."""
-        certifier, log, meter = self.certifier, self.log, self.meter
+        certifier, record, meter = self.certifier, self.record, self.meter
         budget = _SAMPLING * certifier.work
         affordable = _PILOT_SHARE * budget / (_PILOT * self._node)
         if affordable < _LEAST_NODES:
@@ -102,16 +105,14 @@ class HistorySearch:
         for first in range(0, _PILOT, _PIECE):
             pieces.append(self._sample(0, first, _PIECE, np.inf, np.inf, relax=True))
             if meter.full():
-                yield ()
+                yield
         pilot = _joined(pieces)
         clip, stop = limits(certifier, pilot)
         self._hope = float(pilot.between.mean())
-        assert log.lower is not None
-        assert log.upper is not None
-        if self._hope >= log.upper.value - log.lower.value:
+        if self._hope >= record.width:
             self._sampled = self._hope
             return
-        alpha, policy = log.next_alpha(), AdaptivePolicy(certifier, stop=stop)
+        alpha, self._policy = record.next_alpha(), AdaptivePolicy(certifier, stop=stop)
         parts: list[Costs] = []
         done, relax, read, began, noise = {True: 0, False: 0}, True, 0.0, meter.done, np.inf
         while True:
@@ -123,17 +124,17 @@ class HistorySearch:
             spent = meter.done - began >= budget * (_NOISY if noise > self._hope else 1.0)
             if total < _READ * read and not spent:
                 if meter.full():
-                    yield ()
+                    yield
                 continue
             read = total
             costs = _joined(parts)
             parts = [costs]
             found = read_costs(certifier, costs, pilot, alpha=alpha, clip=clip, stop=stop)
             meter.add(_READING * total)
-            self._note(policy, found)
+            record.add(found.lower, found.upper, policy=self._policy, regret=found.regret)
             self._sampled = found.upper.value - found.lower.value
             if meter.full():
-                yield ()
+                yield
             if spent:
                 return
             above, below = found.upper.value - found.upper.centre, found.lower.centre - found.lower.value
@@ -155,24 +156,6 @@ class HistorySearch:
         nodes = float(costs.built.mean()) + (float(costs.nodes.mean()) if relax else 0.0)
         return _SCENARIO + 4.0 * self.certifier.depth + nodes * self._node
 
-    def _note(self, policy: AdaptivePolicy, found: Relaxed) -> None:
-        """Add sampled bounds; the regret belongs to the adaptive policy."""
-        lower = replace(found.lower, policy=policy)
-        self.log.add(lower, found.upper)
-        if self.log.lower is lower:
-            self.log.regret = found.regret
-
 
 def _joined(parts: list[Costs]) -> Costs:
     return Costs(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-
-
-def keep_policies(log: Log) -> None:
-    """Before the graph changes: the policy of the best bound, if that was sampled, gets a copy of its own, for that is
-    what it was proven for. Other sampled bounds lose theirs. Exact bounds only rise with the graph."""
-    for bound in log.bounds:
-        if not bound.exact and isinstance(bound.policy, AdaptivePolicy):
-            if log.lower is not None and bound.policy is log.lower.policy:
-                bound.policy.detach()
-            else:
-                object.__setattr__(bound, "policy", None)  # nobody has seen it yet

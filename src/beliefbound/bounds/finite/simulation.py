@@ -24,23 +24,25 @@ All samples are bounded, and their means are read off with the betting intervals
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.finite.outcomes import outcome_rows
+from beliefbound.bounds.finite.outcomes import rows_of
 from beliefbound.bounds.finite.pairs import with_pairs
-from beliefbound.bounds.finite.problem import models_apart, named_pool, problem_of, search_depth
+from beliefbound.bounds.finite.pool import policies_of
+from beliefbound.bounds.finite.problem import models_apart, problem_of, search_depth
 from beliefbound.bounds.finite.relaxation import BLOCK, Address, Certifier, extended
-from beliefbound.bounds.ladder import OPERATIONS
+from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
+from beliefbound.bounds.steps import OPERATIONS
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.information_relaxation import scenario_uniforms
 from beliefbound.kernels.graph.search import make_child, restore
 from beliefbound.kernels.random import inverse_cdf
 from beliefbound.limits import TABLE_BYTES
-from beliefbound.planning.task import FiniteTask
+from beliefbound.planning.task import FiniteTask, made_once_for_models
 from beliefbound.policy import TablePolicy
 from beliefbound.policy.protocol import checked_action
 from beliefbound.validation import FloatArray
@@ -68,7 +70,9 @@ class Simulated(NamedTuple):
 class Walks:
     """Walks of one policy under a task; `rng` is the source of the policy's own randomness."""
 
-    def __init__(self, policy: Any, task: FiniteTask, rng: np.random.Generator) -> None:
+    def __init__(
+        self, policy: AnyPolicy, task: FiniteTask, rng: np.random.Generator, graph: Certifier | None = None
+    ) -> None:
         self.policy, self.task, self.rng = policy, task, rng
         models, discount = task.models, task.discount
         self.depth = _MOST_STEPS if task.horizon is None else task.horizon
@@ -78,12 +82,9 @@ class Walks:
         fits = TABLE_BYTES // (8 * (stages + 1) * models.rewards.size) - 1
         if fits < 0:
             raise ParameterError(f"horizon {task.horizon} needs too large tables for a simulation; give a shorter one")
-        turned = FiniteBelief.of(replace(models, rewards=-models.rewards), task.weights, reward_signal="unobserved")
-        _, least = models_apart(FiniteTask(turned, task.start, discount, task.horizon), stages)
-        self.least = -np.where(models.available, least, -np.inf).max(axis=-1)  # [stage,m,s]: of the worst policy
-        self.shown = outcome_rows(task.belief).reward
-        pool = [policy for _, policy in named_pool(task)][: max(1, fits * models.n_actions)]
-        self.certifier = self._searched(pool, stages)
+        self.least, self.shown = _least(task), rows_of(task).reward
+        pool = policies_of(task)[: max(1, fits * models.n_actions)]
+        self.certifier = self._searched(pool, stages) if graph is None else _settled(graph)
         best = np.where(models.available, self.certifier.problem.q, -np.inf).max(axis=-1)
         self.span = float(max(0.0, (best - self.least[: len(best)]).max()))  # no loss, and nothing left, is larger
         self.paid = task.belief.signal.on_arrival
@@ -93,17 +94,10 @@ class Walks:
         task = self.task
         problem = problem_of(task, stages=stages, policies=pool)
         if task.horizon is None or search_depth(task, len(pool)) == task.horizon:
-            problem = with_pairs(problem, task.weights, task.start)
-        knobs: dict[str, Any] = {"discount": task.discount, "horizon": task.horizon, "initial": task.start}
-        rows = float(np.diff(problem.first[:, [0, -1]], axis=1).mean())
-        certifier = Certifier(
-            task.belief, **knobs, policies=pool, problem=problem, core_nodes=_NODES, max_nodes=_LEAST_NODES
-        )
-        node = certifier.node_work * task.models.n_models * rows
-        certifier.max_nodes = int(np.clip(_RELAXATION / node, _LEAST_NODES, _MOST_NODES))
+            problem = with_pairs(problem, task)
+        certifier = Certifier(task, problem, pool, core_nodes=_NODES, max_nodes=_LEAST_NODES)
         certifier.grow(_NODES, work=_GROWTH)
-        certifier.settle()
-        return certifier
+        return _settled(certifier)
 
     def cost(self, address: Address, scenario: int, limit: float) -> tuple[float, float, float]:
         """What one walk has lost: for certain, at most, and the largest `lost + γ^k span` on its way. With a `limit` of
@@ -147,26 +141,54 @@ class Walks:
         """What a step shows: the reward seen; where all models pay the same, that; nothing where rewards are unseen."""
         if not np.isnan(self.shown[row]):
             return float(self.shown[row])
-        if self.task.belief.reward_signal != "known":
+        if not self.task.belief.signal.common:
             return None
         return float(self.task.models.rewards[0, s, a] if self.paid is None else self.paid[0, s, a, t])
 
 
+@made_once_for_models
+def _least(task: FiniteTask) -> FloatArray:
+    """`[stage,m,s]`: what the worst policy of each model earns."""
+    models = task.models
+    turned = FiniteBelief.of(replace(models, rewards=-models.rewards), task.weights, reward_signal="unobserved")
+    most = models_apart(FiniteTask(turned, task.start, task.discount, task.horizon), task.horizon or 0)
+    return np.asarray(-np.where(models.available, most, -np.inf).max(axis=-1))
+
+
+def reaching(graph: Certifier | None) -> Certifier | None:
+    """A graph that a search has grown, where its tables reach to the horizon, as walks do."""
+    if graph is None or not len(graph.roots):
+        return None
+    horizon = graph.task.horizon
+    return graph if horizon is None or len(graph.problem.q) > horizon else None
+
+
+def _settled(graph: Certifier) -> Certifier:
+    """A graph that has grown, its values frozen, for relaxations of limited length."""
+    rows = float(np.diff(graph.problem.first[:, [0, -1]], axis=1).mean())
+    node = graph.node_work * graph.task.models.n_models * rows
+    graph.max_nodes = int(np.clip(_RELAXATION / node, _LEAST_NODES, _MOST_NODES))
+    graph.settle()
+    return graph
+
+
 def simulate(
-    policy: Any,
+    policy: AnyPolicy,
     task: FiniteTask,
     rng: np.random.Generator,
     *,
     samples: int,
     alpha: float,
     stop: Callable[[], bool] | None = None,
+    graph: Certifier | None = None,
 ) -> Simulated:
     """Bounds on the value of a policy, and on what it is missing, that fail with probability at most `alpha`, a third
     of it each.
 
-    `stop` is asked between walks: the intervals hold after any number of them.
+    `stop` is asked between walks: the intervals hold after any number of them. `graph`: one that a search has grown,
+    whose tables reach to the horizon; else one is grown here.
     """
-    walks = Walks(policy, task, rng)
+    walks = Walks(policy, task, rng, graph)
     address, top, each = rng.integers(0, 2**64, size=4, dtype=np.uint64), walks.certifier.upper, alpha / 3.0
     own = extended(address, 0)  # of the pilot, which chooses limit and clip and is not part of any bound
     pilot = np.array([walks.cost(own, i, np.inf) for i in range(BLOCK)])

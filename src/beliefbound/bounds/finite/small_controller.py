@@ -19,11 +19,11 @@ from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.finite.controller import Controller
 from beliefbound.bounds.finite.decision_graph import DecisionGraph
 from beliefbound.bounds.finite.local_search import Nodes, Search, Valued, reachable
-from beliefbound.bounds.finite.outcomes import outcome_rows
+from beliefbound.bounds.finite.outcomes import outcomes_of
+from beliefbound.bounds.finite.pool import cadp_of
 from beliefbound.bounds.finite.vector_oracle import VectorOracle
 from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
-from beliefbound.planning.cadp import cadp_plan
 from beliefbound.planning.task import FiniteTask
 from beliefbound.validation import FloatArray, IntArray, Rng, as_rng, check_count
 
@@ -55,13 +55,19 @@ def small_controller(
     >>> graph.value  # the second arm; if it pays 3 again, if it pays 0 the first from then on
     3.5
     """
+    return small_controller_of(FiniteTask.of(belief, discount=discount, initial=initial), nodes=nodes, rng=rng)
+
+
+def small_controller_of(task: FiniteTask, *, nodes: int, rng: Rng = None) -> DecisionGraph:
+    """The same for a task."""
     most = check_count(nodes, "nodes")
     if most > _MOST:
         raise ParameterError(f"nodes is {most}; a small controller has at most {_MOST}")
-    task = FiniteTask.of(belief, discount=discount, initial=initial)
-    if not belief.signal.finite:
+    if task.horizon is not None:
+        raise ParameterError("a decision graph of few nodes is for problems without a horizon; leave one of them out")
+    if not task.belief.signal.finite:
         raise ParameterError("rewards are continuous: a decision graph cannot look them up")
-    source, search = as_rng(rng), Search(task, outcome_rows(belief))
+    source, search = as_rng(rng), Search(task, outcomes_of(task))
     many = min(_MOST, max(_LARGE, _TIMES * most))
     oracle = _prepared(task, source)
     beginnings = [_table(search), _vectors(search, oracle, many), _vectors(search, oracle, most)]
@@ -91,7 +97,7 @@ def controller_from(task: FiniteTask, search: Search, found: Valued) -> Controll
         arrive,
         seen,
         task.models.available,
-        np.atleast_2d(cadp_plan(task).policy.actions),
+        np.atleast_2d(cadp_of(task).policy.actions),
         np.array([0, 1]),
         None,
     )
@@ -99,7 +105,7 @@ def controller_from(task: FiniteTask, search: Search, found: Valued) -> Controll
 
 def _table(search: Search) -> Nodes:
     """CADP's policy: one node for each state that it can meet."""
-    actions, (_, arrive, first, _) = cadp_plan(search.task).policy.actions, search.outcomes
+    actions, (_, arrive, first, _) = cadp_of(search.task).policy.actions, search.outcomes
     met = [int(s) for s in search.starts]
     for s in met:
         for t in arrive[first[s, actions[s]] : first[s, actions[s] + 1]].tolist():

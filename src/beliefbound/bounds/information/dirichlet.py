@@ -18,19 +18,21 @@ picks the best plan of a pool on models of that belief, and keeps it, is missing
 (`bounds.information.measuring`).
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from beliefbound.bounds.bracket import Bracket
-from beliefbound.bounds.dirichlet.arrays import planned, problem_of
+from beliefbound.bounds.dirichlet.arrays import posterior_of
 from beliefbound.bounds.dirichlet.chains import Chain
 from beliefbound.bounds.dirichlet.effort import Effort, effort
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
+from beliefbound.bounds.dirichlet.prepared import ahead_of, whole_of
 from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace, policy_depth
 from beliefbound.bounds.dirichlet.sampler import least_mean
 from beliefbound.bounds.information.worth import Worth, between
-from beliefbound.bounds.statistics.intervals import STUDENT, mean_bound
+from beliefbound.bounds.sampled import interval_for
+from beliefbound.bounds.statistics.intervals import asymptotic, describe, mean_bound
 from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.particles.rows import Problem, clear
 from beliefbound.limits import PARTICLE_BYTES
@@ -44,42 +46,58 @@ _STAGES = 8
 _STAGE = 1  # of `bounds.dirichlet.effort`: particles of the policy that looks ahead
 
 
+class Known(NamedTuple):
+    """`E max` lies between two ends, each of which fails with probability `alpha`."""
+
+    low: float
+    high: float
+    alpha: float
+    method: str
+    asymptotic: bool
+
+
+def known_value(task: Task, n_models: int, alpha: float, seed: int) -> Known:
+    """`E max` of a belief that is not finite, from both sides by fresh models."""
+    x, range_ = _solved(task, n_models, seed)
+    interval: Any = interval_for(range_)
+    knobs: dict[str, Any] = {"confidence": 1.0 - alpha, "range_": range_, "interval": interval}
+    low, high = (mean_bound(x, side, **knobs) for side in ("lower", "upper"))
+    method = f"E max on {len(x)} fresh models, {describe(interval)} intervals"
+    return Known(low, high, alpha, method, asymptotic(interval))
+
+
+def _solved(task: Task, n_models: int, seed: int) -> tuple[FloatArray, tuple[float, float] | None]:
+    """`V*_m` of fresh models for the horizon of the task, and the range of values."""
+    if posterior_of(task) is not None and (ahead_of(task).problem.horizon >= 0 or task.horizon is None):
+        models = FreshModels(task, ahead_of(task), (seed, 12))
+        each = 8.0 * models.scratch().size
+        scratch = workers(available_threads(), models.scratch, 3.0 * each, PARTICLE_BYTES)
+        models.sample(-(-n_models // models.n), scratch)
+        return np.concatenate(models.values), (models.low, models.high)
+    sample = task.belief.sample(n_models, np.random.default_rng((seed, 12)))
+    values = optimal_values(sample, discount=task.discount, horizon=task.horizon).above @ task.start
+    rewards = task.belief.reward_range
+    lasts = task.effective_horizon
+    return values, None if rewards is None else (rewards[0] * lasts, rewards[1] * lasts)
+
+
 class SampledValues:
     """`E max` of a belief that is not finite, and what is left of it after a measurement."""
 
-    def __init__(self, task: Task, bounds: Bracket, n_models: int, alpha: float, seed: int) -> None:
-        """Each end of `E max` fails with probability `alpha`; `bounds` are those of `V*`."""
-        self.task, self.lower, self.upper, self.seed = task, bounds.lower.value, bounds.upper.value, seed
-        self.confidence = bounds.confidence - 2.0 * alpha
-        self.threads = available_threads()
-        counted = task.belief.compiled() is not None
-        ahead = planned(task.discount, task.horizon)
-        self.problem = problem_of(task, np.empty(0, dtype=np.uint64), horizon=ahead) if counted else None
-        x, range_ = self._solved(n_models)
-        interval: Any = "t" if range_ is None else "betting"
-        knobs: dict[str, Any] = {"confidence": 1.0 - alpha, "range_": range_, "interval": interval}
-        self.low, self.high = (mean_bound(x, side, **knobs) for side in ("lower", "upper"))
-        self.method = f"E max on {len(x)} fresh models, {STUDENT if range_ is None else 'betting'} intervals"
-
-    def _solved(self, n_models: int) -> tuple[FloatArray, tuple[float, float] | None]:
-        """`V*_m` of fresh models for the horizon of the task, and the range of values."""
-        task = self.task
-        if self.problem is not None and (self.problem.horizon >= 0 or task.horizon is None):
-            models = FreshModels(task, self.problem, (self.seed, 12))
-            each = 8.0 * models.scratch().size
-            scratch = workers(self.threads, models.scratch, 3.0 * each, PARTICLE_BYTES)
-            models.sample(-(-n_models // models.n), scratch)
-            return np.concatenate(models.values), (models.low, models.high)
-        sample = task.belief.sample(n_models, np.random.default_rng((self.seed, 12)))
-        values = optimal_values(sample, discount=task.discount, horizon=task.horizon).above @ task.start
-        rewards = task.belief.reward_range
-        lasts = task.effective_horizon
-        return values, None if rewards is None else (rewards[0] * lasts, rewards[1] * lasts)
+    def __init__(self, task: Task, bounds: Bracket, known: Known, seed: int) -> None:
+        """`bounds` are those of `V*`, `known` those of `E max`."""
+        self.task, self.seed, self.threads = task, seed, available_threads()
+        self.lower, self.upper = bounds.lower.value, bounds.upper.value
+        self.low, self.high, self.method = known.low, known.high, known.method
+        self.confidence = bounds.confidence - 2.0 * known.alpha
+        self.asymptotic = known.asymptotic or bounds.lower.asymptotic or bounds.upper.asymptotic
+        self.problem = None if posterior_of(task) is None else ahead_of(task).problem
 
     def evpi(self) -> Worth:
         """All that there is to know."""
         method = f"{self.method}, minus bracket"
-        return between(self.low - self.upper, self.high - self.lower, "EVPI", method, confidence=self.confidence)
+        knobs: dict[str, Any] = {"confidence": self.confidence, "asymptotic": self.asymptotic}
+        return between(self.low - self.upper, self.high - self.lower, "EVPI", method, **knobs)
 
     def most(self, pairs: list[tuple[int, int]], tries: int | None, chains: int, alpha: float) -> float:
         """At most so much is it worth to measure rows of pairs; fails with probability `alpha` where `E max` holds."""
@@ -109,13 +127,11 @@ class SampledValues:
         levels = effort(self.problem, _STAGE, 1, policy_depth(task.discount, task.horizon)).levels
         if not levels:
             return 0.0
-        whole = problem_of(task, np.array([self.seed], dtype=np.uint64), horizon=task.horizon)
-        knobs = (task.belief, task.start, task.discount, task.horizon, self.seed, levels)
-        base = Replanning(*knobs)
+        whole, base = whole_of(task).at(self.seed), Replanning(task, self.seed, levels)
 
         def one(i: int, space: Workspace) -> float:
             rng = np.random.default_rng((self.seed, *address, i))
-            planner = Replanning(*knobs, problem=measured(whole, pairs, tries, rng))
+            planner = Replanning(task, self.seed, levels, problem=measured(whole, pairs, tries, rng))
             planner.floor = base.floor  # one for all samples; the least that any policy earns is no less now
             for each in space.spaces:
                 clear(each.rows)

@@ -24,12 +24,13 @@ from beliefbound.beliefs.amounts import groups
 from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.finite.outcomes import pair_outcomes
 from beliefbound.bounds.finite.pairs import with_pairs
-from beliefbound.bounds.finite.problem import allowance_of, named_pool, problem_of, search_depth, stage_values
+from beliefbound.bounds.finite.pool import policies_of
+from beliefbound.bounds.finite.problem import allowance_of, problem_of, search_depth, values_of
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.bounds.information.worth import Worth, between
 from beliefbound.bounds.statistics.betting import mean_at_least
 from beliefbound.models.enclosing import rounding_of
-from beliefbound.planning.optimal import optimal_values, surely
+from beliefbound.planning.optimal import solved_models, surely
 from beliefbound.planning.rounding import Allowance, ChainErrors
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import StationaryPolicy, TablePolicy
@@ -44,7 +45,7 @@ _ROUNDED = 4.0  # times what is allowed for rounding: what counts as nothing
 
 def values_below(task: FiniteTask, policy: TablePolicy) -> FloatArray:
     """`[m,s]`: the value of a policy on each model, rounded down."""
-    values = stage_values(policy, task.models, task.discount, task.horizon, 0)[0]
+    values = values_of(task, policy, 0)[0]
     if task.horizon is None:
         return np.asarray(values)
     return np.asarray(values - ChainErrors(task)(values.T, np.arange(task.models.n_states)).T)
@@ -57,8 +58,7 @@ class FiniteValues:
         """`nodes`: of the graph that each search may make. `bounds`: what is known of the belief itself."""
         self.task, self.nodes = task, nodes
         models, discount, horizon = task.models, task.discount, task.horizon
-        self.pool = [policy for _, policy in named_pool(task)]
-        solved = optimal_values(models, discount=discount, horizon=horizon)
+        self.pool, solved = policies_of(task), solved_models(task)
         likely = np.argsort(-task.weights, kind="stable")[:_MODELS_OWN]
         self.pool = list(dict.fromkeys([*self.pool, *map(StationaryPolicy, solved.actions[likely])]))
         self.alpha = np.stack([values_below(task, policy) @ task.start for policy in self.pool])  # [policy,m]
@@ -69,7 +69,7 @@ class FiniteValues:
         self._problem = None
         if task.belief.signal.finite:
             problem = problem_of(task, stages=search_depth(task, len(self.pool)), policies=self.pool)
-            self._problem = with_pairs(problem, task.weights, task.start)
+            self._problem = with_pairs(problem, task)
         self._found: dict[bytes, tuple[float, float]] = {}
         self._allowance = Allowance(task) if self._problem is None else allowance_of(task, self._problem)
         self.known = self._allowance.upper(float(task.weights @ self.own))
@@ -153,16 +153,8 @@ class FiniteValues:
             return low, high
         key = weights.tobytes()
         if key not in self._found:
-            certifier = Certifier(
-                self.task.belief.reweight(weights),
-                discount=self.task.discount,
-                horizon=self.task.horizon,
-                initial=self.task.start,
-                policies=self.pool,
-                core_nodes=nodes,
-                max_nodes=1,
-                problem=self._problem,
-            )
+            task = self.task.reweighted(weights)
+            certifier = Certifier(task, self._problem, self.pool, core_nodes=nodes, max_nodes=1)
             certifier.grow(nodes, _CLOSE * max(abs(certifier.lower), abs(certifier.upper)))
             self._found[key] = certifier.proven
         lower, upper = self._found[key]

@@ -58,7 +58,7 @@ class Information(Result):
     names: Names = field(default=Names(), repr=False)
     rounding: float = field(default=0.0, repr=False)
 
-    _kind, _entries = "information", InformationEntries
+    _kind, _entries, _version = "information", InformationEntries, 2
 
     def ranking(self) -> list[Measurement]:
         """All pairs that may be worth measuring, best first: by what is sure, then by what is possible, then lowest."""

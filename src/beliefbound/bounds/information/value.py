@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 
 from beliefbound.beliefs import Belief
-from beliefbound.bounds.bracket import Bracket, bracket
-from beliefbound.bounds.finite.problem import named_pool, stage_values
-from beliefbound.bounds.information.dirichlet import SampledValues
+from beliefbound.bounds.bracket import Bracket, bracket_of
+from beliefbound.bounds.finite.pool import policies_of
+from beliefbound.bounds.finite.problem import stage_values
+from beliefbound.bounds.information.dirichlet import Known, SampledValues, known_value
 from beliefbound.bounds.information.finite import FiniteValues, draw_tries, split_by_laws, split_by_tries
 from beliefbound.bounds.information.measuring import dirichlet_gains, measurements, open_pairs
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.information.worth import Worth, between
+from beliefbound.bounds.steps import Limits
 from beliefbound.errors import ParameterError
 from beliefbound.limits import check_size
 from beliefbound.naming import Names, names_of
@@ -37,7 +39,7 @@ from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_k
 
 MOST_TRIES = 10_000
 _FEW_OWN = 8  # sampled models whose own optimal policies join the pool
-_EFFORT = 24  # rungs of the bracket of a belief that is not finite, where none is given
+_EFFORT = 24  # steps of the bracket of a belief that is not finite, where none is given
 _CHAINS, _WALKS = 40, 10  # simulated measurements behind an upper end; times as many behind a lower one
 _PLANNED = 200  # models that a pool is planned on
 
@@ -172,32 +174,56 @@ def value_of_information(
     ((0, 1), np.float64(0.5), np.float64(0.5))
     """
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
+    knobs: dict[str, Any] = {"bounds": bounds, "nodes": nodes, "n_models": n_models, "draws": draws}
+    return information_of(task, tries=tries, confidence=confidence, rng=rng, **knobs)
+
+
+def information_of(
+    task: Task,
+    *,
+    tries: int | None = None,
+    bounds: Bracket | None = None,
+    nodes: int = 500,
+    n_models: int = 20_000,
+    draws: int | None = None,
+    confidence: float = 0.95,
+    rng: Rng = None,
+    known: Known | None = None,
+) -> Information:
+    """`value_of_information` of a task. `known`: `E max`, where somebody has sampled it before; what it may fail by is
+    taken off the confidence besides."""
     check_probability(confidence, "confidence")
-    tries = None if tries is None else _tries(tries)
+    tries, belief = None if tries is None else _tries(tries), task.belief
     pairs = [(int(s), int(a)) for s, a in np.argwhere(open_pairs(belief))]
-    values, source = _values(task, bounds, nodes, n_models, confidence, rng)
-    shape, known = belief.available.shape, values.evpi()
+    values, source = _values(task, bounds, nodes, n_models, confidence, rng, known)
+    shape, everything = belief.available.shape, values.evpi()
     low, high = np.zeros(shape), np.zeros(shape)
     if isinstance(values, FiniteValues):
         sure = values.confidence
         alpha = (1.0 - confidence) / (2 * len(pairs))
         for pair in pairs:
             found = _finite(values, [pair], tries, draws, alpha, source)
-            low[pair], high[pair] = found.low, min(found.high, known.high)
+            low[pair], high[pair] = found.low, min(found.high, everything.high)
             sure = sure if found.confidence == values.confidence else values.confidence - 2 * alpha * len(pairs)
         high = np.maximum(low, high)
-        return Information(known, low, high, max(0.0, sure), tries, names_of(belief), values.rounding)
+        return Information(everything, low, high, max(0.0, sure), tries, names_of(belief), values.rounding)
     error = 1.0 - confidence
     missing = _missing(task, tries, draws, 0.125 * error, source)
     for pair in pairs:
         low[pair] = max(0.0, values.low - missing[pair] - values.upper)
         most = values.most([pair], tries, _CHAINS if draws is None else draws, 0.125 * error / len(pairs))
-        high[pair] = max(low[pair], min(most, known.high))
-    return Information(known, low, high, max(0.0, values.confidence - 0.25 * error), tries, names_of(belief))
+        high[pair] = max(low[pair], min(most, everything.high))
+    return Information(everything, low, high, max(0.0, values.confidence - 0.25 * error), tries, names_of(belief))
 
 
 def _values(
-    task: Task, bounds: Bracket | None, nodes: int, n_models: int, confidence: float, rng: Rng
+    task: Task,
+    bounds: Bracket | None,
+    nodes: int,
+    n_models: int,
+    confidence: float,
+    rng: Rng,
+    known: Known | None = None,
 ) -> tuple[FiniteValues | SampledValues, np.random.Generator]:
     """Bounds on `V*` and `E max`, and the source of what is drawn."""
     source = as_rng(rng)
@@ -209,10 +235,10 @@ def _values(
         return FiniteValues(finite, nodes, bounds), source
     error, seed = 1.0 - confidence, int(source.integers(0, 2**62))
     if bounds is None:
-        knobs: dict[str, Any] = {"discount": task.discount, "horizon": task.horizon, "initial": task.start}
-        bounds = bracket(task.belief, confidence=1.0 - 0.5 * error, effort=_EFFORT, rng=seed, **knobs)
+        bounds = bracket_of(task, Limits(effort=_EFFORT), seed=seed, confidence=1.0 - 0.5 * error).bracket
     check_size((n_models, task.belief.n_states), "values of models", ParameterError, fix="give fewer models")
-    return SampledValues(task, bounds, n_models, 0.125 * error, seed), source
+    known = known_value(task, n_models, 0.125 * error, seed) if known is None else known
+    return SampledValues(task, bounds, known, seed), source
 
 
 def _one(
@@ -238,7 +264,8 @@ def _one(
     if low > 0.0:
         method += f"; from below, a policy that looks ahead after {_WALKS * draws} of them"
     of = _name(group, tries, names_of(task.belief))
-    return between(low, high, of, method, confidence=max(0.0, values.confidence - 0.25 * error))
+    sure = max(0.0, values.confidence - 0.25 * error)
+    return between(low, high, of, method, confidence=sure, asymptotic=values.asymptotic)
 
 
 def _finite(
@@ -275,7 +302,7 @@ def _missing(task: Task, tries: int | None, draws: int | None, error: float, rng
 
 
 def _pool(task: FiniteTask) -> list[TablePolicy]:
-    pool = [policy for _, policy in named_pool(task)]
+    pool = policies_of(task)
     few = task.models.select(np.arange(min(_FEW_OWN, task.models.n_models)))
     own = optimal_values(few, discount=task.discount, horizon=task.horizon).actions
     return list(dict.fromkeys([*pool, *map(StationaryPolicy, own)]))

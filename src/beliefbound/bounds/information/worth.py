@@ -20,6 +20,7 @@ class WorthEntries(Entries):
     method: str
     exact: bool
     confidence: float
+    asymptotic: bool
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Worth(Result):
       method: how it was found, in words.
       exact: whether it holds with certainty.
       confidence: probability with which it holds; 1 where it is exact.
+      asymptotic: whether that is reached only in the limit of many samples.
 
     >>> Worth(0.5, 0.75, "EVPI", "E max − bracket")
     Worth(EVPI in [0.5, 0.75], exact)
@@ -43,8 +45,9 @@ class Worth(Result):
     method: str
     exact: bool = True
     confidence: float = 1.0
+    asymptotic: bool = False
 
-    _kind, _entries = "worth", WorthEntries
+    _kind, _entries, _version = "worth", WorthEntries, 2
 
     def __post_init__(self) -> None:
         as_flag(self.exact, "exact")
@@ -52,11 +55,6 @@ class Worth(Result):
             raise ParameterError(f"the {self.of} lies in [{self.low}, {self.high}], which is no interval above 0")
         if self.exact != (self.confidence == 1.0) or not 0.0 <= self.confidence <= 1.0:
             raise ParameterError(f"an exact worth has confidence 1, any other less; it is {self.confidence}")
-
-    @property
-    def asymptotic(self) -> bool:
-        """Whether its confidence is reached only in the limit of many samples, as `method` says."""
-        return "asymptotic" in self.method
 
     def __repr__(self) -> str:
         how = "exact" if self.exact else f"{100 * self.confidence:.4g}% confidence"
@@ -72,6 +70,7 @@ class Worth(Result):
             "method": self.method,
             "exact": bool(self.exact),
             "confidence": float(self.confidence),
+            "asymptotic": bool(self.asymptotic),
         }
 
     def _rows(self) -> list[tuple[str, str]]:
@@ -82,10 +81,13 @@ class Worth(Result):
         return cls(**msgspec.structs.asdict(entries))
 
 
-def between(low: float, high: float, of: str, method: str, *, confidence: float = 1.0) -> Worth:
+def between(
+    low: float, high: float, of: str, method: str, *, confidence: float = 1.0, asymptotic: bool = False
+) -> Worth:
     """An interval above 0. Ends that cross are an error where they are proven; where they are sampled one of them has
     failed, and the interval holds both."""
     low, high = (max(0.0, float(x)) for x in (low, high))
     if low > high and confidence == 1.0:
         raise ContradictionError(f"the {of} is at least {low:.12g} and at most {high:.12g}, which is a defect")
-    return Worth(min(low, high), max(low, high), of, method, exact=confidence == 1.0, confidence=confidence)
+    ends, exact = (min(low, high), max(low, high)), confidence == 1.0
+    return Worth(*ends, of, method, exact=exact, confidence=confidence, asymptotic=asymptotic)

@@ -22,13 +22,13 @@ import heapq
 import math
 import time
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.bound import Bound, BoundEntries
+from beliefbound.bounds.bound import Bound, BoundEntries, Kind
 from beliefbound.errors import ParameterError, PolicyError
 from beliefbound.kernels.planning import branch_and_bound as kernel
 from beliefbound.limits import check_horizon
@@ -75,7 +75,7 @@ class BestMemoryless(Result):
     nodes: int
     seconds: float
 
-    _kind, _entries = "best memoryless", BestMemorylessEntries
+    _kind, _entries, _version = "best memoryless", BestMemorylessEntries, 2
 
     def __repr__(self) -> str:
         kind = "optimal" if self.optimal else "not proven optimal"
@@ -101,12 +101,12 @@ class BestMemoryless(Result):
 
     @classmethod
     def _from_entries(cls, entries: BestMemorylessEntries, policy: Policy | None) -> Self:
-        if not isinstance(policy, MemorylessPolicy):
+        if policy is None or policy.horizon is None:
             raise PolicyError("its policy is not a memoryless one")
         lower, upper = Bound._from_entries(entries.lower, policy), Bound._from_entries(entries.upper, None)
         if (lower.side, upper.side) != ("lower", "upper"):
             raise ParameterError("its lower and upper bounds are on the wrong sides")
-        return cls(policy, lower, upper, entries.optimal, entries.nodes, entries.seconds)
+        return cls(cast("MemorylessPolicy", policy), lower, upper, entries.optimal, entries.nodes, entries.seconds)
 
 
 def best_memoryless(
@@ -153,10 +153,11 @@ def best_memoryless(
         nodes += 1
     upper = max(search.lower, search.closed, -search.open[0][0] if search.open else -math.inf)
     policy, rounded = MemorylessPolicy(search.actions), search.rounded
+    kind = Kind.BRANCH_AND_BOUND
     return BestMemoryless(
         policy=policy,
-        lower=Bound(search.lower - rounded(search.lower), "lower", "value of the policy", policy=policy),
-        upper=Bound(upper + rounded(upper), "upper", "branch and bound", of="best memoryless value"),
+        lower=Bound(search.lower - rounded(search.lower), "lower", "value of the policy", policy=policy, kind=kind),
+        upper=Bound(upper + rounded(upper), "upper", "branch and bound", of="best memoryless value", kind=kind),
         optimal=upper <= search.lower + search.allowed,
         nodes=nodes,
         seconds=time.perf_counter() - begin,

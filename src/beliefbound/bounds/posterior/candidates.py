@@ -20,8 +20,9 @@ from beliefbound.bounds.posterior.fresh import affordable, batch_size
 from beliefbound.bounds.posterior.risk import Objective
 from beliefbound.evaluation import evaluate
 from beliefbound.planning.cadp import cadp_plan
+from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.mmbi import mmbi_plan
-from beliefbound.planning.optimal import backward_induction, optimal_values, policy_iteration
+from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import FiniteTask, Task
 from beliefbound.policy import StationaryPolicy, TablePolicy
 from beliefbound.validation import FloatArray
@@ -51,14 +52,6 @@ class Choice(NamedTuple):
     n_select: int
 
 
-def expected_policy(task: Task) -> TablePolicy:
-    """The optimal policy of the expected MDP."""
-    mean = task.belief.mean()
-    if task.horizon is None:
-        return policy_iteration(mean, discount=task.discount).policy
-    return backward_induction(mean, discount=task.discount, horizon=task.horizon).policy
-
-
 def choose(
     task: Task,
     objective: Objective,
@@ -74,7 +67,7 @@ def choose(
     n_train = min(affordable(task, source, n_train, work=_TRAIN_WORK, least=4), max(4, most))
     n_select = min(affordable(task, source, n_select, work=_SELECT_WORK, least=16), max(8, most))
     train = FiniteTask(source.sample(n_train, rng), task.start, task.discount, task.horizon)
-    expected = Candidate("expected MDP", expected_policy(task))
+    expected = Candidate("expected MDP", expected_optimum(task))
     pool = [_planned(train), expected]
     if pool[0].name != "MSBI":
         pool.append(_swept(train))

@@ -13,7 +13,7 @@ from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.evaluation import evaluate
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
-from beliefbound.policy import StationaryPolicy, TablePolicy
+from beliefbound.policy import TablePolicy
 from beliefbound.validation import FloatArray, IntArray
 
 BATCH_BYTES = 128 << 20
@@ -109,4 +109,4 @@ def fresh_values(
 
 def _guess(policy: TablePolicy) -> IntArray | None:
     """Where to begin looking for optimal policies."""
-    return policy.actions if isinstance(policy, StationaryPolicy) and policy.is_deterministic else None
+    return policy.actions if policy.horizon is None and policy.is_deterministic else None

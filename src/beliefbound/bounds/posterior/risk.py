@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
-from beliefbound.bounds.statistics.intervals import margin
+from beliefbound.bounds.statistics.intervals import describe, margin
 from beliefbound.errors import ParameterError
 from beliefbound.validation import FloatArray, shown
 
@@ -100,6 +100,7 @@ class Estimate(NamedTuple):
     low: float
     high: float
     method: str
+    asymptotic: bool = False  # whether the interval is right only in the limit of many values
 
 
 def cvar(values: FloatArray, level: float) -> FloatArray:
@@ -118,7 +119,8 @@ def mean_interval(x: FloatArray, alpha: float, range_: tuple[float, float] | Non
     """Both ends for the mean, each with error `alpha / 2`."""
     if range_ is None or len(x) < _ENOUGH:
         reach = margin(x, confidence=1.0 - alpha / 2.0, interval="t") if len(x) > 1 else math.inf
-        return Estimate(float(x.mean()), float(x.mean()) - reach, float(x.mean()) + reach, "Student t (asymptotic)")
+        mean = float(x.mean())
+        return Estimate(mean, mean - reach, mean + reach, describe("t"), asymptotic=True)
     rounding = 1e-9 * max(map(abs, range_)) or 1e-9
     low, high = range_[0] - rounding, range_[1] + rounding
     few = len(x) // _PILOT  # the first samples tell the spread, the others, independent of them, make the bound
@@ -163,7 +165,7 @@ def cvar_interval(x: FloatArray, level: float, alpha: float) -> Estimate:
     value = float(cvar(x, level))
     below = np.maximum(0.0, np.quantile(x, level) - x) / level
     reach = float(stats.norm.ppf(1.0 - alpha / 2.0) * below.std(ddof=1) / math.sqrt(len(x)))
-    return Estimate(value, value - reach, value + reach, "normal interval (asymptotic)")
+    return Estimate(value, value - reach, value + reach, "normal interval (asymptotic)", asymptotic=True)
 
 
 def worse_interval(differences: FloatArray, alpha: float) -> Estimate:

@@ -14,13 +14,14 @@ import numpy as np
 
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.models.enclosing import rounding_of
-from beliefbound.planning.task import Task
+from beliefbound.planning.task import Task, made_once
 from beliefbound.validation import BoolArray, FloatArray
 
 _MOST_SWEEPS = 100_000
 _CLOSE = 1e-12
 
 
+@made_once
 def value_range(task: Task) -> tuple[float, float] | None:
     """`(least, largest)` value of any policy from the task's start in any model of its belief; `None` if unbounded.
 

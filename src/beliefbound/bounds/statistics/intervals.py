@@ -89,6 +89,11 @@ def check_interval(interval: Interval) -> None:
         raise ParameterError(f"interval is {shown(interval)}; choose one of {', '.join(get_args(Interval))}")
 
 
+def asymptotic(interval: Interval) -> bool:
+    """Whether an interval is right only in the limit of many samples."""
+    return interval == "t"
+
+
 def describe(interval: Interval) -> str:
     """How an interval is named in a bound's method.
 

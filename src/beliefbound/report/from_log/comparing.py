@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from beliefbound.beliefs.from_log import Learnt
-from beliefbound.bounds.posterior.candidates import Candidate, expected_policy
+from beliefbound.bounds.posterior.candidates import Candidate
 from beliefbound.bounds.posterior.fresh import Fresh
 from beliefbound.bounds.posterior.risk import Estimate, mean_interval, worse_interval
 from beliefbound.logs.log import Log
+from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.task import Task
 from beliefbound.policy import StationaryPolicy
 
@@ -34,7 +35,7 @@ def behaviour_of(log: Log, learnt: Learnt) -> Candidate:
 
 def bolder(task: Task, expected: Candidate) -> list[Candidate]:
     """The expected MDP's policy where it may do what was never tried, if it is another one than that which may not."""
-    bold = Candidate("expected MDP, also untried actions", expected_policy(task))
+    bold = Candidate("expected MDP, also untried actions", expected_optimum(task))
     return [] if bold.policy == expected.policy else [bold]
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
-from beliefbound.policy import StationaryPolicy
 from beliefbound.report.from_log.headline import above, below, mean_words, next_words, policy_shown, sure_words, warned
 from beliefbound.report.from_log.plan import LogPlan
 from beliefbound.report.from_log.prior import UnderPrior
@@ -84,7 +83,7 @@ def _which(found: LogPlan, drawn: dict[str, Picture]) -> Section:
         for s in order[:_ROWS]
     ]
     more = "" if len(order) <= _ROWS else f" The first {_ROWS} of {len(order)} states; all are in policy.csv."
-    staged = "" if isinstance(found.policy, StationaryPolicy) else " The first stage; later ones are in policy.csv."
+    staged = "" if found.policy.horizon is None else " The first stage; later ones are in policy.csv."
     table = Table(
         ["state", "action", "lower", "upper", "times tried", "prior's share", "of its steps"],
         rows,

@@ -34,10 +34,10 @@ from beliefbound.beliefs.log_priors import Prior
 from beliefbound.beliefs.log_rewards import RewardChoice
 from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.beliefs.rewards import RewardBelief
-from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.bracket import Bracket, bracket
+from beliefbound.bounds.bound import Bound, Kind, Side
+from beliefbound.bounds.bracket import Bracket, bracket_of, seed_of
+from beliefbound.bounds.information.dirichlet import Known
 from beliefbound.bounds.information.result import Information
-from beliefbound.bounds.log import TracePoint
 from beliefbound.bounds.posterior.candidates import Choice, choose
 from beliefbound.bounds.posterior.fresh import Fresh, affordable, fresh_values
 from beliefbound.bounds.posterior.risk import (
@@ -52,6 +52,8 @@ from beliefbound.bounds.posterior.risk import (
     quantile_interval,
 )
 from beliefbound.bounds.posterior.value_range import value_range
+from beliefbound.bounds.record import TracePoint
+from beliefbound.bounds.steps import Limits
 from beliefbound.errors import ParameterError
 from beliefbound.logs.log import Log
 from beliefbound.naming import Names
@@ -77,7 +79,7 @@ _WORK, _LEAST = 1e10, 30  # multiply-adds that fresh models may take to be solve
 _MOST_MODELS = 1_000_000
 _TAIL = 0.1  # of the CVaR that is always shown
 _SECONDS = 20.0
-_RUNGS = 8  # of the bracket, for a round of the robust one
+_STEPS = 8  # of the bracket, for a round of the robust one
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +199,7 @@ def plan_log(
       confidence: of all statements together.
       n_models: fresh models that value policies; fewer are drawn where they would take too long.
       time_limit: seconds for the bracket, roughly; 0: no bracket, `E max` alone from above; default 20.
-      effort: in place of a time limit, so many rungs of the bracket: the same result every time, bit for bit.
+      effort: in place of a time limit, so many steps of the bracket: the same result every time, bit for bit.
       interval: of means over fresh models: `betting` is proven wherever rewards are bounded, `t`, Student's, only in
         the limit of many models, and narrower where values could be far from all that were drawn.
       measure: whether to find out what to measure next.
@@ -243,32 +245,23 @@ def plan_log(
     ends = value_range(task)
     range_ = None if interval == "t" else ends
     value = mean_interval(fresh.values[0], error / 8.0, range_)
-    lower = _bound("lower", value.low, value, "the policy", error / 16.0, fresh.n, choice.chosen.policy)
-    best = mean_interval(fresh.best, error / 4.0, range_)  # of which one side is used
-    upper = _bound("upper", best.high, best, "E max", error / 8.0, fresh.n, None)
+    own = choice.chosen.policy
+    lower = _bound("lower", Kind.TABLE, value.low, value, "the policy", error / 16.0, fresh.n, own)
+    best = mean_interval(fresh.best, error / 4.0, range_)  # of which one side is used here, and both for measuring
+    upper = _bound("upper", Kind.E_MAX, best.high, best, "E max", error / 8.0, fresh.n)
     hints = _wide(fresh.values[0], error / 8.0, range_)
     closed = None
     if limit > 0.0 and log.n_states**2 * log.n_actions <= BRACKET_ENTRIES:
         say("closing the bracket")
-        closed = bracket(
-            learnt.belief,
-            discount=discount,
-            horizon=horizon,
-            confidence=1.0 - error / 4.0,
-            time_limit=limit if effort is None else None,
-            effort=effort,
-            rng=rng,
-            threads=threads,
-            interval=interval,
-            watch=watch,
-            stop=stop,
-        )
+        limits = Limits(effort=effort, seconds=limit, stop=stop)
+        asked: dict[str, Any] = {"confidence": 1.0 - error / 4.0, "interval": interval, "threads": threads}
+        closed = bracket_of(task, limits, seed=seed_of(rng), watch=watch, **asked).bracket
         if closed.upper.value < upper.value:
             upper = closed.upper
     robust = None
     if goal.kind != "mean" and limit > 0.0:
         say("bracketing the objective on drawn models")
-        rounds = None if effort is None else max(1, effort // _RUNGS)
+        rounds = None if effort is None else max(1, effort // _STEPS)
         robust = drawn_models(
             task, goal, choice.chosen, seconds=limit, rounds=rounds, rng=rng, threads=threads, stop=stop
         )
@@ -280,12 +273,12 @@ def plan_log(
     )
     state_lower, state_upper = _states(fresh, task, error / 8.0)
     say("looking at what rests on the prior")
-    rests = reliance(log, learnt, task, choice.chosen.policy, options, rng, confidence=confidence)
+    rests = reliance(log, learnt, task, own, fresh, options, rng, confidence=confidence)
     information = None
     if measure and not (stop is not None and stop()):
         say("valuing measurements")
-        everything = max(0.0, best.high - lower.value)
-        information = measure_next(task, everything, error, closed, rng, limit)
+        known = Known(best.low, best.high, error / 8.0, f"E max on {fresh.n} fresh models", best.asymptotic)
+        information = measure_next(task, known, fresh.n, lower.value, error, closed, rng, limit)
     names = Names(log.states, log.actions)
     return LogPlan(
         log=log,
@@ -315,7 +308,9 @@ def plan_log(
     )
 
 
-def _bound(side: Any, value: float, estimate: Estimate, of: str, alpha: float, n: int, policy: Any) -> Bound:
+def _bound(
+    side: Side, kind: Kind, value: float, estimate: Estimate, of: str, alpha: float, n: int, policy: Any = None
+) -> Bound:
     return Bound(
         value,
         side,
@@ -325,6 +320,8 @@ def _bound(side: Any, value: float, estimate: Estimate, of: str, alpha: float, n
         estimate=estimate.value,
         n_samples=n,
         policy=policy,
+        kind=kind,
+        asymptotic=estimate.asymptotic,
     )
 
 

@@ -20,7 +20,7 @@ from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.from_log import Learnt, learn
 from beliefbound.beliefs.log_priors import CLEAR, PRIORS
 from beliefbound.beliefs.model_source import ModelSource
-from beliefbound.bounds.posterior.fresh import affordable, fresh_values
+from beliefbound.bounds.posterior.fresh import Fresh, affordable, fresh_values
 from beliefbound.bounds.posterior.risk import credible_lower, mean_interval
 from beliefbound.bounds.posterior.value_range import value_range
 from beliefbound.logs.log import Log
@@ -82,15 +82,17 @@ def reliance(
     learnt: Learnt,
     task: Task,
     policy: TablePolicy,
+    fresh: Fresh,
     options: dict[str, Any],
     rng: np.random.Generator,
     *,
     confidence: float = 0.95,
 ) -> Reliance:
-    """How much of the value of a policy rests on the prior; `confidence` of each interval in the table."""
+    """How much of the value of a policy rests on the prior; `confidence` of each interval in the table. `fresh`: values
+    under the posterior, of that policy first."""
     visits = occupancy(task, policy)
     share = float((visits * learnt.prior_share).sum())
-    rows, scores = [_row(learnt.name, learnt.prior, learnt.belief, task, policy, rng, confidence)], [learnt.foretold]
+    rows, scores = [_told(learnt.name, learnt.prior, task, fresh, confidence)], [learnt.foretold]
     for other in PRIORS:
         if other != learnt.name:
             found = learn(log, prior=other, initial=task.start, **options)
@@ -141,7 +143,12 @@ def _row(
     here = Task(belief, task.start, task.discount, task.horizon)
     few = max(_FEW, min(_MODELS, math.ceil(1.0 / (1.0 - confidence))))  # so that something is credible
     n = affordable(here, ModelSource(belief), _MODELS, work=_WORK, least=few)
-    found, range_ = fresh_values(here, [policy], n, rng), value_range(here)
+    return _told(name, words, here, fresh_values(here, [policy], n, rng), confidence)
+
+
+def _told(name: str, words: str, task: Task, found: Fresh, confidence: float) -> UnderPrior:
+    """A row from values on fresh models."""
+    range_ = value_range(task)
     value, best = (mean_interval(x, 1.0 - confidence, range_) for x in (found.values[0], found.best))
     credible = credible_lower(found.values[0], confidence, -np.inf if range_ is None else range_[0]).low
     return UnderPrior(name, words, value.value, value.low, value.high, credible, best.value, best.high)

@@ -1,7 +1,7 @@
 """The files of a plan. `certificate.json` is written last: a folder without it holds no result.
 
 format        "beliefbound certificate"
-version       1
+version       2
 lower         the policy is worth at least this, on average over the posterior
 upper         no policy, not even one that learns, is worth more
 confidence    with which everything in the file holds together; except `priors`, every interval on its own, `measure`,
@@ -16,12 +16,13 @@ policy        file, origin, kind, gap (upper − lower) and actions: one name or
 objective     what was asked to be large, of the policy: name, value, low, high, method; attainable: the same of knowing
               each model, whose high no policy's exceeds
 initial       {state: probability} of the start
-bounds        every bound: side, value, estimate, confidence, samples, method
+bounds        every bound: side, value, estimate, confidence, samples, method, proof (`bounds.Kind`), asymptotic
 bracket       of policies that learn: lower, upper; null where it was not computed
 robust        of `objective`, on models drawn from the posterior for it and about no others: priors, models, lower (what
               the mixture in robust.policy.npz secures), upper (what nobody exceeds), confidence, policy (the chosen
               one's objective on the same models); null for objectives that are no such game
-comparisons   name, value, gain and probability of being worse, each with low, high, method
+comparisons   name, value, gain and probability of being worse, each with low, high, method, asymptotic (the
+              interval is right only in the limit of many models)
 risk          quantiles and cvar of the policy's value over models
 states        name, action, lower, upper (Student's, asymptotic), visits, prior_share, terminal
 priors        the policy and perfect knowledge under other priors: `credible` as above; `evidence`: by how many powers
@@ -45,7 +46,6 @@ import polars as pl
 from beliefbound.beliefs.dirichlet_file import save_belief
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.io.atomic import write_aside, write_text
-from beliefbound.policy import StationaryPolicy
 from beliefbound.report.certificate import bound_entry
 from beliefbound.report.from_log.headline import by_prior, mean_words, sure_words, warned
 from beliefbound.report.from_log.page import page_of
@@ -53,7 +53,7 @@ from beliefbound.report.from_log.pictures import pictures
 from beliefbound.report.from_log.plan import LogPlan
 from beliefbound.report.page import write_page
 
-FORMAT, VERSION = "beliefbound certificate", 1
+FORMAT, VERSION = "beliefbound certificate", 2
 CERTIFICATE, REPORT = "certificate.json", "report.html"
 _PAIRS = 200  # measurements that the certificate lists
 
@@ -112,7 +112,7 @@ def certificate(found: LogPlan) -> dict[str, Any]:
         "policy": {
             "file": "policy.json",
             "origin": chosen.name,
-            "kind": "stationary" if isinstance(chosen.policy, StationaryPolicy) else "memoryless",
+            "kind": "stationary" if chosen.policy.horizon is None else "memoryless",
             "gap": max(0.0, found.upper.value - found.lower.value),
             "actions": [log.action_name(a) if log.actions else a for a in first_actions(found).tolist()],
         },
@@ -185,7 +185,13 @@ def first_actions(found: LogPlan) -> Any:
 
 def _estimate(x: Estimate) -> dict[str, Any]:
     """Ends that are not finite are null."""
-    return {"value": x.value, "low": _finite(x.low), "high": _finite(x.high), "method": x.method}
+    return {
+        "value": x.value,
+        "low": _finite(x.low),
+        "high": _finite(x.high),
+        "method": x.method,
+        "asymptotic": x.asymptotic,
+    }
 
 
 def _finite(x: Any) -> Any:
@@ -229,7 +235,7 @@ def _policy_table(found: LogPlan) -> pl.DataFrame:
     chances = found.policy.chances(log.n_actions)
     stages = chances if chances.ndim == 3 else chances[None]
     k, s, a = np.nonzero(stages > 0.0)
-    columns: dict[str, Any] = {} if isinstance(found.policy, StationaryPolicy) else {"stage": k}
+    columns: dict[str, Any] = {} if found.policy.horizon is None else {"stage": k}
     columns |= {"idstate": s, "state": [log.state_name(int(i)) for i in s]}
     columns |= {"idaction": a, "action": [log.action_name(int(i)) for i in a]}
     if not found.policy.is_deterministic:

@@ -1,27 +1,30 @@
-"""The ladder (`bounds.ladder`) of a belief that is not finite.
+"""The steps (`bounds.steps`) of a belief that is not finite.
 
-First the extremes of all models of the belief, which are proven, and a memoryless plan. Then, rung by rung, whichever
+First the extremes of all models of the belief, which are proven, and a memoryless plan. Then, step by step, whichever
 of these is most behind its share of the work: fresh models, solved on their own (`E max`) or under the plan;
 trajectories of a policy that looks ahead; chains of particle sets (`bounds.dirichlet.sampler`). Stage by stage the last
 two get larger particle sets, as `bounds.dirichlet.effort` says; a stage whose sizes are those of the one before goes on
 with its samples.
 
 Of the error, a part goes to `E max`, a part to the plan, and the rest to the stages, to each a fixed share.
-Betting intervals hold at all numbers of samples, so everything the ladder ever says holds together.
+Betting intervals hold at all numbers of samples, so everything that is ever said holds together.
 """
+
+from typing import Any
 
 import numpy as np
 
-from beliefbound.bounds.bound import Bound
-from beliefbound.bounds.dirichlet.arrays import planned, problem_of, tail_correction
+from beliefbound.bounds.bound import Bound, Kind
+from beliefbound.bounds.dirichlet.arrays import posterior_of, tail_correction
 from beliefbound.bounds.dirichlet.effort import budget, piece
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
-from beliefbound.bounds.dirichlet.rare import Extremes, cut
+from beliefbound.bounds.dirichlet.prepared import above_of, below_of, whole_of
 from beliefbound.bounds.dirichlet.sampler import Sampler
-from beliefbound.bounds.dirichlet.uncounted import first_plan, uncounted_rungs
-from beliefbound.bounds.ladder import OPERATIONS, RUNG, Meter, Rungs
-from beliefbound.bounds.log import Log
-from beliefbound.bounds.statistics.intervals import Interval, describe, mean_bound
+from beliefbound.bounds.dirichlet.uncounted import first_plan, uncounted_steps
+from beliefbound.bounds.record import Record
+from beliefbound.bounds.sampled import bound_of_mean
+from beliefbound.bounds.statistics.intervals import Interval, asymptotic, describe, mean_bound
+from beliefbound.bounds.steps import OPERATIONS, STEP_WORK, Meter, Steps
 from beliefbound.executors.threads import available_threads
 from beliefbound.kernels.particles.rows import width_of
 from beliefbound.limits import PARTICLE_BYTES
@@ -36,49 +39,49 @@ _LEAST_SHARE = 0.25  # of what both sides get
 _ENOUGH = 0.1  # of the bracket's width: an error of `E max` below that is not worth much work
 _LITTLE = 0.03
 _MOST_MODELS, _MOST_PLANNED = 1 << 20, 1 << 13
-_LONG, _LONG_SHARE = 4.0 * RUNG, 0.04  # operations of a long sample: at least; of all the work before
+_LONG, _LONG_SHARE = 4.0 * STEP_WORK, 0.04  # operations of a long sample: at least; of all the work before
 
 
-def dirichlet_rungs(
-    task: Task, rng: np.random.Generator, threads: int | None, log: Log, interval: Interval = "betting"
-) -> Rungs:
-    """The ladder of a belief that is not finite. `interval`: `betting`, or on request `t`."""
-    if task.belief.compiled() is None:
-        yield from uncounted_rungs(task, rng, log, interval)
+def dirichlet_steps(
+    task: Task, rng: np.random.Generator, threads: int | None, record: Record, interval: Interval = "betting"
+) -> Steps:
+    """The steps of a belief that is not finite. `interval`: `betting`, or on request `t`."""
+    if posterior_of(task) is None:
+        yield from uncounted_steps(task, rng, record, interval)
         return
-    climb = _Climb(task, int(rng.integers(0, 2**63)), threads or available_threads(), 1.0 - log.confidence, interval)
-    yield climb.first()
+    work = _Sampled(
+        task, int(rng.integers(0, 2**63)), threads or available_threads(), 1.0 - record.confidence, interval
+    )
+    record.add(*work.first())
+    yield
     for stage in range(_STAGES):
-        climb.enter(stage)
-        until = climb.meter.done + budget(stage)
-        while climb.meter.done < until:
-            ahead = climb.ahead(log)
-            if ahead > max(_LONG, _LONG_SHARE * climb.meter.done):  # whether there is time for it is asked before
-                log.ahead = ahead / OPERATIONS
-                yield ()
-                log.ahead = 0.0
-            bounds = climb.rung(log)
+        work.enter(stage)
+        until = work.meter.done + budget(stage)
+        while work.meter.done < until:
+            ahead = work.ahead(record)
+            if ahead > max(_LONG, _LONG_SHARE * work.meter.done):  # whether there is time for it is asked before
+                record.ahead = ahead / OPERATIONS
+                yield
+                record.ahead = 0.0
+            bounds = work.step(record)
             if bounds is None:  # nothing that this stage affords
                 break
-            yield bounds
+            record.add(*bounds)
+            yield
 
 
-class _Climb:
+class _Sampled:
     """What has been sampled so far."""
 
     def __init__(self, task: Task, seed: int, threads: int, error: float, interval: Interval) -> None:
         self.task, self.seed, self.threads, self.error, self.interval = task, seed, threads, error, interval
         self.meter = Meter()
         self.done = dict.fromkeys(_SHARES, 0.0)
-        ahead = planned(task.discount, task.horizon)
-        none = np.empty(0, dtype=np.uint64)
-        self.whole = problem_of(task, none, horizon=task.horizon)
-        above = cut(problem_of(task, none, horizon=ahead), "upper", ahead)
-        self.models = FreshModels(task, above, (seed, 2))
+        above = above_of(task).problem
+        self.models = FreshModels(task, above_of(task), (seed, 2))
         self.beyond = above.unit * tail_correction(task, above)
         self.plan = first_plan(task, np.random.default_rng((seed, 5)))
-        below = cut(self.whole, "lower", task.horizon)
-        self.planned = FreshModels(task, below, (seed, 4), np.array(self.plan.actions))
+        self.planned = FreshModels(task, below_of(task), (seed, 4), np.array(self.plan.actions))
         each = 24.0 * len(above.available) * width_of(above) * self.models.n
         self._scratch = workers(threads, self.models.scratch, each, PARTICLE_BYTES)
         self.samplers: list[Sampler] = []
@@ -87,14 +90,15 @@ class _Climb:
 
     def first(self) -> list[Bound]:
         """What any model of the belief allows, and a first look at some."""
-        extremes, start = Extremes(self.whole, self.task.horizon), self.task.start
-        left = -1 if self.task.horizon is None else self.task.horizon
-        low, high = (float(self.whole.unit * (start @ x)) for x in (extremes.low(left), extremes.high(left)))
+        (problem, extremes), start = whole_of(self.task), self.task.start
+        ends = extremes.low(problem.horizon), extremes.high(problem.horizon)
+        low, high = (float(problem.unit * (start @ x)) for x in ends)
+        what = "any policy earns on any model of the belief"
         bounds = [
-            Bound(low, "lower", "the least any policy earns on any model of the belief", policy=self.plan),
-            Bound(high, "upper", "the most any policy earns on any model of the belief"),
+            Bound(low, "lower", f"the least {what}", policy=self.plan, kind=Kind.EXTREMES),
+            Bound(high, "upper", f"the most {what}", kind=Kind.EXTREMES),
         ]
-        if self.models.each > RUNG:  # too large to be looked at before there is time
+        if self.models.each > STEP_WORK:  # too large to be looked at before there is time
             return bounds
         self._more_models(2)
         return [*bounds, *self._bounds({"models"})]
@@ -102,16 +106,16 @@ class _Climb:
     def enter(self, stage: int) -> None:
         """Sizes of another stage."""
         self.stage = stage
-        sampler = Sampler(self.task, self.seed, self.threads, stage, self.models.problem)
+        sampler = Sampler(self.task, self.seed, self.threads, stage)
         if not self.samplers or sampler.effort != self.samplers[-1].effort:
             self.samplers.append(sampler)
             self.drops.append(0.0)
 
-    def rung(self, log: Log) -> list[Bound] | None:
+    def step(self, record: Record) -> list[Bound] | None:
         """The next piece of work, and what it proves; nothing where the stage affords none."""
         touched: set[str] = set()
         while True:
-            part = self._next(self._shares(log))
+            part = self._next(self._shares(record))
             if not part:
                 return None
             began, sampler = self.done[part], self.samplers[-1]
@@ -126,9 +130,9 @@ class _Climb:
             if self.meter.full():
                 return self._bounds(touched)
 
-    def ahead(self, log: Log) -> float:
+    def ahead(self, record: Record) -> float:
         """Operations of the next sample, as far as is known."""
-        return self._each(self._next(self._shares(log)))
+        return self._each(self._next(self._shares(record)))
 
     def _next(self, shares: dict[str, float]) -> str:
         """The part that is most behind its share; nothing where there are no shares."""
@@ -139,11 +143,11 @@ class _Climb:
             return self.models.each
         return self.samplers[-1].each(part) if part else 0.0
 
-    def _shares(self, log: Log) -> dict[str, float]:
+    def _shares(self, record: Record) -> dict[str, float]:
         """Of the work, by what there is to do at this stage."""
         sizes, shares = self.samplers[-1].effort, dict(_SHARES)
-        if log.lower is not None and log.upper is not None:  # more for the side whose samples say less
-            below, above = log.lower.centre - log.lower.value, log.upper.value - log.upper.centre
+        if record.lower is not None and record.upper is not None:  # more for the side whose samples say less
+            below, above = record.lower.centre - record.lower.value, record.upper.value - record.upper.centre
             if below > 0.0 and above > 0.0:
                 both = shares["lower"] + shares["upper"]
                 shares["lower"] = both * float(np.clip(below / (below + above), _LEAST_SHARE, 1.0 - _LEAST_SHARE))
@@ -154,14 +158,14 @@ class _Climb:
             del shares["upper"]
         if self.models.each > piece(self.stage) or len(self.models.values) * self.models.n >= _MOST_MODELS:
             del shares["models"]
-        elif log.upper is not None and log.lower is not None and len(shares) > 1 and np.isfinite(self._known):
+        elif record.upper is not None and record.lower is not None and len(shares) > 1 and np.isfinite(self._known):
             error = self._known - float(np.mean(np.concatenate(self.models.values)))
-            if error < _ENOUGH * (log.upper.value - log.lower.value):
+            if error < _ENOUGH * (record.upper.value - record.lower.value):
                 shares["models"] = _LITTLE
         return shares
 
     def _count(self, each: float) -> int:
-        """How many make a rung: a few where that is possible, so that threads have something to share."""
+        """How many make a step: a few where that is possible, so that threads have something to share."""
         count = int(self.meter.left / max(1.0, each))
         return count if count >= 8 else 4 if count >= 2 else 2 if count >= 1 else 1
 
@@ -169,7 +173,7 @@ class _Climb:
         samples = [self.models]
         if len(self.planned.values) * self.planned.n < _MOST_PLANNED:
             samples.append(self.planned)
-        if self.models.each > RUNG:  # one of the two is enough for a rung
+        if self.models.each > STEP_WORK:  # one of the two is enough for a step
             samples = [min(samples, key=lambda own: len(own.values))]
         for own in samples:
             own.sample(count, self._scratch)
@@ -203,16 +207,9 @@ class _Climb:
             return None
         x, alpha = np.concatenate(self.planned.values), _PLANNED * self.error
         range_ = self.planned.low, self.planned.high
-        return Bound(
-            mean_bound(x, "lower", confidence=1.0 - alpha, range_=range_, interval=self.interval),
-            "lower",
-            f"value of a memoryless policy on {len(x)} fresh models, {describe(self.interval)} interval",
-            exact=False,
-            confidence=1.0 - alpha,
-            estimate=float(x.mean()),
-            n_samples=len(x),
-            policy=self.plan,
-        )
+        what, policy = f"value of a memoryless policy on {len(x)} fresh models", self.plan
+        knobs: dict[str, Any] = {"alpha": alpha, "range_": range_, "interval": self.interval}
+        return bound_of_mean(x, "lower", Kind.TABLE, what, policy=policy, **knobs)
 
     def _alpha(self, index: int) -> float:
         """The error of one side of a stage."""
@@ -241,4 +238,6 @@ class _Climb:
             confidence=1.0 - alpha,
             estimate=estimate - self.beyond,
             n_samples=n_samples,
+            kind=Kind.PARTICLES if drop > 0.0 else Kind.E_MAX,
+            asymptotic=asymptotic(self.interval),
         )

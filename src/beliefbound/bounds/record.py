@@ -1,14 +1,18 @@
-"""The record of a bracket as it closes: the best bounds so far, when they came, and what time and error are left."""
+"""The record of a bracket as it closes: the best bounds so far, when they came, and what is left of the error.
+
+What finds bounds adds them here, as it finds them, and may read what there is: bounds, never the time.
+"""
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from beliefbound.bounds.bound import Bound, Regret
+from beliefbound.bounds.bound import Bound, Regret, Side
 from beliefbound.bounds.decision import Contest
 from beliefbound.errors import ContradictionError
 from beliefbound.kernels.compiling import clock
 from beliefbound.planning.rounding import Allowance
+from beliefbound.policy import Policy
 
 _REFUTED = "sampled bounds that contradicted others were left out; that happens with the probability left to chance"
 _ROUNDED = 4.0  # times what is allowed for rounding of each end
@@ -24,65 +28,63 @@ class TracePoint(NamedTuple):
     upper: Bound
 
 
-class Log:
-    """The best bounds so far, when they came, and how much time and error is left."""
+class Record:
+    """The best bounds so far.
+
+    Attributes:
+      lower, upper: the best of each side; `None` as long as there is none.
+      policy: attains `lower`.
+      regret: how far `policy` is from the best at most, where that is known better than by the two ends.
+      bounds, trace: every bound, and every point at which one of the ends moved.
+      contest: the first actions, where they are followed; `decide`: whether a decision is the target.
+      began: when the clock of the trace did; ∞ as long as it has not.
+      ahead: seconds that the next step may take, where it is known to be long.
+      refuted: whether a sampled bound had to give way.
+      graph: the graph of histories that a search has grown (`bounds.finite.relaxation.Certifier`), where there is one.
+    """
 
     def __init__(
         self,
-        clock: float,
-        limit: float,
-        target: float,
         confidence: float,
         watch: Callable[[TracePoint], object] | None = None,
-        stop: Callable[[], bool] | None = None,
         *,
         contest: Contest | None = None,
         decide: bool = False,
         allowance: Allowance | None = None,
     ) -> None:
-        """`clock`: when the time began; ∞ as long as it has not. `contest`: the first actions, where they are followed;
-        `decide`: whether a decision is the target; `allowance`: for rounding, where bounds are proven."""
+        """`allowance`: for rounding, where bounds are proven."""
+        self.confidence, self.watch, self.contest, self.decide = confidence, watch, contest, decide
         self._allowance = allowance
-        self.watch, self.stop, self.contest, self.decide = watch, stop, contest, decide
-        self.clock, self.limit, self.target, self.confidence = clock, limit, target, confidence
         self.lower: Bound | None = None
         self.upper: Bound | None = None
+        self.policy: Policy | None = None
         self.regret: Regret | None = None
-        self.attempts = 0
-        self.effort = 0  # rungs taken (`bounds.ladder`)
-        self.ahead = 0.0  # seconds that the next rung may take, where it is known to be long
-        self.trace: list[TracePoint] = []
         self.bounds: list[Bound] = []
-        self.refuted = False  # whether a sampled bound had to give way
+        self.trace: list[TracePoint] = []
+        self.began, self.ahead, self.refuted = math.inf, 0.0, False
+        self.graph: Any = None
+        self._attempts = 0
 
     @property
     def seconds(self) -> float:
-        return max(0.0, clock() - self.clock)
+        """Since the clock began."""
+        return max(0.0, clock() - self.began)
 
     @property
-    def left(self) -> float:
-        """Seconds until the end; none once somebody asked to stop."""
-        return 0.0 if self.stopped else self.limit - self.seconds
-
-    @property
-    def stopped(self) -> bool:
-        return self.stop is not None and self.stop()
-
-    @property
-    def done(self) -> bool:
-        return self.left <= 0.0 or self.reached
-
-    @property
-    def reached(self) -> bool:
-        if self.decide and self.contest is not None:
-            return self.contest.best is not None
-        return self.lower is not None and self.upper is not None and (self.gap <= self.target or self.closed)
+    def width(self) -> float:
+        """Between the two ends; ∞ as long as one of them is missing."""
+        return math.inf if self.lower is None or self.upper is None else self.upper.value - self.lower.value
 
     @property
     def gap(self) -> float:
-        assert self.lower is not None
-        assert self.upper is not None
-        return relative(self.lower.value, self.upper.value)
+        """The same as a share of the larger end."""
+        return math.inf if self.lower is None or self.upper is None else relative(self.lower.value, self.upper.value)
+
+    def reached(self, gap: float) -> bool:
+        """Whether the target is: the decision where that is one, else a gap."""
+        if self.decide and self.contest is not None:
+            return self.contest.best is not None
+        return self.gap <= gap or self.closed
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -90,25 +92,29 @@ class Log:
         return (_REFUTED,) if self.refuted else ()
 
     def next_alpha(self) -> float:
-        """The error of the next sampling attempt."""
-        self.attempts += 1
-        return (1.0 - self.confidence) / (self.attempts * (self.attempts + 1))
+        """The error of the next sampling attempt: attempt `j` gets the share `1/(j(j+1))`."""
+        self._attempts += 1
+        return (1.0 - self.confidence) / (self._attempts * (self._attempts + 1))
 
     @property
     def closed(self) -> bool:
         """Whether the ends are as close as rounding allows."""
-        assert self.lower is not None
-        assert self.upper is not None
-        low, high, allowance = self.lower.value, self.upper.value, self._allowance
-        return allowance is not None and high - low <= _ROUNDED * (allowance(low, "lower") + allowance(high, "upper"))
+        low, high, allowance = self.lower, self.upper, self._allowance
+        if low is None or high is None or allowance is None:
+            return False
+        return self.width <= _ROUNDED * (allowance(low.value, "lower") + allowance(high.value, "upper"))
 
-    def add(self, *bounds: Bound) -> None:
-        """Keep what is better than what there was, by more than rounding."""
+    def add(self, *bounds: Bound, policy: Policy | None = None, regret: Regret | None = None) -> None:
+        """Keep what is better than what there was, by more than rounding.
+
+        `policy`, `regret`: of the lower bound among them, where they are not part of it: a policy that must be put
+        aside once it is the best, and not for each bound on the way.
+        """
         before = self.lower, self.upper
         for bound in bounds:
             self.bounds.append(bound)
             if bound.side == "lower" and (self.lower is None or _above(bound.value, self.lower.value)):
-                self.lower, self.regret = bound, None
+                self._take(bound, bound.policy if policy is None else policy, regret)
             if bound.side == "upper" and (self.upper is None or _above(self.upper.value, bound.value)):
                 self.upper = bound
             if self.lower is not None and self.upper is not None and self.lower.value > self.upper.value:
@@ -119,18 +125,22 @@ class Log:
             if self.watch is not None:
                 self.watch(self.trace[-1])
 
+    def _take(self, lower: Bound | None, policy: Policy | None, regret: Regret | None) -> None:
+        self.lower, self.policy, self.regret = lower, policy, regret
+
     def _refute(self, lower: Bound, upper: Bound) -> None:
         """Two bounds contradict each other, so a sampled one is false. That happens with the probability that is left
         to chance, whatever is done about it then: sampled ends give way to proven ones."""
         if not lower.exact:
-            self.lower, self.regret = self._proven("lower"), None
+            proven = self._proven("lower")
+            self._take(proven, None if proven is None else proven.policy, None)
         if not upper.exact:
             self.upper = self._proven("upper")
         if self.lower is None or self.upper is None or self.lower.value > self.upper.value:
             raise ContradictionError(contradiction(lower, upper))
         self.refuted = True
 
-    def _proven(self, side: str) -> Bound | None:
+    def _proven(self, side: Side) -> Bound | None:
         """The best bound of a side that is not sampled."""
         proven = [bound for bound in self.bounds if bound.side == side and bound.exact]
         best = max if side == "lower" else min

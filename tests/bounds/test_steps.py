@@ -5,8 +5,8 @@ import pytest
 
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.bracket import Bracket, bracket
-from beliefbound.bounds.ladder import GROWTH, RUNG, Account, Meter, climb
-from beliefbound.bounds.log import Log
+from beliefbound.bounds.record import Record
+from beliefbound.bounds.steps import GROWTH, STEP_WORK, Account, Limits, Meter, take
 from beliefbound.errors import ParameterError
 from beliefbound.policy import StationaryPolicy
 from support.beliefs import chain_belief, random_belief
@@ -66,7 +66,7 @@ def test_a_saved_bracket_still_says_how_to_make_it_again(tmp_path):
 
 
 @pytest.mark.parametrize("effort", [0, -1, 1.5, "much"])
-def test_an_effort_is_a_number_of_rungs(effort):
+def test_an_effort_is_a_number_of_steps(effort):
     with pytest.raises(ParameterError, match="effort"):
         bracket(chain(), discount=0.9, effort=effort, rng=1)
 
@@ -76,47 +76,46 @@ def test_effort_and_time_are_not_given_together():
         bracket(chain(), discount=0.9, effort=3, time_limit=1.0, rng=1)
 
 
-def rungs(n):
+def steps(n, record):
     for k in range(n):
         policy = StationaryPolicy([0])
-        yield [Bound(k, "lower", "l", policy=policy)] if k % 2 else [Bound(100.0 - k, "upper", "u")]
+        record.add(Bound(k, "lower", "l", policy=policy) if k % 2 else Bound(100.0 - k, "upper", "u"))
+        yield
 
 
-def test_a_ladder_is_climbed_until_both_sides_are_there_and_the_clock_says_so():
-    late = Log(0.0, 1.0, 0.0, 0.95)  # its time is long over
-    climb(rungs(10), late)
-    assert late.effort == 2
+def test_steps_are_taken_until_both_sides_are_there_and_the_clock_says_so():
+    late = Record(0.95)
+    late.began = -1e9
+    assert take(steps(10, late), late, Limits(seconds=1.0)) == 2
     for effort, taken in ((1, 2), (7, 7), (50, 10)):
-        log = Log(0.0, 1.0, 0.0, 0.95)
-        climb(rungs(10), log, effort=effort)
-        assert log.effort == taken
+        record = Record(0.95)
+        assert take(steps(10, record), record, Limits(effort=effort, seconds=1.0)) == taken
 
 
-def test_rungs_grow_with_the_work_behind_them():
+def test_steps_grow_with_the_work_behind_them():
     meter = Meter()
     mine = Account(meter)
-    assert meter.left == mine.left == RUNG
-    mine.add(0.4 * RUNG)
+    assert meter.left == mine.left == STEP_WORK
+    mine.add(0.4 * STEP_WORK)
     assert not meter.full()
-    meter.add(0.6 * RUNG)
+    meter.add(0.6 * STEP_WORK)
     assert mine.full()
-    assert mine.done == 0.4 * RUNG
-    meter.add(1000.0 * RUNG)
+    assert mine.done == 0.4 * STEP_WORK
+    meter.add(1000.0 * STEP_WORK)
     assert meter.full()
-    assert meter.left == pytest.approx(GROWTH * 1001.0 * RUNG)
+    assert meter.left == pytest.approx(GROWTH * 1001.0 * STEP_WORK)
 
 
-def test_a_long_rung_is_not_begun_where_there_is_no_time_left_for_it(clock):
-    def ladder(log, taken):
-        yield from rungs(2)
-        log.ahead = 1e6
-        yield ()
-        log.ahead = 0.0
+def test_a_long_step_is_not_begun_where_there_is_no_time_left_for_it(clock):
+    def sequence(record, taken):
+        yield from steps(2, record)
+        record.ahead = 1e6
+        yield
+        record.ahead = 0.0
         taken.append("long")
-        yield ()
+        yield
 
     for effort, expected in ((None, []), (4, ["long"])):
-        log, taken = Log(0.0, 1e3, 0.0, 0.95), []
-        climb(ladder(log, taken), log, effort=effort)
+        record, taken = Record(0.95), []
+        assert take(sequence(record, taken), record, Limits(effort=effort, seconds=1e3)) == 3 + len(expected)
         assert taken == expected
-        assert log.effort == 3 + len(expected)
