@@ -129,7 +129,7 @@ def policy_regret(
     >>> stay, rewards = [[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[0.0, 3.0]]]
     >>> belief = FiniteBelief(stay, rewards, reward_signal="unobserved")
     >>> upper = upper_bound(belief, discount=0.5)
-    >>> policy_regret(StationaryPolicy([1]), belief, upper, discount=0.5).value
+    >>> round(policy_regret(StationaryPolicy([1]), belief, upper, discount=0.5).value, 9)
     0.5
     """
     if not isinstance(upper, Bound) or upper.side != "upper" or upper.of != BAYES:
@@ -186,7 +186,7 @@ def qmdp(
     From a start distribution; `values` are those from each state, `[s]`.
 
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
-    >>> qmdp(belief, discount=0.5).values.tolist()
+    >>> qmdp(belief, discount=0.5).values.round(9).tolist()
     [3.0]
     """
     return qmdp_of(FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial))

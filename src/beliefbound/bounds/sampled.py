@@ -30,7 +30,7 @@ def bound_of_mean(
     """The bound by a mean over `samples[i]` in `range_`, which fails with probability `alpha`; its method is `what`.
 
     >>> bound_of_mean(np.tile([0.0, 1.0], 500), "upper", Kind.E_MAX, "E max", alpha=0.1, range_=None, interval="t")
-    Bound(upper 0.520275, 90% confidence, 1000 samples, E max, Student t (asymptotic) interval)
+    Bound(upper 0.520287, 90% confidence, 1000 samples, E max, Student t (asymptotic) interval)
     """
     return Bound(
         mean_bound(samples, side, confidence=1.0 - alpha, range_=range_, interval=interval),

@@ -4,6 +4,7 @@ Kernels are compiled when they are first called, seconds once per installation, 
 (`kernels.compiling`). So there is nothing to warm up but the other core.
 """
 
+from beliefbound.bounds.dirichlet.arrays import posterior_of
 from beliefbound.kernels.beside import compile_beside
 from beliefbound.kernels.graph.growth import grow
 from beliefbound.kernels.particles.look import walk
@@ -14,5 +15,5 @@ def warm_up(task: Task) -> None:
     """Begin to compile what a bracket of this kind of task needs, in a process of its own; returns at once."""
     if finite_task(task) is not None:
         compile_beside("beliefbound.kernels.graph.jobs", needed=grow)
-    elif task.belief.compiled() is not None:
+    elif posterior_of(task) is not None:
         compile_beside("beliefbound.kernels.particles.jobs", needed=walk)

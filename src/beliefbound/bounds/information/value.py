@@ -133,8 +133,9 @@ def evsi(
     >>> from beliefbound import FiniteBelief
     >>> p = [[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.1, 0.9]], [[0.0, 1.0]]]]
     >>> belief = FiniteBelief(p, [[1.0], [0.0]], initial=0)
-    >>> evsi(belief, (0, 0), 2, discount=0.9)  # there is no choice, so nothing is worth knowing
-    Worth(EVSI of 2 tries of (0, 0) in [0, 0], exact)
+    >>> worth = evsi(belief, (0, 0), 2, discount=0.9)  # there is no choice, so nothing is worth knowing
+    >>> bool(worth.low == 0.0 and worth.high < 1e-11)
+    True
     """
     task = Task.of(belief, discount=discount, horizon=horizon, initial=initial)
     group = _pairs(pair, task)
