@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from beliefbound.agents import make_agent, play
-from beliefbound.agents.mcbrl import PLANS, SWEEPS
-from beliefbound.engine.jobs import compile_agents_beside
-from beliefbound.envs import make_env
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.play import environment_stream
 from beliefbound.kernels.random import draw_gamma, gamma_constants, load, save, seed_stream, uniform
+from beliefbound.lab.agents import make_agent, play
+from beliefbound.lab.agents.mcbrl import PLANS, SWEEPS
+from beliefbound.lab.engine.jobs import compile_agents_beside
+from beliefbound.lab.envs import make_env
 from benchmarks.timing import race
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

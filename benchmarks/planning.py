@@ -7,8 +7,8 @@ import numpy as np
 from numba import njit
 
 from beliefbound import MDP, FiniteBelief, mmbi, value_iteration
-from beliefbound.convert import to_mdptoolbox, to_quantecon
-from beliefbound.envs import make_env
+from beliefbound.lab.envs import make_env
+from beliefbound.models.convert import to_mdptoolbox, to_quantecon
 from benchmarks.timing import race, show
 
 

@@ -18,9 +18,9 @@ import numpy as np
 from numba import typeof
 
 from beliefbound import FiniteBelief, cadp, expected_mdp_policy, mmbi
-from beliefbound.agents import agents, make_agent, play
-from beliefbound.envs import make_env
-from beliefbound.errors import BeliefboundError
+from beliefbound.base.errors import BeliefboundError
+from beliefbound.lab.agents import agents, make_agent, play
+from beliefbound.lab.envs import make_env
 
 ENVIRONMENTS = ("chain", "double-loop", "grid:5", "grid:10", "maze")
 AGENTS = [name for name in agents() if name not in ("beetle", "controller", "gittins", "policy")]

@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from beliefbound.agents import make_agent, play
-from beliefbound.envs import make_env
+from beliefbound.lab.agents import make_agent, play
+from beliefbound.lab.envs import make_env
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.search_twins import BamcpTwin

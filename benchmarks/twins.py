@@ -80,8 +80,8 @@ def interpreted() -> None:
     """In the twin's process: play what stands on standard input, and say how many steps, how long, and what for."""
     without_vectors()
     warnings.simplefilter("ignore")  # integers of 64 bits wrap around
-    from beliefbound.envs import make_env
     from beliefbound.kernels.play import agent_stream
+    from beliefbound.lab.envs import make_env
 
     where, state, functions = pickle.load(sys.stdin.buffer)  # from `twin`, through a pipe
     environment = make_env(where)
@@ -139,8 +139,8 @@ def entered(agent, environment, steps, state):
 
 def seconds_a_step(agent, environment, steps):
     """Of the compiled agent, in runs as long as the twin's, and what run 0 earned."""
-    from beliefbound.agents import play
-    from beliefbound.engine.play import copied_state
+    from beliefbound.lab.agents import play
+    from beliefbound.lab.engine.play import copied_state
 
     runs, spent = 1, 0.0
     if agent.machine.plan is not None or environment.name == "bandit":
@@ -159,9 +159,9 @@ def seconds_a_step(agent, environment, steps):
 
 
 def main(*asked: str) -> None:
-    from beliefbound.agents import make_agent
-    from beliefbound.envs import make_env
-    from beliefbound.league.entries import entries
+    from beliefbound.lab.agents import make_agent
+    from beliefbound.lab.envs import make_env
+    from beliefbound.lab.league.entries import entries
 
     names = [name for name in entries(None) if name not in INDICES]
     print(f"{'agent':<58}{'µs a step':>12}{'interpreted':>14}{'ratio':>9}   [target: ratio at least 20]")

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import beliefbound as bb
-from beliefbound.agents import make_agent, run_episode
-from beliefbound.envs import gymnasium_env, make_env
+from beliefbound.lab.agents import make_agent, run_episode
+from beliefbound.lab.envs import gymnasium_env, make_env
 
 chain = make_env("chain")
 seen = run_episode(make_agent("random", chain), gymnasium_env(chain), steps=30, seed=0)

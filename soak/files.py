@@ -14,8 +14,8 @@ import numpy as np
 
 import beliefbound as bb
 from beliefbound.bounds.policy_files import load_policy
-from beliefbound.experiments import load_spec, run
-from beliefbound.experiments.store import Store
+from beliefbound.lab.experiments import load_spec, run
+from beliefbound.lab.experiments.store import Store
 from soak.calls import scratch, things
 
 _FORMATS = (".pomdpx", ".pomdp", ".npz")

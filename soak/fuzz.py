@@ -80,7 +80,7 @@ def make(seed: int, k: int) -> tuple[str, Callable[[], Any]]:
 
 def outcome(call: Callable[[], Any]) -> tuple[str, str]:
     """`(what came of it, the failure in words or nothing)`."""
-    from beliefbound.errors import BeliefboundError
+    from beliefbound.base.errors import BeliefboundError
     from soak.calls import use
 
     try:
@@ -102,7 +102,7 @@ def outcome(call: Callable[[], Any]) -> tuple[str, str]:
 
 def work(seed: int, first: int, calls: int) -> None:
     """Make calls, and say on standard output which one begins and what came of it."""
-    from beliefbound.executors.threads import available_threads
+    from beliefbound.base.executors.threads import available_threads
 
     make(seed, 0)
     for name in ("worked", "refused"):

@@ -39,7 +39,7 @@ def parts(out: Path) -> int:
 def begin(spec: Path, out: Path) -> subprocess.Popen[bytes]:
     """The experiment in a process of its own, with parts so small that there are many moments between them."""
     command = (
-        "import pathlib, sys; from beliefbound import experiments; "
+        "import pathlib, sys; from beliefbound.lab import experiments; "
         f"experiments.run(experiments.load_spec(pathlib.Path(sys.argv[1])), sys.argv[2], block={BLOCK})"
     )
     return subprocess.Popen([sys.executable, "-c", command, str(spec), str(out)], stderr=subprocess.PIPE)

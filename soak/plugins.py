@@ -39,7 +39,7 @@ _RAISES = {
 }
 _ANSWERS = ("None", "'left'", "1.5", "float('nan')", "-1", "99", "True", "[0]", "object()", "10**40")
 _AGENT = """
-from beliefbound.agents import agent
+from beliefbound.lab.agents import agent
 
 
 @agent("broken", summary="does not work")
@@ -61,7 +61,7 @@ class Broken:
 _ENVIRONMENT = """
 import numpy as np
 
-from beliefbound.envs import env, from_outcomes
+from beliefbound.lab.envs import env, from_outcomes
 
 
 @env("broken-place", summary="does not work")
@@ -70,7 +70,7 @@ def broken(name):
     return from_outcomes(name, np.array([[[0.5, 0.5]] * 2]), np.zeros((1, 2, 2), int), {rewards})
 """
 _PRIOR = """
-from beliefbound.agents import prior
+from beliefbound.lab.agents import prior
 
 
 @prior("broken-prior", summary="does not work")
@@ -82,8 +82,8 @@ _IMPORTS = {
     "import": "import no_such_module_anywhere\n",
     "exit": "import sys\nsys.exit(0)\n",
     "name": "@agent('x', summary='y')\nclass A: ...\n",
-    "bad-name": "from beliefbound.agents import agent\n@agent('no spaces', summary='y')\nclass A: ...\n",
-    "taken": "from beliefbound.agents import agent\n@agent('mcbrl', summary='y')\nclass A: ...\n",
+    "bad-name": "from beliefbound.lab.agents import agent\n@agent('no spaces', summary='y')\nclass A: ...\n",
+    "taken": "from beliefbound.lab.agents import agent\n@agent('mcbrl', summary='y')\nclass A: ...\n",
     "bytes": "\x00",
     "raise": "raise BaseException('at once')\n",
 }
@@ -109,7 +109,7 @@ def faults() -> list[Broken]:
         Broken(f"agent-answers-{i}", _agent(act=f"return {answer}"), "broken", "chain")
         for i, answer in enumerate(_ANSWERS)
     ]
-    empty = 'from beliefbound.agents import agent\n@agent("broken", summary="x")\nclass Broken:\n    {}\n'
+    empty = 'from beliefbound.lab.agents import agent\n@agent("broken", summary="x")\nclass Broken:\n    {}\n'
     found += [
         Broken("agent-no-methods", empty.format("def __init__(self, setting): ..."), "broken", "chain"),
         Broken("agent-no-setting", empty.format("def __init__(self): ..."), "broken", "chain"),

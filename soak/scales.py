@@ -17,7 +17,7 @@ import numpy as np
 import beliefbound as bb
 from beliefbound.bounds import best_memoryless, evpi, lookahead_lower, lookahead_upper, pair_bound
 from beliefbound.bounds.basic import e_max, qmdp
-from beliefbound.evaluation import evaluate
+from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.optimal import optimal_values, policy_iteration
 from soak import exact
 

@@ -18,7 +18,7 @@ settings.load_profile("here")
 # Whoever runs the tests in the background may have Ctrl-C ignored; tests that press it mean the usual answer.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Compiled code counts the arrays that it makes; tests/engine/test_play.py looks. Before anything imports numba.
+# Compiled code counts the arrays that it makes; tests/lab/engine/test_play.py looks. Before anything imports numba.
 os.environ["NUMBA_NRT_STATS"] = "1"
 
 # Most of the time goes into compiling, which makes millions of objects: the usual thresholds spend a seventh of it on
@@ -30,9 +30,9 @@ gc.set_threshold(50_000, 10, 10)
 # every agent's own file is marked here, but for one agent of each family of kernels, and examples that need packages
 # which the first tier does not install.
 REPRESENTATIVES = {"exploit", "mcbrl", "beb", "boss", "bamcp", "sem", "qlearning", "random", "oracle", "policy"}
-EXAMPLES = {"src/beliefbound/convert/quantecon.py"}
+EXAMPLES = {"src/beliefbound/models/convert/quantecon.py"}
 ROOT = Path(__file__).parent.parent
-AGENTS = "tests/agents"
+AGENTS = "tests/lab/agents"
 # What compiles most comes first, each in a process of its own: the others then find it compiled, and the small ones at
 # the end fill the cores evenly.
 EARLY = ("tests/bounds/test_bracket.py", "tests/bounds/dirichlet", AGENTS, "tests/bounds", "tests")

@@ -11,27 +11,30 @@ from pathlib import Path
 import pytest
 
 import beliefbound
-from beliefbound.agents import agents
-from beliefbound.engine.registry import AGENTS
+from beliefbound.lab.agents import agents
+from beliefbound.lab.engine.registry import AGENTS
 
 SOURCE = Path(beliefbound.__file__).parent
 TESTS = Path(__file__).parent
 
 LAYERS = [
-    {"errors", "validation", "limits", "executors", "interrupt", "io", "grammar", "plugins", "progress"},
+    {"base"},
     {"kernels"},
-    {"models", "mdp", "policy", "evaluation", "convert", "naming", "results"},
-    {"beliefs", "envs", "logs"},
+    {"models", "policy"},
+    {"beliefs", "logs", "lab.envs"},
     {"planning"},
     {"bounds", "theory"},
-    {"engine"},
-    {"agents"},
-    {"experiments"},
-    {"league", "paper", "report"},
+    {"lab.engine"},
+    {"lab.agents"},
+    {"lab.experiments"},
+    {"report"},
+    {"jobs", "lab.league", "lab.paper"},
     {"cli", "__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+MODULES = sorted(
+    path for path in SOURCE.rglob("*.py") if path.parent not in (SOURCE, SOURCE / "lab") or path.stem != "__init__"
+)
 STUB = [node for node in ast.parse((SOURCE / "__init__.pyi").read_text()).body if isinstance(node, ast.ImportFrom)]
 HOME = {alias.name: node.module for node in STUB if node.module for alias in node.names}  # the module a name lives in
 ROOMS = {alias.name for node in STUB if not node.module for alias in node.names}  # modules that are public themselves
@@ -61,12 +64,17 @@ def imported(tree: ast.AST) -> set[str]:
                 names.add(node.module)
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-    return {name.split(".")[1] for name in names if name.startswith("beliefbound.")}
+    return {room_of(name.split(".")[1:]) for name in names if name.startswith("beliefbound.")}
+
+
+def room_of(place: list[str]) -> str:
+    """The first name on the way to a module; in the laboratory, two."""
+    return ".".join(place[: 2 if place[0] == "lab" else 1])
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_imports_point_down_the_layers(path):
-    room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    room = room_of(list(path.relative_to(SOURCE).with_suffix("").parts))
     assert room in RANK, f"{room} has no layer: give it one here and in ARCHITECTURE.md"
     for other in imported(ast.parse(path.read_text())):
         assert other in RANK, f"{path.name} imports the unknown room {other}"
@@ -83,7 +91,7 @@ def test_tests_lie_where_the_rooms_do():
 def test_every_agent_has_a_test_file_of_its_own():
     """In which `EveryAgent` says what holds for all of them: one process compiles it, once."""
     for name in (name for name in agents() if not AGENTS.find(name).foreign):
-        file = TESTS / "agents" / f"test_{name.replace('-', '_')}.py"
+        file = TESTS / "lab" / "agents" / f"test_{name.replace('-', '_')}.py"
         assert file.exists(), f"{name} has no test: write {file.relative_to(TESTS.parent)}"
         assert "(EveryAgent):" in file.read_text(), f"{file.name}: class TestX(EveryAgent): name = {name!r}"
 

@@ -19,9 +19,9 @@ import math
 
 import numpy as np
 
-from beliefbound.errors import ParameterError
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import check_count, check_discount, check_positive, check_probability
 from beliefbound.planning.lemmas import lemma2_models, truncation_stages, value_scale
-from beliefbound.validation import check_count, check_discount, check_positive, check_probability
 
 __all__ = [
     "cost_estimate",

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from beliefbound import bracket, read_models
+from beliefbound.base.errors import BeliefboundError, FileError, ParameterError
 from beliefbound.cli import app
-from beliefbound.errors import BeliefboundError, FileError, ParameterError
 
 HEADER = "idstatefrom,idaction,idstateto,idoutcome,probability,reward\n"
 ROWS = [

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beliefbound import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
+from beliefbound.base.errors import BeliefError, ObservationError, ParameterError
 from beliefbound.beliefs import NormalRewards
-from beliefbound.errors import BeliefError, ObservationError, ParameterError
 from support.oracles import random_models
 
 

@@ -6,15 +6,15 @@ import pytest
 import scipy.stats as stats
 
 from beliefbound import BetaRewards, DirichletBelief, DirichletRewards, KnownRewards
-from beliefbound.agents import make_agent, run_episode
+from beliefbound.base.errors import BeliefError, FileError, ObservationError
 from beliefbound.beliefs import NormalRewards
 from beliefbound.beliefs.dirichlet_file import load_belief, save_belief
 from beliefbound.beliefs.from_log import learn
 from beliefbound.beliefs.log_checks import check_learnt
 from beliefbound.beliefs.log_priors import PRIORS
 from beliefbound.beliefs.rewards import MixedRewards
-from beliefbound.envs import DiscreteEnv, make_env
-from beliefbound.errors import BeliefError, FileError, ObservationError
+from beliefbound.lab.agents import make_agent, run_episode
+from beliefbound.lab.envs import DiscreteEnv, make_env
 from beliefbound.logs import log_of, roll_out
 
 
@@ -280,7 +280,7 @@ def test_files_that_are_no_beliefs_are_refused(tmp_path):
 def test_the_posterior_of_a_log_is_the_prior_of_an_agent(tmp_path):
     environment = make_env("replacement:4")
     rng = np.random.default_rng(0)
-    from beliefbound.envs import gymnasium_env
+    from beliefbound.lab.envs import gymnasium_env
 
     log = roll_out(gymnasium_env(environment), steps=300, seed=1, rng=rng)
     save_belief(tmp_path / "posterior.npz", DirichletBelief.from_log(log))

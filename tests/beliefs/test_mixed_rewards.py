@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from beliefbound import DirichletBelief, DirichletRewards, bracket, make_agent, make_env
+from beliefbound.base.errors import BeliefError, ObservationError
 from beliefbound.beliefs.rewards import MixedRewards
-from beliefbound.errors import BeliefError, ObservationError
 
 KNOWN = [[[0.3, 1.0], [np.nan, np.nan]], [[0.6, 0.6], [0.2, 0.0]]]
 

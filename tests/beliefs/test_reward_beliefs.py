@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats as stats
 
+from beliefbound.base.errors import BeliefError, ObservationError, ParameterError
 from beliefbound.beliefs import (
     BetaRewards,
     DirichletBelief,
@@ -17,7 +18,6 @@ from beliefbound.beliefs import (
 )
 from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.beliefs.rewards import RewardColumns
-from beliefbound.errors import BeliefError, ObservationError, ParameterError
 from beliefbound.kernels.posterior import expected, learn
 from support.oracles import random_models
 

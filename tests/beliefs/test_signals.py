@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from beliefbound import FiniteBelief
+from beliefbound.base.errors import BeliefError, ObservationError
 from beliefbound.beliefs import FiniteValues
 from beliefbound.beliefs.amounts import merged
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.finite.outcomes import outcome_rows
-from beliefbound.errors import BeliefError, ObservationError
 from beliefbound.models import ModelSet
 from support.oracles import bayes_adaptive_value, random_models
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import betaln
 
+from beliefbound.base.errors import BeliefError, ObservationError
 from beliefbound.beliefs import BetaRewards, DirichletBelief, DirichletRewards, KnownRewards
 from beliefbound.beliefs.compiled import posterior_of
-from beliefbound.errors import BeliefError, ObservationError
 from beliefbound.kernels.posterior import draw, expected, forget, learn
 from beliefbound.kernels.random import stream_from
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from beliefbound import StationaryPolicy, certify, upper_bound
+from beliefbound.base.errors import PolicyError
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.policies import AnyPolicy
-from beliefbound.errors import PolicyError
 from beliefbound.planning.task import FiniteTask, Task
 from support.beliefs import chain_belief, random_belief
 from support.policies import KINDS, policy_of

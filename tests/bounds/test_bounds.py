@@ -23,10 +23,10 @@ from beliefbound import (
     theory,
     upper_bound,
 )
+from beliefbound.base.errors import BeliefError, ParameterError
 from beliefbound.beliefs import NormalRewards
 from beliefbound.bounds import Regret, belief_distance, policy_regret
 from beliefbound.bounds.statistics.intervals import margin
-from beliefbound.errors import BeliefError, ParameterError
 from support.beliefs import random_belief
 from support.oracles import bayes_adaptive_value, random_models
 

@@ -4,6 +4,7 @@ import matplotlib
 import numpy as np
 import pytest
 
+from beliefbound.base.errors import ObservationError, ParameterError
 from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.bounds.basic import qmdp
 from beliefbound.bounds.bracket import bracket
@@ -13,7 +14,6 @@ from beliefbound.bounds.finite import outcomes
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.glance import glance
 from beliefbound.bounds.finite.relaxation import certifier_of
-from beliefbound.errors import ObservationError, ParameterError
 from beliefbound.kernels.compiling import paused
 from beliefbound.models.model_set import ModelSet
 from beliefbound.planning.mmbi import mmbi

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from beliefbound.base.errors import ParameterError
 from beliefbound.beliefs import DirichletBelief, FiniteBelief
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.decision import stability_of
-from beliefbound.errors import ParameterError
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, random_belief
 

@@ -18,9 +18,9 @@ from beliefbound import (
     robust_bracket,
     upper_bound,
 )
+from beliefbound.base.errors import ParameterError
 from beliefbound.beliefs import NormalRewards
 from beliefbound.bounds import Kind, evpi
-from beliefbound.errors import ParameterError
 from beliefbound.report.certificate import best_rows
 from support.beliefs import chain_belief, random_belief
 

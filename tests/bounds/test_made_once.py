@@ -15,9 +15,9 @@ from beliefbound.bounds.finite.problem import models_apart, stage_values, values
 from beliefbound.bounds.posterior import fresh
 from beliefbound.bounds.steps import Meter, Tape
 from beliefbound.bounds.warmup import warm_up
+from beliefbound.lab.paper.figure1 import figure1
 from beliefbound.logs import log_of
 from beliefbound.models import ModelSet
-from beliefbound.paper.figure1 import figure1
 from beliefbound.planning import optimal
 from beliefbound.planning.optimal import optimal_values, solved_models
 from beliefbound.planning.task import FiniteTask, Task, made_once

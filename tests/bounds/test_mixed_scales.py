@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import beliefbound as bb
+from beliefbound.base.errors import ContradictionError, ParameterError
 from beliefbound.bounds import policy_regret
 from beliefbound.bounds.basic import e_max, qmdp
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.record import Record
-from beliefbound.errors import ContradictionError, ParameterError
-from beliefbound.evaluation import evaluate
 from beliefbound.kernels.particles.solving import optimal
+from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.optimal import optimal_values, policy_iteration
 from soak import exact, scales
 

@@ -17,6 +17,7 @@ from beliefbound import (
     robust_bracket,
     write_models,
 )
+from beliefbound.base.errors import ParameterError
 from beliefbound.bounds.finite.mixed import MixedPolicy
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.policy_files import load_policy
@@ -25,7 +26,6 @@ from beliefbound.bounds.posterior.risk import Objective
 from beliefbound.bounds.prior_sets import prior_set
 from beliefbound.bounds.robust import RobustBracket
 from beliefbound.cli import app
-from beliefbound.errors import ParameterError
 from beliefbound.planning.task import FiniteTask, Task
 from beliefbound.report.from_log.robust import drawn_models
 from support import oracles

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from beliefbound.base.errors import ParameterError
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import GROWTH, STEP_WORK, Account, Limits, Meter, take
-from beliefbound.errors import ParameterError
 from beliefbound.policy import StationaryPolicy
 from support.beliefs import chain_belief, random_belief
 

@@ -7,11 +7,11 @@ import pytest
 import typer
 from rich.console import Console
 
+from beliefbound.base.progress import RunDisplay
 from beliefbound.cli import main
 from beliefbound.cli.app import app
 from beliefbound.cli.show import end_interrupted, show_table
-from beliefbound.experiments.spec import Spec
-from beliefbound.progress import RunDisplay
+from beliefbound.lab.experiments.spec import Spec
 
 
 def test_names_that_look_like_markup_or_hold_control_characters(capsys):

@@ -7,7 +7,7 @@ import tempfile
 import pytest
 
 import beliefbound
-from beliefbound.errors import ParameterError
+from beliefbound.base.errors import ParameterError
 from soak.calls import calls
 from soak.fuzz import outcome, supervise
 

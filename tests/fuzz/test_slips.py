@@ -5,8 +5,8 @@ import pytest
 
 import beliefbound as bb
 from beliefbound import bounds
+from beliefbound.base.errors import BeliefboundError
 from beliefbound.beliefs import NormalRewards
-from beliefbound.errors import BeliefboundError
 from beliefbound.planning.compare import compare_memoryless
 from soak.calls import things as x
 

@@ -17,12 +17,12 @@ from numba.core import config
 from numba.core.caching import CacheImpl, IndexDataCacheFile
 
 from beliefbound import kernels
-from beliefbound.agents import exploit, mcbrl
-from beliefbound.io.lock import hold_byte
+from beliefbound.base.io.lock import hold_byte
 from beliefbound.kernels import cache, compiling, random
 from beliefbound.kernels.cache import digest, keep_compiled, sources
 from beliefbound.kernels.planning import sweep
 from beliefbound.kernels.play import play_loop
+from beliefbound.lab.agents import exploit, mcbrl
 
 PACKAGE = Path(kernels.__file__).parents[1]
 INNER = """
@@ -171,13 +171,13 @@ def test_the_file_of_every_kernel_is_named_by_its_sources():
     for function, files in (
         (random.uniform, {"kernels/random.py"}),
         (sweep.induct_lanes, {"kernels/planning/sweep.py", "kernels/planning/simd.py", "kernels/reference.py"}),
-        (exploit.act, {"agents/exploit.py", "kernels/posterior.py"}),
-        (play_loop(exploit.reset, exploit.act, exploit.observe), {"agents/exploit.py", "kernels/play.py"}),
+        (exploit.act, {"lab/agents/exploit.py", "kernels/posterior.py"}),
+        (play_loop(exploit.reset, exploit.act, exploit.observe), {"lab/agents/exploit.py", "kernels/play.py"}),
     ):
         found = cache.files_of(function.py_func, function.py_func.__code__.co_filename)
         assert {PACKAGE / file for file in files} <= found
         assert digest(found) in index_name(function)
-    assert PACKAGE / "agents/exploit.py" not in cache.files_of(mcbrl.act.py_func, mcbrl.__file__)
+    assert PACKAGE / "lab/agents/exploit.py" not in cache.files_of(mcbrl.act.py_func, mcbrl.__file__)
 
 
 def test_compiled_functions_use_names_of_compiled_files_only():
@@ -274,7 +274,7 @@ def test_two_that_save_at_once_do_not_take_the_same_file(tmp_path, monkeypatch, 
 
 HOLDS = """
 import os, sys
-from beliefbound.io.lock import hold_byte
+from beliefbound.base.io.lock import hold_byte
 handle = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
 print(hold_byte(handle, int(sys.argv[2])), flush=True)
 sys.stdin.read()

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beliefbound.errors import FileError, ObservationError, ParameterError
+from beliefbound.base.errors import FileError, ObservationError, ParameterError
 from beliefbound.logs import blocks as reading
 from beliefbound.logs import log_of, read_log, roll_out
 from beliefbound.logs.rollouts import log_of_minari

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from beliefbound import MDP, FiniteBelief, StationaryPolicy, bracket, cadp, e_max, evaluate, mmbi, qmdp, value_iteration
-from beliefbound.errors import BeliefError, ModelError
+from beliefbound.base.errors import BeliefError, ModelError
 from beliefbound.models import Csr
 from support.oracles import random_models
 
@@ -18,7 +18,7 @@ def both(seed=1, n_models=3, n_states=6, n_actions=2):
 
 
 def test_every_stage_operation_is_the_same_in_both_forms(monkeypatch):
-    monkeypatch.setattr("beliefbound.limits.LANES_BYTES", 0)
+    monkeypatch.setattr("beliefbound.base.limits.LANES_BYTES", 0)
     dense, sparse = (belief.models for belief in both())
     rng = np.random.default_rng(2)
     values, chances = rng.random((3, 6)), rng.dirichlet(np.ones(2), 6)

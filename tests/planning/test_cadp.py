@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beliefbound import FiniteBelief, MemorylessPolicy, StationaryPolicy, cadp, e_max, evaluate, mmbi
-from beliefbound.errors import ParameterError, PolicyError
+from beliefbound.base.errors import ParameterError, PolicyError
 from beliefbound.models.ascent import LanesAscent
 from beliefbound.planning import starts
 from beliefbound.planning.cadp import Ascent
@@ -32,7 +32,7 @@ def belief_of(p, r, w, p0=None, **knobs):
 
 def in_layout(layout, monkeypatch, p, r, w, p0=None, **knobs):
     """The same belief, forced through one of the four implementations of a sweep."""
-    monkeypatch.setattr("beliefbound.limits.LANES_BYTES", 1 << 30 if layout == "lanes" else 0)
+    monkeypatch.setattr("beliefbound.base.limits.LANES_BYTES", 1 << 30 if layout == "lanes" else 0)
     if layout == "csr":
         m, s, a, _ = p.shape
         p = [sp.csr_array(x.reshape(s * a, s)) for x in p]
@@ -329,7 +329,7 @@ def test_stationary_respects_action_sets_and_long_searches_stay_accurate():
 
 
 def test_too_large_a_stationary_problem_says_so(monkeypatch):
-    monkeypatch.setattr("beliefbound.limits.INVERSE_BYTES", 100)
+    monkeypatch.setattr("beliefbound.base.limits.INVERSE_BYTES", 100)
     p, r, w, p0 = random_models(np.random.default_rng(13), 2, 3, 2)
     with pytest.raises(ParameterError, match="GiB"):
         cadp(belief_of(p, r, w, p0), discount=0.9)

@@ -27,9 +27,9 @@ from beliefbound import (
     upper_bound,
     value_iteration,
 )
+from beliefbound.base.errors import BeliefboundError, BeliefError, ModelError, ParameterError
 from beliefbound.beliefs.folder import ModelFolder
 from beliefbound.bounds import best_memoryless, lookahead_lower, lookahead_upper, pair_bound, policy_regret, relaxation
-from beliefbound.errors import BeliefboundError, BeliefError, ModelError, ParameterError
 from support.oracles import random_models
 
 RNG = np.random.default_rng(0)

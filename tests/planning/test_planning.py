@@ -23,7 +23,7 @@ from beliefbound import (
     qmdp,
     value_iteration,
 )
-from beliefbound.errors import ParameterError
+from beliefbound.base.errors import ParameterError
 from support.oracles import (
     bayes_adaptive_value,
     best_memoryless_value,
@@ -81,7 +81,7 @@ def test_all_layouts_agree(monkeypatch):
     p, r, w, _ = random_models(np.random.default_rng(0), 7, 12, 3, sparsity=0.6)
     lanes = mmbi(belief_of(p, r, w), discount=0.95, horizon=40)
     sparse = mmbi(belief_of([sp.csr_array(x.reshape(36, 12)) for x in p], r, w), discount=0.95, horizon=40)
-    monkeypatch.setattr("beliefbound.limits.LANES_BYTES", 0)
+    monkeypatch.setattr("beliefbound.base.limits.LANES_BYTES", 0)
     rows = mmbi(belief_of(p, r, w), discount=0.95, horizon=40)
     rows_sparse = mmbi(belief_of([sp.csr_array(x.reshape(36, 12)) for x in p], r, w), discount=0.95, horizon=40)
     for other in (sparse, rows, rows_sparse):

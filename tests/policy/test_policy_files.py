@@ -8,8 +8,8 @@ import zipfile
 import numpy as np
 import pytest
 
+from beliefbound.base.errors import BeliefboundError, FileError, PolicyError
 from beliefbound.bounds.policy_files import load_policy
-from beliefbound.errors import BeliefboundError, FileError, PolicyError
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 from support.policies import KINDS, adaptive, policy_of, walk
 

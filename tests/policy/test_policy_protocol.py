@@ -6,13 +6,13 @@ import threading
 import numpy as np
 import pytest
 
-from beliefbound.agents import Agent, check_agent
+from beliefbound.base.errors import ObservationError, ParameterError, PolicyError
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.dirichlet.replanning import Replanning
 from beliefbound.bounds.finite import controller as walking
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.relaxation import certifier_of
-from beliefbound.errors import ObservationError, ParameterError, PolicyError
+from beliefbound.lab.agents import Agent, check_agent
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
 from support.policies import KINDS, adaptive, policy_of, walk

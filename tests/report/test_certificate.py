@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from beliefbound import FiniteBelief, StationaryPolicy, evaluate, write_models
+from beliefbound.base.errors import FileError, ParameterError
 from beliefbound.bounds.policy_files import load_policy
-from beliefbound.errors import FileError, ParameterError
 from beliefbound.report.certificate import certify_folder
 from support.beliefs import chain_belief
 from support.oracles import random_models

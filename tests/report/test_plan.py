@@ -21,10 +21,10 @@ from beliefbound import (
     load_belief,
     load_policy,
 )
+from beliefbound.base.errors import BeliefError, FileError, ParameterError
 from beliefbound.bounds.finite.problem import stage_values
 from beliefbound.cli import app
-from beliefbound.engine.actor import Actor
-from beliefbound.errors import BeliefError, FileError, ParameterError
+from beliefbound.lab.engine.actor import Actor
 from beliefbound.logs import log_of
 from beliefbound.report.from_log.command import plan_file
 from beliefbound.report.from_log.headline import below

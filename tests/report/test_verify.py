@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from beliefbound import FiniteBelief, write_models
+from beliefbound.base.errors import FileError
 from beliefbound.bounds.bracket import Closed
-from beliefbound.errors import FileError
 from beliefbound.report import verify
 from beliefbound.report.certificate import certify_folder
 from beliefbound.report.verify import digest_of, verify_bounds

@@ -3,7 +3,7 @@
 import numpy as np
 
 from beliefbound import MDP, DirichletBelief, KnownRewards
-from beliefbound.envs import environment_from_mdp
+from beliefbound.lab.envs import environment_from_mdp
 
 
 def coin(chance=0.5, *, heads=1.0, tails=1.0):

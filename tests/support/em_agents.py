@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from beliefbound import DirichletBelief, KnownRewards
-from beliefbound.agents import make_agent
-from beliefbound.engine.protocol import setting_of
-from beliefbound.engine.registry import AGENTS, parse_agent
-from beliefbound.envs import make_env
 from beliefbound.kernels.play import agent_stream
+from beliefbound.lab.agents import make_agent
+from beliefbound.lab.engine.protocol import setting_of
+from beliefbound.lab.engine.registry import AGENTS, parse_agent
+from beliefbound.lab.envs import make_env
 from support.coin import coin
 from support.em_twins import gains, improved
 from support.environments import CHAIN

@@ -3,7 +3,7 @@
 import numpy as np
 
 from beliefbound import MDP, DirichletBelief, KnownRewards
-from beliefbound.envs import environment_from_mdp, make_env
+from beliefbound.lab.envs import environment_from_mdp, make_env
 
 CHAIN = make_env("chain")
 

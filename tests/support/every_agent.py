@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numba.core.runtime import rtsys
 
-from beliefbound.agents import CompiledAgent, check_agent, make_agent, play, run_episode
-from beliefbound.envs import gymnasium_env, make_env
-from beliefbound.errors import BeliefboundError
+from beliefbound.base.errors import BeliefboundError
+from beliefbound.lab.agents import CompiledAgent, check_agent, make_agent, play, run_episode
+from beliefbound.lab.envs import gymnasium_env, make_env
 
 
 class EveryAgent:

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from beliefbound.agents import make_agent
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.play import agent_stream, environment_stream
 from beliefbound.kernels.random import uniform
+from beliefbound.lab.agents import make_agent
 
 
 def follow(agent, environment, steps, *, seed=7, twin=None, alike=None, watch=None):

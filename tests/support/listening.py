@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from beliefbound.executors import opened
+from beliefbound.base.executors import opened
 
 
 def family():

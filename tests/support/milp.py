@@ -20,10 +20,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from beliefbound.base.validation import FloatArray
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy
-from beliefbound.validation import FloatArray
 
 
 class Solved(NamedTuple):

@@ -3,8 +3,8 @@
 import numpy as np
 
 from beliefbound import MDP, BetaRewards, DirichletBelief
-from beliefbound.agents import make_agent, play
-from beliefbound.envs import environment_from_mdp, make_env
+from beliefbound.lab.agents import make_agent, play
+from beliefbound.lab.envs import environment_from_mdp, make_env
 from support.coin import coin
 from support.following import follow
 

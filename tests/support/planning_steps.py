@@ -1,10 +1,10 @@
 """When agents of MCBRL's family draw new models, and the values they hold."""
 
-from beliefbound.agents import make_agent
-from beliefbound.agents.mcbrl import PLANS
 from beliefbound.kernels.outcomes import step
 from beliefbound.kernels.play import environment_stream
 from beliefbound.kernels.random import uniform
+from beliefbound.lab.agents import make_agent
+from beliefbound.lab.agents.mcbrl import PLANS
 from support.environments import CHAIN
 
 

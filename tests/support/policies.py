@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from beliefbound.base.io.formats.policyx import AlphaVectors
 from beliefbound.beliefs import BetaRewards, DirichletBelief
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.finite.adaptive import SETTLE, AdaptivePolicy
@@ -10,7 +11,6 @@ from beliefbound.bounds.finite.controller_value import completed
 from beliefbound.bounds.finite.mixed import MixedPolicy, join_controllers
 from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.bounds.finite.relaxation import certifier_of
-from beliefbound.io.formats.policyx import AlphaVectors
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 from support.beliefs import chain_belief, random_belief

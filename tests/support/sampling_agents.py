@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from beliefbound import DirichletBelief, KnownRewards, policy_iteration
-from beliefbound.agents import make_agent
-from beliefbound.agents.boss import PLANS
-from beliefbound.envs import make_env
+from beliefbound.lab.agents import make_agent
+from beliefbound.lab.agents.boss import PLANS
+from beliefbound.lab.envs import make_env
 from support.coin import coin
 from support.environments import CHAIN, tied_chain
 from support.following import follow

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from beliefbound import MDP, BetaRewards, DirichletBelief, KnownRewards
-from beliefbound.agents import make_agent
-from beliefbound.envs import environment_from_mdp
+from beliefbound.lab.agents import make_agent
+from beliefbound.lab.envs import environment_from_mdp
 from support.coin import coin
 from support.environments import CHAIN
 from support.oracles import dirichlet_value

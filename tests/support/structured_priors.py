@@ -3,7 +3,7 @@
 import numpy as np
 
 from beliefbound import DirichletBelief, KnownRewards
-from beliefbound.agents import make_agent
+from beliefbound.lab.agents import make_agent
 from support.environments import CHAIN
 from support.following import follow
 

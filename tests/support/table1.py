@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from beliefbound.agents import make_agent, play
+from beliefbound.lab.agents import make_agent, play
 from support.environments import CHAIN
 
 

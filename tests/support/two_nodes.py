@@ -15,10 +15,10 @@ from threading import Event, Thread
 
 import msgspec
 
-from beliefbound.errors import BeliefboundError, ParameterError
-from beliefbound.executors.cluster import RayExecutor
-from beliefbound.experiments.run import run
-from beliefbound.experiments.spec import Spec
+from beliefbound.base.errors import BeliefboundError, ParameterError
+from beliefbound.base.executors.cluster import RayExecutor
+from beliefbound.lab.experiments.run import run
+from beliefbound.lab.experiments.spec import Spec
 
 
 def noted(notes, victim, function, block):

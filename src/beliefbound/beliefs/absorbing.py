@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.errors import FileError, ParameterError
-from beliefbound.grammar import nearest
-from beliefbound.io.model_folder import FolderRows, ModelRows
-from beliefbound.naming import Names, printable
-from beliefbound.validation import check_sequence
+from beliefbound.base.errors import FileError, ParameterError
+from beliefbound.base.grammar import nearest
+from beliefbound.base.io.model_folder import FolderRows, ModelRows
+from beliefbound.base.validation import check_sequence
+from beliefbound.policy.naming import Names, printable
 
 
 def check_absorbing(raw: FolderRows, folder: Path, absorbing: Sequence[str | int]) -> tuple[str, ...]:

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.kernels.amounts import OF_LARGEST, RELATIVE
-from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 _CERTAIN = np.ones(1)  # the largest chance
 

@@ -2,10 +2,10 @@
 
 from typing import Any, Protocol
 
+from beliefbound.base.validation import BoolArray, FloatArray, IntArray, Rng
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.kernels.posterior import Posterior
-from beliefbound.mdp import MDP
-from beliefbound.validation import BoolArray, FloatArray, IntArray, Rng
+from beliefbound.models.mdp import MDP
 
 
 class Belief(Protocol):

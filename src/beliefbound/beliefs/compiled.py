@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from beliefbound.base.errors import BeliefError
+from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.beliefs.amounts import alike
-from beliefbound.errors import BeliefError
 from beliefbound.kernels.posterior import Posterior
-from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from beliefbound.beliefs.dirichlet import DirichletBelief

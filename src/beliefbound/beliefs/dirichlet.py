@@ -11,22 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.beliefs.compiled import posterior_of
-from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.beliefs.masks import available_actions, terminal_states
-from beliefbound.beliefs.observed import check_lengths, check_log, check_times, prior_notes
-from beliefbound.beliefs.rewards import BetaRewards, RewardBelief
-from beliefbound.beliefs.signals import SilentStates
-from beliefbound.beliefs.ties import Ties, check_positive, tie
-from beliefbound.errors import BeliefError, ObservationError
-from beliefbound.kernels.draws import dirichlet_models
-from beliefbound.kernels.posterior import Posterior
-from beliefbound.kernels.random import stream_from
-from beliefbound.limits import check_size
-from beliefbound.mdp import MDP
-from beliefbound.models import Dense, ModelSet
-from beliefbound.policy.protocol import check_id
-from beliefbound.validation import (
+from beliefbound.base.errors import BeliefError, ObservationError
+from beliefbound.base.limits import check_size
+from beliefbound.base.validation import (
     BoolArray,
     FloatArray,
     Frozen,
@@ -43,6 +30,19 @@ from beliefbound.validation import (
     frozen,
     shown,
 )
+from beliefbound.beliefs.compiled import posterior_of
+from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.beliefs.masks import available_actions, terminal_states
+from beliefbound.beliefs.observed import check_lengths, check_log, check_times, prior_notes
+from beliefbound.beliefs.rewards import BetaRewards, RewardBelief
+from beliefbound.beliefs.signals import SilentStates
+from beliefbound.beliefs.ties import Ties, check_positive, tie
+from beliefbound.kernels.draws import dirichlet_models
+from beliefbound.kernels.posterior import Posterior
+from beliefbound.kernels.random import stream_from
+from beliefbound.models import Dense, ModelSet
+from beliefbound.models.mdp import MDP
+from beliefbound.policy.protocol import check_id
 
 Batch = tuple[IntArray, IntArray, FloatArray, IntArray]
 _FIX = "use fewer states, or a finite set of sparse models"

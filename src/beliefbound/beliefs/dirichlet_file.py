@@ -26,14 +26,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from beliefbound.base.errors import BeliefboundError, BeliefError, FileError
+from beliefbound.base.io.arrays import Array, Shapes, read_arrays, write_arrays
+from beliefbound.base.io.paths import as_path
+from beliefbound.base.limits import FILE_BYTES
+from beliefbound.base.validation import check_kind
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.rewards import BetaRewards, DirichletRewards, KnownRewards, MixedRewards, NormalRewards
 from beliefbound.beliefs.ties import tie
-from beliefbound.errors import BeliefboundError, BeliefError, FileError
-from beliefbound.io.arrays import Array, Shapes, read_arrays, write_arrays
-from beliefbound.io.paths import as_path
-from beliefbound.limits import FILE_BYTES
-from beliefbound.validation import check_kind
 
 FORMAT = "beliefbound belief"
 _VERSIONS = (1, 2)

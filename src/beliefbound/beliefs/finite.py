@@ -9,14 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.beliefs.observed import check_lengths, check_log
-from beliefbound.beliefs.signals import RewardSignal, Signal, check_range, named_signal
-from beliefbound.errors import BeliefError, ObservationError
-from beliefbound.limits import check_size
-from beliefbound.mdp import MDP
-from beliefbound.models import Csr, Dense, ModelSet, build
-from beliefbound.policy.protocol import check_id
-from beliefbound.validation import (
+from beliefbound.base.errors import BeliefError, ObservationError
+from beliefbound.base.limits import check_size
+from beliefbound.base.validation import (
     BoolArray,
     FloatArray,
     Frozen,
@@ -34,6 +29,11 @@ from beliefbound.validation import (
     frozen,
     is_sparse,
 )
+from beliefbound.beliefs.observed import check_lengths, check_log
+from beliefbound.beliefs.signals import RewardSignal, Signal, check_range, named_signal
+from beliefbound.models import Csr, Dense, ModelSet, build
+from beliefbound.models.mdp import MDP
+from beliefbound.policy.protocol import check_id
 
 
 class FiniteBelief(Frozen):

@@ -1,5 +1,5 @@
 """Models from files: `read_models`, `write_models`. Single files, in the formats of other fields, are those of
-`beliefs.formats`. The files of a model folder are described in `io.model_folder`; this is what they mean.
+`beliefs.formats`. The files of a model folder are described in `base.io.model_folder`; this is what they mean.
 
 * Duplicate rows of one transition are summed. The reward of `(model, state, action)` is the common value of its rows,
   or, where rows differ, their probability-weighted sum.
@@ -8,7 +8,7 @@
 * A state with rows for some actions but not for all is an error: the format has no unavailable actions.
 * Probabilities must sum to one within 1e-6; sums off by more than 1e-9 are rescaled, and `notes` say so.
 * States, actions and models are numbered from 0 without gaps over all files of the folder. They may have names
-  (`io.names`), which beliefs carry on.
+  (`base.io.names`), which beliefs carry on.
 
 What an agent learns from rewards (`reward_signal`) decides which upper bounds are true. It is taken from the
 argument, else from the row `reward_signal` in `parameters.csv`, else read off the files, for training and test models
@@ -31,18 +31,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from beliefbound.beliefs.absorbing import check_absorbing
-from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.beliefs.formats import FORMATS, is_format, part_of, read_format, write_format
-from beliefbound.beliefs.rows import LOOSE, assemble, average_model, count_ids, signal_of_rows
-from beliefbound.beliefs.signals import RewardSignal
-from beliefbound.errors import FileError, ParameterError
-from beliefbound.io.model_folder import PARAMETERS, FolderRows, ModelRows, read_folder, write_folder
-from beliefbound.io.paths import as_path
-from beliefbound.mdp import MDP
-from beliefbound.models import Csr, ModelSet
-from beliefbound.naming import Names
-from beliefbound.validation import (
+from beliefbound.base.errors import FileError, ParameterError
+from beliefbound.base.io.model_folder import PARAMETERS, FolderRows, ModelRows, read_folder, write_folder
+from beliefbound.base.io.paths import as_path
+from beliefbound.base.validation import (
     TOLERANCE,
     FloatArray,
     IntArray,
@@ -52,6 +44,14 @@ from beliefbound.validation import (
     frozen,
     shown,
 )
+from beliefbound.beliefs.absorbing import check_absorbing
+from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.beliefs.formats import FORMATS, is_format, part_of, read_format, write_format
+from beliefbound.beliefs.rows import LOOSE, assemble, average_model, count_ids, signal_of_rows
+from beliefbound.beliefs.signals import RewardSignal
+from beliefbound.models import Csr, ModelSet
+from beliefbound.models.mdp import MDP
+from beliefbound.policy.naming import Names
 
 _TOLD: tuple[RewardSignal, ...] = ("known", "deterministic", "bernoulli")  # signals that may depend on the arrival
 
@@ -88,9 +88,9 @@ def read_models(
 ) -> ModelFolder:
     """Read models: a folder of CSV files, or one file of another field, which its ending tells.
 
-    * a folder with `training.csv`, `initial.csv`, `parameters.csv` (`io.model_folder`; the rules open this module);
+    * a folder with `training.csv`, `initial.csv`, `parameters.csv` (`base.io.model_folder`, rules above);
     * `.pomdpx`, the format of SARSOP, and `.pomdp`, that of Cassandra's solvers: one or more observed variables, and
-      hidden ones that never change (`io.formats`); anything else is refused with the reason;
+      hidden ones that never change (`base.io.formats`); anything else is refused with the reason;
     * `.npz`: arrays of parameter draws (`io.formats.draws` has the names).
 
     Args:

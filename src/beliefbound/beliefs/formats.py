@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.errors import BeliefError, FileError, ParameterError
+from beliefbound.base.io.formats.hidden_model import HiddenModel
+from beliefbound.base.validation import FloatArray
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.rows import Part
 from beliefbound.beliefs.signals import RewardSignal
-from beliefbound.errors import BeliefError, FileError, ParameterError
-from beliefbound.io.formats.hidden_model import HiddenModel
-from beliefbound.validation import FloatArray
 
 FORMATS = (".pomdpx", ".pomdp", ".npz")
 
@@ -29,16 +29,16 @@ def read_format(path: Path, reward_signal: RewardSignal | None) -> tuple[FiniteB
     """`(belief, discount, notes)` of a file."""
     kind = path.suffix.lower()
     if kind == ".npz":
-        from beliefbound.io.formats.draws import read_draws
+        from beliefbound.base.io.formats.draws import read_draws
 
         problem = read_draws(path)
     elif kind == ".pomdpx":
-        from beliefbound.io.formats.pomdpx import read_pomdpx
+        from beliefbound.base.io.formats.pomdpx import read_pomdpx
 
         problem = read_pomdpx(path)
     else:
-        from beliefbound.io.formats.cassandra import read_flat
-        from beliefbound.io.formats.flat import hidden_model_of
+        from beliefbound.base.io.formats.cassandra import read_flat
+        from beliefbound.base.io.formats.flat import hidden_model_of
 
         problem = hidden_model_of(read_flat(path))
     notes = list(problem.notes)
@@ -96,10 +96,10 @@ def write_format(path: Path, belief: FiniteBelief, initial: FloatArray, discount
         belief.reward_range if belief.signal.name == "bernoulli" else None,
     )
     if kind == ".npz":
-        from beliefbound.io.formats.draws import write_draws
+        from beliefbound.base.io.formats.draws import write_draws
 
         return write_draws(path, problem)
-    from beliefbound.io.formats.write import write_cassandra, write_pomdpx
+    from beliefbound.base.io.formats.write import write_cassandra, write_pomdpx
 
     return (write_pomdpx if kind == ".pomdpx" else write_cassandra)(path, problem)
 

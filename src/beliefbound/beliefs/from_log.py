@@ -12,14 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.beliefs.dirichlet import DirichletBelief
-from beliefbound.beliefs.log_priors import Prior, concentration_of, foretold, suggest_prior
-from beliefbound.beliefs.log_rewards import RewardChoice, reward_posterior
-from beliefbound.beliefs.masks import terminal_states
-from beliefbound.beliefs.rewards import RewardBelief
-from beliefbound.errors import BeliefError
-from beliefbound.logs.log import Log
-from beliefbound.validation import (
+from beliefbound.base.errors import BeliefError
+from beliefbound.base.validation import (
     BoolArray,
     FloatArray,
     IntArray,
@@ -28,6 +22,12 @@ from beliefbound.validation import (
     check_sequence,
     frozen,
 )
+from beliefbound.beliefs.dirichlet import DirichletBelief
+from beliefbound.beliefs.log_priors import Prior, concentration_of, foretold, suggest_prior
+from beliefbound.beliefs.log_rewards import RewardChoice, reward_posterior
+from beliefbound.beliefs.masks import terminal_states
+from beliefbound.beliefs.rewards import RewardBelief
+from beliefbound.logs.log import Log
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.beliefs.from_log import Learnt
 from beliefbound.logs.log import Log
-from beliefbound.validation import FloatArray, IntArray
 
 _SMALL = 1e-3
 _FEW = 5  # rows below which the Normal law of a mean is not used

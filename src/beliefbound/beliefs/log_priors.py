@@ -29,9 +29,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from beliefbound.errors import BeliefError
+from beliefbound.base.errors import BeliefError
+from beliefbound.base.validation import BoolArray, FloatArray, IntArray, check_positive, shown
 from beliefbound.logs.log import Log
-from beliefbound.validation import BoolArray, FloatArray, IntArray, check_positive, shown
 
 Prior = Literal["suggest", "uniform", "jeffreys", "sparse", "empirical", "local"]
 PRIORS: tuple[Prior, ...] = get_args(Prior)[1:]

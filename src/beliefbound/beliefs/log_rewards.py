@@ -21,6 +21,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from beliefbound.base.errors import BeliefError
+from beliefbound.base.validation import BoolArray, FloatArray, IntArray, as_floats, shown
 from beliefbound.beliefs.rewards import (
     BetaRewards,
     DirichletRewards,
@@ -29,9 +31,7 @@ from beliefbound.beliefs.rewards import (
     NormalRewards,
     RewardBelief,
 )
-from beliefbound.errors import BeliefError
 from beliefbound.logs.log import Cells, Log
-from beliefbound.validation import BoolArray, FloatArray, IntArray, as_floats, shown
 
 RewardChoice = Literal["suggest", "known", "values", "beta", "normal"]
 _REPEATS, _MOST_LEARNT, _THINNED = 20, 32, 16

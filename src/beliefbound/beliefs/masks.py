@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.errors import BeliefError
-from beliefbound.validation import BoolArray, as_array, as_bools, check_ids
+from beliefbound.base.errors import BeliefError
+from beliefbound.base.validation import BoolArray, as_array, as_bools, check_ids
 
 
 def terminal_states(terminal: Any, n_states: int) -> BoolArray:

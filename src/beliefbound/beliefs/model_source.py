@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray, IntArray, frozen
 from beliefbound.beliefs.belief import Belief
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.finite import FiniteBelief
@@ -18,7 +19,6 @@ from beliefbound.kernels.planning.compressed_models import LEAST_STATES, SHARE, 
 from beliefbound.kernels.planning.compressed_rows import expected_entries
 from beliefbound.kernels.random import stream_from
 from beliefbound.models import Csr, ModelSet
-from beliefbound.validation import FloatArray, IntArray, frozen
 
 
 class ModelSource:

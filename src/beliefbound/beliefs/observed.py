@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.errors import ObservationError
-from beliefbound.validation import BoolArray, IntArray, check_ids
+from beliefbound.base.errors import ObservationError
+from beliefbound.base.validation import BoolArray, IntArray, check_ids
 
 _SHOWN = 8
 

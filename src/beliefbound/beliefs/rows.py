@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.errors import FileError
+from beliefbound.base.io.model_folder import ModelRows
+from beliefbound.base.limits import SPARSE_BYTES
+from beliefbound.base.validation import TOLERANCE, BoolArray, FloatArray, IntArray
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.signals import RewardSignal
-from beliefbound.errors import FileError
-from beliefbound.io.model_folder import ModelRows
-from beliefbound.limits import SPARSE_BYTES
-from beliefbound.mdp import MDP
-from beliefbound.naming import Names, printable
-from beliefbound.validation import TOLERANCE, BoolArray, FloatArray, IntArray
+from beliefbound.models.mdp import MDP
+from beliefbound.policy.naming import Names, printable
 
 LOOSE = 1e-6  # sums off by more are an error, by more than TOLERANCE rescaled
 _SHOWN = 5

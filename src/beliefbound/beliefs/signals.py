@@ -23,10 +23,8 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from beliefbound.beliefs.amounts import alike, merged, nearest
-from beliefbound.errors import BeliefError, ObservationError, ParameterError
-from beliefbound.models import ModelSet
-from beliefbound.validation import (
+from beliefbound.base.errors import BeliefError, ObservationError, ParameterError
+from beliefbound.base.validation import (
     BoolArray,
     FloatArray,
     Frozen,
@@ -37,6 +35,8 @@ from beliefbound.validation import (
     frozen,
     shown,
 )
+from beliefbound.beliefs.amounts import alike, merged, nearest
+from beliefbound.models import ModelSet
 
 RewardSignal = Literal["known", "deterministic", "bernoulli", "unobserved", "continuous"]
 Shown = list[tuple[float, FloatArray]]

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beliefbound.errors import BeliefError
-from beliefbound.validation import BoolArray, FloatArray, IntArray, as_floats, check_finite, check_ids, frozen
+from beliefbound.base.errors import BeliefError
+from beliefbound.base.validation import BoolArray, FloatArray, IntArray, as_floats, check_finite, check_ids, frozen
 
 
 class Ties(NamedTuple):

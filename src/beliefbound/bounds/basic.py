@@ -12,19 +12,19 @@ from typing import Any, Literal
 
 import numpy as np
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import FloatArray, Rng, as_rng, check_count, check_probability, frozen, shown
 from beliefbound.beliefs import Belief
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import BAYES, Bound, Kind, Regret, missing
 from beliefbound.bounds.sampled import bound_of_mean, interval_for, qmdp_of_samples
 from beliefbound.bounds.statistics.intervals import Interval
-from beliefbound.errors import ParameterError
-from beliefbound.evaluation import check_fits, evaluate
 from beliefbound.models.enclosing import rounding_of
+from beliefbound.models.evaluation import check_fits, evaluate
 from beliefbound.planning.optimal import OptimalValues, optimal_values, solved_models
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_probability, frozen, shown
 
 
 def lower_bound(

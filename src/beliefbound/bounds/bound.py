@@ -12,10 +12,10 @@ from typing import Any, Literal, Self
 import msgspec
 import numpy as np
 
-from beliefbound.errors import ParameterError
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import FloatArray, as_flag, shown
 from beliefbound.policy import Policy
-from beliefbound.results import Entries, Result, array_of
-from beliefbound.validation import FloatArray, as_flag, shown
+from beliefbound.policy.results import Entries, Result, array_of
 
 Side = Literal["lower", "upper"]
 BAYES = "Bayes-optimal value"

@@ -13,26 +13,9 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
-from beliefbound.beliefs import Belief, DirichletBelief
-from beliefbound.bounds.bound import Bound, BoundEntries, Regret, RegretEntries
-from beliefbound.bounds.decision import Contest, Decision, DecisionEntries
-from beliefbound.bounds.dirichlet.steps import dirichlet_steps
-from beliefbound.bounds.finite.glance import glance
-from beliefbound.bounds.finite.relaxation import Certifier
-from beliefbound.bounds.finite.search import finite_steps
-from beliefbound.bounds.policy_files import load_policy
-from beliefbound.bounds.record import Record, TracePoint, contradiction, percent, relative
-from beliefbound.bounds.steps import Limits, take
-from beliefbound.bounds.warmup import warm_up
-from beliefbound.errors import ContradictionError, ParameterError
-from beliefbound.kernels.compiling import clock, seconds
-from beliefbound.naming import Names, NamesEntries, names_of
-from beliefbound.planning.rounding import Allowance
-from beliefbound.planning.task import FiniteTask, Task, finite_task
-from beliefbound.policy import Policy
-from beliefbound.progress import closing_display
-from beliefbound.results import Entries, Result, axis
-from beliefbound.validation import (
+from beliefbound.base.errors import ContradictionError, ParameterError
+from beliefbound.base.progress import closing_display
+from beliefbound.base.validation import (
     FloatArray,
     Rng,
     as_rng,
@@ -44,6 +27,23 @@ from beliefbound.validation import (
     check_threads,
     shown,
 )
+from beliefbound.beliefs import Belief, DirichletBelief
+from beliefbound.bounds.bound import Bound, BoundEntries, Regret, RegretEntries
+from beliefbound.bounds.decision import Contest, Decision, DecisionEntries
+from beliefbound.bounds.dirichlet.steps import dirichlet_steps
+from beliefbound.bounds.finite.glance import glance
+from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.finite.search import finite_steps
+from beliefbound.bounds.policy_files import load_policy
+from beliefbound.bounds.record import Record, TracePoint, contradiction, percent, relative
+from beliefbound.bounds.steps import Limits, take
+from beliefbound.bounds.warmup import warm_up
+from beliefbound.kernels.compiling import clock, seconds
+from beliefbound.planning.rounding import Allowance
+from beliefbound.planning.task import FiniteTask, Task, finite_task
+from beliefbound.policy import Policy
+from beliefbound.policy.naming import Names, NamesEntries, names_of
+from beliefbound.policy.results import Entries, Result, axis
 
 Target = Literal["value", "decision"]
 DEFAULT_GAP, DEFAULT_SECONDS = 0.01, 60.0

@@ -16,6 +16,18 @@ from typing import Any, Self
 
 import numpy as np
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import (
+    FloatArray,
+    Rng,
+    as_rng,
+    check_count,
+    check_positive,
+    check_probability,
+    check_threads,
+    frozen,
+    shown,
+)
 from beliefbound.beliefs import Belief
 from beliefbound.bounds.bound import BAYES, VALUE, Bound, BoundEntries, Kind, Regret, RegretEntries, missing
 from beliefbound.bounds.bracket import bracket_of, limits_of, seed_of
@@ -27,22 +39,10 @@ from beliefbound.bounds.finite.simulation import reaching, simulate
 from beliefbound.bounds.policies import AnyPolicy, summed
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.record import TracePoint
-from beliefbound.errors import ParameterError
-from beliefbound.naming import Names, NamesEntries, names_of
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import Policy
-from beliefbound.results import Entries, Result, array_of, axis
-from beliefbound.validation import (
-    FloatArray,
-    Rng,
-    as_rng,
-    check_count,
-    check_positive,
-    check_probability,
-    check_threads,
-    frozen,
-    shown,
-)
+from beliefbound.policy.naming import Names, NamesEntries, names_of
+from beliefbound.policy.results import Entries, Result, array_of, axis
 
 
 class CertifiedEntries(Entries):

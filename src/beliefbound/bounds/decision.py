@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.errors import ParameterError
-from beliefbound.naming import printable
-from beliefbound.results import Entries, array_of
-from beliefbound.validation import FloatArray, frozen
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import FloatArray, frozen
+from beliefbound.policy.naming import printable
+from beliefbound.policy.results import Entries, array_of
 
 _ROUNDED = 1.0 - 1e-12  # of a share: what rounding leaves of it
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.errors import BeliefError
+from beliefbound.base.validation import FloatArray, Rng, as_rng, check_count, check_probability, shown
 from beliefbound.beliefs import Belief, FiniteBelief
 from beliefbound.bounds.statistics.intervals import margin
-from beliefbound.errors import BeliefError
 from beliefbound.kernels.draws import dirichlet_models
 from beliefbound.kernels.posterior import Posterior
 from beliefbound.kernels.random import stream_from
-from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_probability, shown
 
 
 class Distance(NamedTuple):

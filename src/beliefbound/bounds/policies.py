@@ -17,15 +17,15 @@ from typing import Any, Self
 
 import numpy as np
 
+from beliefbound.base.errors import PolicyError
+from beliefbound.base.validation import FloatArray, shown
 from beliefbound.bounds.finite.controller import Controller, table_controller
 from beliefbound.bounds.finite.controller_value import enclosed_values, start_value
-from beliefbound.errors import PolicyError
-from beliefbound.evaluation import check_fits
 from beliefbound.models.enclosing import rounding_of
+from beliefbound.models.evaluation import check_fits
 from beliefbound.planning.rounding import ChainErrors
 from beliefbound.planning.task import FiniteTask, Task
 from beliefbound.policy import Policy, TablePolicy
-from beliefbound.validation import FloatArray, shown
 
 _NEEDED = ("reset", "act", "observe")
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from beliefbound.base.errors import FileError
+from beliefbound.base.io.paths import as_path
 from beliefbound.bounds.dirichlet import policy_file as particle_file
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.finite import adaptive_file, alpha_policy, mixed
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
-from beliefbound.errors import FileError
-from beliefbound.io.paths import as_path
 from beliefbound.policy import Policy
 from beliefbound.policy.files import read_archive
 from beliefbound.policy.tables import read_table

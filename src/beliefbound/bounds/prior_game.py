@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.controller import Controller
 from beliefbound.bounds.finite.controller_value import completed, enclosed_values, start_value
@@ -16,7 +17,6 @@ from beliefbound.bounds.record import TracePoint
 from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import Policy
-from beliefbound.validation import FloatArray
 
 ROBUST = "value under the least favourable prior"
 _LEANS = (0.05, 0.3)  # how far priors are moved towards one model, for policies beside the best one

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beliefbound.errors import ParameterError
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import FloatArray, shown
 from beliefbound.models.enclosing import rounding_of
-from beliefbound.validation import FloatArray, shown
 
 KINDS = ("all", "cvar", "l1")
 _SPARES = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9)  # of the way to the centre: what rounding may take

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from beliefbound.base.errors import ContradictionError
 from beliefbound.bounds.bound import Bound, Regret, Side
 from beliefbound.bounds.decision import Contest
-from beliefbound.errors import ContradictionError
 from beliefbound.kernels.compiling import clock
 from beliefbound.planning.rounding import Allowance
 from beliefbound.policy import Policy

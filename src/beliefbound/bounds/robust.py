@@ -21,6 +21,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from beliefbound.base.errors import ContradictionError, ParameterError
+from beliefbound.base.progress import closing_display
+from beliefbound.base.validation import (
+    FloatArray,
+    Rng,
+    check_kind,
+    check_probability,
+    check_threads,
+    frozen,
+)
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.bound import Bound, BoundEntries, Kind
 from beliefbound.bounds.bracket import Bracket, bracket_of, limits_of, seed_of
@@ -32,22 +42,12 @@ from beliefbound.bounds.prior_sets import prior_set
 from beliefbound.bounds.record import TracePoint, contradiction, percent, relative
 from beliefbound.bounds.steps import Limits
 from beliefbound.bounds.warmup import warm_up
-from beliefbound.errors import ContradictionError, ParameterError
 from beliefbound.kernels.compiling import clock
-from beliefbound.naming import Names, NamesEntries, names_of
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import Policy
-from beliefbound.progress import closing_display
-from beliefbound.results import Entries, Result, array_of
-from beliefbound.validation import (
-    FloatArray,
-    Rng,
-    check_kind,
-    check_probability,
-    check_threads,
-    frozen,
-)
+from beliefbound.policy.naming import Names, NamesEntries, names_of
+from beliefbound.policy.results import Entries, Result, array_of
 
 _EFFORT, _MORE_EFFORT = 8, 5  # steps of the bracket in the first round, and how many more in each one after
 _GAMES, _MORE_GAMES = 8, 4  # games against the worst prior, likewise

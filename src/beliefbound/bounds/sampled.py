@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from beliefbound.base.validation import BoolArray, FloatArray
 from beliefbound.bounds.bound import BAYES, Bound, Kind, Side
 from beliefbound.bounds.statistics.intervals import Interval, asymptotic, describe, mean_bound
 from beliefbound.policy import Policy
-from beliefbound.validation import BoolArray, FloatArray
 
 
 def interval_for(range_: tuple[float, float] | None, asked: Interval | None = None) -> Interval:

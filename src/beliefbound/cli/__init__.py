@@ -6,8 +6,8 @@ Heavy imports happen inside commands, so `--help` is instant. Commands appear in
 import gc
 import sys
 
+from beliefbound.base.errors import BeliefboundError
 from beliefbound.cli.app import app
-from beliefbound.errors import BeliefboundError
 
 # isort: off
 from beliefbound.cli import paper  # noqa: F401

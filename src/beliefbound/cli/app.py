@@ -52,7 +52,7 @@ def _options(
 
 def load_plugins(plugins: list[str] | None) -> None:
     """Import what the person named, and nothing else."""
-    from beliefbound.plugins import load_plugin
+    from beliefbound.base.plugins import load_plugin
 
     for each in plugins or ():
         load_plugin(each)

@@ -42,11 +42,11 @@ def certify(
     Example: `beliefbound certify sarsop.policy gouldian.pomdpx --time 30`
     """
     with loading():
+        from beliefbound.base.errors import FileError
+        from beliefbound.base.interrupt import first_interrupt
+        from beliefbound.base.io.atomic import check_writable
         from beliefbound.beliefs.folder import read_models
         from beliefbound.bounds.certified import certify as certified
-        from beliefbound.errors import FileError
-        from beliefbound.interrupt import first_interrupt
-        from beliefbound.io.atomic import check_writable
 
     if not policy.is_file():
         raise FileError(f"cannot read {policy}: it is no file")

@@ -28,8 +28,8 @@ def compare(
     with loading():
         import polars as pl
 
+        from beliefbound.base.io.atomic import write_aside
         from beliefbound.beliefs.folder import read_models
-        from beliefbound.io.atomic import write_aside
         from beliefbound.planning.compare import compare_memoryless
 
     folder = read_models(models, absorbing=absorbing or ())

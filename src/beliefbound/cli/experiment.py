@@ -35,9 +35,9 @@ def run_(
     one leaves at once.
     """
     with loading():
-        from beliefbound.executors import opened
-        from beliefbound.experiments.run import run
-        from beliefbound.experiments.spec import load_spec
+        from beliefbound.base.executors import opened
+        from beliefbound.lab.experiments.run import run
+        from beliefbound.lab.experiments.spec import load_spec
 
         load_plugins(plugin)
     experiment = load_spec(spec)

@@ -10,7 +10,7 @@ from beliefbound.cli.app import Address, Plugins, Repair, Threads, Where, app, l
 from beliefbound.cli.show import end_failed, leave_on_interrupt, loading, show_table
 
 if TYPE_CHECKING:
-    from beliefbound.league.timing import Timing
+    from beliefbound.lab.league.timing import Timing
 
 
 @app.command()
@@ -48,10 +48,10 @@ def league(
     Example: `beliefbound league chain -a boss -a bamcp --runs 200`
     """
     with loading():
-        from beliefbound.executors import opened
-        from beliefbound.league.page import about_shorter, shown, write_league
-        from beliefbound.league.season import league as play_league
-        from beliefbound.progress import TurnDisplay
+        from beliefbound.base.executors import opened
+        from beliefbound.base.progress import TurnDisplay
+        from beliefbound.lab.league.page import about_shorter, shown, write_league
+        from beliefbound.lab.league.season import league as play_league
 
         load_plugins(plugin)
     folder = out or Path("league-" + "".join(c if c.isalnum() or c in "-_" else "-" for c in environment))

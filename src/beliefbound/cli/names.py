@@ -17,8 +17,8 @@ def agents(
     Parameters follow the name: `mcbrl:n=8,schedule=constant,interval=20`.
     """
     with loading():
-        from beliefbound.engine.registry import agent_parameters
-        from beliefbound.engine.registry import agents as known
+        from beliefbound.lab.engine.registry import agent_parameters
+        from beliefbound.lab.engine.registry import agents as known
 
         load_plugins(plugin)
     _names(agent_parameters(name) if name else known())
@@ -31,7 +31,7 @@ def envs(plugin: Plugins = None) -> None:
     Values follow the name in this order, or as key=value: `grid:10`, `garnet:50,4,5,seed=3`.
     """
     with loading():
-        from beliefbound.envs import environments
+        from beliefbound.lab.envs import environments
 
         load_plugins(plugin)
     _names(environments())

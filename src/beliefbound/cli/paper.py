@@ -30,10 +30,10 @@ def paper(
     Example: `beliefbound paper --runs 1000 --out quick`
     """
     with loading():
-        from beliefbound.executors import opened
-        from beliefbound.paper.published import SAMPLES
-        from beliefbound.paper.reproduce import paper_spec, reproduce
-        from beliefbound.paper.table1 import table1_rows
+        from beliefbound.base.executors import opened
+        from beliefbound.lab.paper.published import SAMPLES
+        from beliefbound.lab.paper.reproduce import paper_spec, reproduce
+        from beliefbound.lab.paper.table1 import table1_rows
 
     samples = tuple(n) if n else SAMPLES
     spec = paper_spec(runs=runs, seed=seed, samples=samples)

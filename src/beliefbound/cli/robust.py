@@ -43,10 +43,10 @@ def robust(
     Example: `beliefbound robust gouldian.pomdpx --priors cvar:0.2 --time 30`
     """
     with loading():
+        from beliefbound.base.interrupt import first_interrupt
+        from beliefbound.base.io.atomic import check_writable
         from beliefbound.beliefs.folder import read_models
         from beliefbound.bounds.robust import robust_bracket
-        from beliefbound.interrupt import first_interrupt
-        from beliefbound.io.atomic import check_writable
         from beliefbound.report.robust import model_rows, write_robust
 
     held = read_models(models, reward_signal=reward_signal, absorbing=absorbing or ())  # type: ignore[arg-type]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from beliefbound.experiments.spec import Spec
-    from beliefbound.progress import RunDisplay
+    from beliefbound.base.progress import RunDisplay
+    from beliefbound.lab.experiments.spec import Spec
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def loading() -> Iterator[None]:
 @contextmanager
 def closing() -> Iterator[tuple[Any, Any]]:
     """A line that shows the bracket as it closes: what to tell it of new bounds, and of the wish to stop."""
-    from beliefbound.progress import closing_display
+    from beliefbound.base.progress import closing_display
 
     def say() -> None:
         print("stopping; what was found is written. Ctrl-C again leaves at once, without it.", file=sys.stderr)
@@ -55,8 +55,8 @@ def end_interrupted(asked: "Event") -> None:
 @contextmanager
 def progress(spec: "Spec", out: Path) -> Iterator["RunDisplay"]:
     """What an experiment is doing, on standard error; on Ctrl-C, how to continue, and out."""
-    from beliefbound.experiments.run import n_missing
-    from beliefbound.progress import RunDisplay
+    from beliefbound.base.progress import RunDisplay
+    from beliefbound.lab.experiments.run import n_missing
 
     total = spec.runs * len(spec.cells())
     with RunDisplay(total, total - n_missing(spec, out)) as show:
@@ -93,7 +93,7 @@ def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]])
     from rich.console import Console
     from rich.table import Table
 
-    from beliefbound.naming import printable
+    from beliefbound.policy.naming import printable
 
     table = Table(title=title or None, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for k, name in enumerate(header):

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from beliefbound.executors.threads import available_threads
+from beliefbound.base.executors.threads import available_threads
 from beliefbound.kernels.cache import claimed, is_kept
 from beliefbound.kernels.options import EXACT
 

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from beliefbound.io.lock import hold, hold_byte
+from beliefbound.base.io.lock import hold, hold_byte
 from beliefbound.kernels.compiling import paused
 
 PACKAGE = Path(__file__).parents[1]

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from beliefbound.errors import FileError, ParameterError
+from beliefbound.base.errors import FileError, ParameterError
+from beliefbound.base.validation import IntArray, frozen
 from beliefbound.logs.counting import FAULTS, Counter
 from beliefbound.logs.log import ENDED, Cells, Log
-from beliefbound.validation import IntArray, frozen
 
 MOST_PAIRS = 50_000_000  # of a state and an action
 

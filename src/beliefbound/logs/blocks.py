@@ -16,7 +16,7 @@ from typing import IO, Any, cast
 
 import polars as pl
 
-from beliefbound.errors import FileError
+from beliefbound.base.errors import FileError
 
 BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 1 << 19

@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from beliefbound.errors import FileError, ParameterError
-from beliefbound.validation import shown
+from beliefbound.base.errors import FileError, ParameterError
+from beliefbound.base.validation import shown
 
 REQUIRED = ("state", "action", "reward", "next_state")
 OPTIONAL = ("episode", "t", "terminated", "truncated")

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from beliefbound.errors import ParameterError
-from beliefbound.io.paths import as_path
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.io.paths import as_path
+from beliefbound.base.validation import as_flag, check_count, check_function, check_names, check_sequence, shown
 from beliefbound.logs.assembling import MOST_PAIRS, assemble
 from beliefbound.logs.blocks import ahead, blocks
 from beliefbound.logs.columns import Columns, Size
 from beliefbound.logs.counting import Counter
 from beliefbound.logs.log import Log
-from beliefbound.validation import as_flag, check_count, check_function, check_names, check_sequence, shown
 
 
 def read_log(

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.naming import printable
+from beliefbound.base.validation import BoolArray, FloatArray, IntArray, frozen
 from beliefbound.policy import StationaryPolicy
-from beliefbound.results import html_table
-from beliefbound.validation import BoolArray, FloatArray, IntArray, frozen
+from beliefbound.policy.naming import printable
+from beliefbound.policy.results import html_table
 
 ENDED = "(terminated)"
 _SHOWN = 8

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from beliefbound.envs.adapter import DiscreteEnv
-from beliefbound.errors import BeliefboundError, ObservationError, ParameterError
+from beliefbound.base.errors import BeliefboundError, ObservationError, ParameterError
+from beliefbound.base.validation import Rng, as_rng, check_count, shown
+from beliefbound.lab.envs.adapter import DiscreteEnv
 from beliefbound.logs.assembling import assemble
 from beliefbound.logs.columns import Columns, Size
 from beliefbound.logs.counting import Counter
 from beliefbound.logs.log import Log
-from beliefbound.validation import Rng, as_rng, check_count, shown
 
 _BLOCK = 1 << 18
 
@@ -97,7 +97,7 @@ _COLUMNS = ("episode", "t", "state", "action", "reward", "next_state", "terminat
 
 
 def _write(frame: pl.DataFrame, file: Path) -> None:
-    from beliefbound.io.atomic import as_parquet, write_aside, write_bytes
+    from beliefbound.base.io.atomic import as_parquet, write_aside, write_bytes
 
     if file.suffix == ".parquet":
         write_bytes(file, as_parquet(frame))

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.kernels.planning import occupancy
 from beliefbound.kernels.planning.simd import zeros
 from beliefbound.kernels.planning.sweep import lanes_of
-from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from beliefbound.models.model_set import ModelSet

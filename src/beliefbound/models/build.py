@@ -9,11 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.errors import BeliefboundError, ModelError
-from beliefbound.models.dense import Dense
-from beliefbound.models.model_set import ModelSet
-from beliefbound.models.sparse import Csr
-from beliefbound.validation import (
+from beliefbound.base.errors import BeliefboundError, ModelError
+from beliefbound.base.validation import (
     TOLERANCE,
     BoolArray,
     FloatArray,
@@ -25,6 +22,9 @@ from beliefbound.validation import (
     frozen,
     is_sparse,
 )
+from beliefbound.models.dense import Dense
+from beliefbound.models.model_set import ModelSet
+from beliefbound.models.sparse import Csr
 
 _ROUNDING = 32 * np.finfo(np.float64).eps  # a row that was divided by its sum is closer to one than this
 

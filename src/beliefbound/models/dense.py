@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from beliefbound.base.limits import COMPRESS_BYTES, COMPRESS_SHARE, SOLVE_BYTES
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.kernels.planning import occupancy, sweep
 from beliefbound.kernels.planning.rows import Rows, whole
 from beliefbound.kernels.planning.simd import copied
-from beliefbound.limits import COMPRESS_BYTES, COMPRESS_SHARE, SOLVE_BYTES
 from beliefbound.models import enclosing
 from beliefbound.models.enclosing import Linear
 from beliefbound.models.sparse import Csr
-from beliefbound.validation import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from beliefbound.validation import FloatArray
+from beliefbound.base.validation import FloatArray
 
 UNIT = 2.0**-53  # a rounded operation is off by at most this share
 _STORED = 72  # in units: rows sum to one that closely, and a few operations beside sums

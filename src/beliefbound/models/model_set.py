@@ -20,7 +20,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from beliefbound import limits
+from beliefbound.base import limits
+from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.kernels.planning import occupancy, swaps, sweep
 from beliefbound.kernels.planning.from_above import values_from_above
 from beliefbound.kernels.planning.simd import copied
@@ -28,7 +29,6 @@ from beliefbound.models.ascent import Ascent, LanesAscent, RowsAscent
 from beliefbound.models.dense import Dense
 from beliefbound.models.enclosing import UNIT, divided, left_after, lowered, rounding_of
 from beliefbound.models.sparse import Csr
-from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 Seen = Callable[[int, FloatArray, FloatArray], None]  # (stage, q [m,s,a], values [m,s]): what a stage has found
 

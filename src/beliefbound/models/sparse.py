@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from beliefbound.errors import ModelError
+from beliefbound.base.errors import ModelError
+from beliefbound.base.limits import DENSE_BYTES
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.kernels.planning import krylov, occupancy, sweep
 from beliefbound.kernels.planning.rows import Rows
 from beliefbound.kernels.planning.simd import copied
-from beliefbound.limits import DENSE_BYTES
 from beliefbound.models import enclosing
 from beliefbound.models.enclosing import Linear
-from beliefbound.validation import FloatArray, IntArray
 
 _TOLERANCE = 1e-10  # of the largest value there can be
 _MOST_STEPS = 2000

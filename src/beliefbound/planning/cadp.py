@@ -23,18 +23,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from beliefbound.base.errors import PolicyError
+from beliefbound.base.limits import check_horizon
+from beliefbound.base.validation import FloatArray, IntArray, as_flag
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.errors import PolicyError
-from beliefbound.evaluation import check_fits
-from beliefbound.limits import check_horizon
-from beliefbound.naming import names_of
+from beliefbound.models.evaluation import check_fits
 from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.plan import Plan, plan_of
 from beliefbound.planning.starts import chosen_models
 from beliefbound.planning.swaps import best_by_swaps
 from beliefbound.planning.task import FiniteTask, made_once_for_models
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, IntArray, as_flag
+from beliefbound.policy.naming import names_of
 
 _MAX_SWEEPS = 10_000  # of one ascent; a handful is usual
 _OWN_BYTES = 1 << 26  # that every model's own policy may take to be kept

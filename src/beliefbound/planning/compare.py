@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.limits import check_horizon
+from beliefbound.base.validation import FloatArray, as_flag, check_kind, check_sequence
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.errors import ParameterError
-from beliefbound.limits import check_horizon
-from beliefbound.mdp import MDP
+from beliefbound.models.mdp import MDP
 from beliefbound.planning.cadp import cadp_plan
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, TablePolicy
-from beliefbound.validation import FloatArray, as_flag, check_kind, check_sequence
 
 
 @dataclass(frozen=True)

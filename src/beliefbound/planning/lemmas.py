@@ -2,8 +2,8 @@
 
 import math
 
-from beliefbound.errors import ParameterError
-from beliefbound.validation import check_discount, check_positive
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import check_discount, check_positive
 
 
 def truncation_stages(epsilon: float, *, discount: float, r_max: float) -> int:

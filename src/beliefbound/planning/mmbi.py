@@ -19,15 +19,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.limits import check_horizon
+from beliefbound.base.validation import IntArray, check_positive
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.errors import ParameterError
-from beliefbound.limits import check_horizon
 from beliefbound.models import ModelSet
 from beliefbound.planning.lemmas import truncation_stages
 from beliefbound.planning.plan import Plan, plan_for, plan_of
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
-from beliefbound.validation import IntArray, check_positive
 
 _MAX_SWEEPS = 100_000  # then the last policies met are compared; sweeping on would hardly change them
 _LEAST_SWEEPS = 30  # however large the models are

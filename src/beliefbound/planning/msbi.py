@@ -8,13 +8,13 @@ bound with stated confidence.
 
 import numpy as np
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import Rng, as_rng, check_count
 from beliefbound.beliefs import Belief
-from beliefbound.errors import ParameterError
 from beliefbound.planning.lemmas import lemma2_models
 from beliefbound.planning.mmbi import mmbi, truncation_horizon
 from beliefbound.planning.plan import Plan, plan_for
 from beliefbound.planning.task import FiniteTask, Task
-from beliefbound.validation import Rng, as_rng, check_count
 
 _DEFAULT_MODELS = 64
 _MOST_MODELS = 10_000_000

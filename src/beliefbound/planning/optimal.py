@@ -23,18 +23,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.errors import ModelError
+from beliefbound.base.limits import check_horizon
+from beliefbound.base.validation import FloatArray, IntArray, check_count, check_discount, check_positive, frozen
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.errors import ModelError
-from beliefbound.evaluation import models_of
-from beliefbound.limits import check_horizon
-from beliefbound.mdp import MDP
 from beliefbound.models import HasModels, ModelSet
 from beliefbound.models.enclosing import UNIT, divided, enough, left_after
+from beliefbound.models.evaluation import models_of
+from beliefbound.models.mdp import MDP
 from beliefbound.planning.plan import Plan, plan_of
 from beliefbound.planning.rounding import induction_errors
 from beliefbound.planning.task import FiniteTask, made_once_for_models
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, IntArray, check_count, check_discount, check_positive, frozen
 
 _ROUNDING = 1e-12  # of the values that meet in a state: what an action must be better by
 _REFINED = 3  # times that values of a policy are refined, at most

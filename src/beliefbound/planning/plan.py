@@ -6,15 +6,15 @@ from typing import Any, Self
 
 import numpy as np
 
+from beliefbound.base.errors import FileError, PolicyError
+from beliefbound.base.io.paths import as_path
+from beliefbound.base.validation import FloatArray, frozen
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.errors import FileError, PolicyError
-from beliefbound.evaluation import check_fits
-from beliefbound.io.paths import as_path
-from beliefbound.naming import Names, names_of
+from beliefbound.models.evaluation import check_fits
 from beliefbound.planning.task import FiniteTask, start_of
 from beliefbound.policy import StationaryPolicy, TablePolicy
-from beliefbound.results import Entries, Result, array_of, axis, damaged, literal
-from beliefbound.validation import FloatArray, frozen
+from beliefbound.policy.naming import Names, names_of
+from beliefbound.policy.results import Entries, Result, array_of, axis, damaged, literal
 
 _ROUNDING = 1e-9  # of the largest value: how far a plan read back may be from what its policy earns
 _LABELLED = 40  # states whose action a picture has space to name

@@ -27,11 +27,11 @@ from typing import Literal
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.kernels.graph.search import SAME
 from beliefbound.models import ModelSet
 from beliefbound.models.enclosing import UNIT, enough, left_after, rounding_of
 from beliefbound.planning.task import FiniteTask, effective_horizon, made_once_for_models
-from beliefbound.validation import FloatArray, IntArray
 
 _FADED = 32.0  # times 1/(1 − γ): backups after which e⁻³² is left
 _ENOUGH = 1e-9  # of a value: rounding that is bounded by the largest rewards may be this large

@@ -7,8 +7,8 @@ at least one. So small problems try every model and a large one tries few.
 
 import numpy as np
 
+from beliefbound.base.validation import IntArray
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.validation import IntArray
 
 MODEL_STARTS = 32
 START_WORK = 1e9  # about a second

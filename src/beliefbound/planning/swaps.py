@@ -12,10 +12,10 @@ better), and its value is computed by a linear solve: a lower bound on the Bayes
 
 import numpy as np
 
-from beliefbound import limits
-from beliefbound.errors import ParameterError
+from beliefbound.base import limits
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.kernels.planning import swaps as kernel
-from beliefbound.naming import names_of
 from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import optimal_actions
@@ -23,7 +23,7 @@ from beliefbound.planning.plan import Plan, plan_for
 from beliefbound.planning.starts import chosen_models
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, IntArray
+from beliefbound.policy.naming import names_of
 
 _REFACTOR = 50  # swaps between fresh inverses: a rank-one update is S times cheaper and loses a few digits each
 _MAX_SWAPS = 100_000

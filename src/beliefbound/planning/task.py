@@ -16,15 +16,15 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
+from beliefbound.base.errors import BeliefError, ParameterError
+from beliefbound.base.limits import check_horizon
+from beliefbound.base.validation import FloatArray, check_discount, check_initial, frozen
 from beliefbound.beliefs import Belief, FiniteBelief
-from beliefbound.errors import BeliefError, ParameterError
-from beliefbound.evaluation import evaluate
-from beliefbound.limits import check_horizon
-from beliefbound.mdp import MDP
 from beliefbound.models import ModelSet
 from beliefbound.models.enclosing import rounding_of
+from beliefbound.models.evaluation import evaluate
+from beliefbound.models.mdp import MDP
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray, check_discount, check_initial, frozen
 
 _ROUNDING = 1e-12  # of the largest value: differences below are rounding, wherever policies or values are compared
 

@@ -28,11 +28,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from beliefbound.errors import FileError, PolicyError
-from beliefbound.io.arrays import read_arrays, write_arrays
-from beliefbound.io.atomic import write_text
-from beliefbound.limits import HEADER_BYTES
-from beliefbound.validation import FloatArray, IntArray, check_names
+from beliefbound.base.errors import FileError, PolicyError
+from beliefbound.base.io.arrays import read_arrays, write_arrays
+from beliefbound.base.io.atomic import write_text
+from beliefbound.base.limits import HEADER_BYTES
+from beliefbound.base.validation import FloatArray, IntArray, check_names
 
 FORMAT, VERSION = "beliefbound policy", 1
 

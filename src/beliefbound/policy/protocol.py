@@ -5,7 +5,7 @@ them (a belief, counts, a random stream). `reset` begins the walk again, `act` r
 on. So asking `act` twice gives the same answer, unless the policy draws its actions, and a step costs the same however
 long the walk has been. The walk is no part of equality.
 
-This makes every policy an agent (`engine.protocol.Agent`): it plays in `play`, in `run_episode` and in experiments.
+This makes every policy an agent (`lab.engine.protocol.Agent`): it plays in `play`, in `run_episode` and in experiments.
 """
 
 import operator
@@ -15,8 +15,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from beliefbound.errors import BeliefboundError, ObservationError, PolicyError
-from beliefbound.validation import BoolArray
+from beliefbound.base.errors import BeliefboundError, ObservationError, PolicyError
+from beliefbound.base.validation import BoolArray
 
 
 @runtime_checkable

@@ -11,14 +11,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from beliefbound.errors import FileError, PolicyError
-from beliefbound.io.paths import as_path
-from beliefbound.kernels.play import agent_stream
-from beliefbound.kernels.random import categorical
-from beliefbound.limits import check_size
-from beliefbound.policy.files import check_sizes, check_table, read_json, write_table
-from beliefbound.policy.protocol import check_id, check_left, check_transition
-from beliefbound.validation import (
+from beliefbound.base.errors import FileError, PolicyError
+from beliefbound.base.io.paths import as_path
+from beliefbound.base.limits import check_size
+from beliefbound.base.validation import (
     FloatArray,
     Frozen,
     IntArray,
@@ -29,6 +25,10 @@ from beliefbound.validation import (
     check_seed,
     frozen,
 )
+from beliefbound.kernels.play import agent_stream
+from beliefbound.kernels.random import categorical
+from beliefbound.policy.files import check_sizes, check_table, read_json, write_table
+from beliefbound.policy.protocol import check_id, check_left, check_transition
 
 
 class _Walk:

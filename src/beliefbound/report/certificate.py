@@ -14,6 +14,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from beliefbound.base.interrupt import first_interrupt
+from beliefbound.base.io.atomic import check_writable, write_aside, write_text
+from beliefbound.base.io.paths import as_path
+from beliefbound.base.validation import check_probability, check_threads
 from beliefbound.beliefs.folder import ModelFolder, read_models
 from beliefbound.beliefs.signals import RewardSignal
 from beliefbound.bounds.bound import Bound, Kind, Regret
@@ -23,13 +27,10 @@ from beliefbound.bounds.finite.small_controller import small_controller_of
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.record import TracePoint
-from beliefbound.evaluation import evaluate
-from beliefbound.interrupt import first_interrupt
-from beliefbound.io.atomic import check_writable, write_aside, write_text
-from beliefbound.io.paths import as_path
-from beliefbound.naming import names_of, printable
+from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.plan import Plan
 from beliefbound.planning.task import FiniteTask
+from beliefbound.policy.naming import names_of, printable
 from beliefbound.report.decision import decision_sections, write_decision
 from beliefbound.report.decision_graph import graph_sections
 from beliefbound.report.figures import figure, save
@@ -42,7 +43,6 @@ from beliefbound.report.information import (
 from beliefbound.report.memoryless import memoryless_plan, memoryless_regret, policy_tables
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 from beliefbound.report.verify import FORMAT, VERSION, Made
-from beliefbound.validation import check_probability, check_threads
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bracket import Bracket
-from beliefbound.naming import names_of
+from beliefbound.policy.naming import names_of
+from beliefbound.policy.results import literal
 from beliefbound.report.figures import COLOURS, figure, save
 from beliefbound.report.page import Picture, Section, Table
-from beliefbound.results import literal
 
 _MODELS = 40  # whose intervals the page lists
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from beliefbound.bounds.finite.decision_graph import DecisionGraph, Node
+from beliefbound.policy.results import literal
 from beliefbound.report.figures import COLOURS, figure, save
 from beliefbound.report.page import Picture, Section, Table
-from beliefbound.results import literal
 
 _DRAWN = 24  # nodes up to which a picture can be read
 _SHOWN = 40  # models whose values the page lists

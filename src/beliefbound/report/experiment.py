@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from beliefbound.experiments.statistics import differences, summary
-from beliefbound.experiments.store import Store
-from beliefbound.io.atomic import as_parquet, check_writable, write_aside, write_bytes
-from beliefbound.io.paths import as_path
+from beliefbound.base.io.atomic import as_parquet, check_writable, write_aside, write_bytes
+from beliefbound.base.io.paths import as_path
+from beliefbound.lab.experiments.statistics import differences, summary
+from beliefbound.lab.experiments.store import Store
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from beliefbound.io.atomic import write_aside
+from beliefbound.base.io.atomic import write_aside
 
 COLOURS = {
     "ours": "#0b6e4f",

@@ -8,8 +8,8 @@ import msgspec
 from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.information.value import information_of
-from beliefbound.naming import printable
 from beliefbound.planning.task import FiniteTask
+from beliefbound.policy.naming import printable
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Picture, Section, Table
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from beliefbound.io.atomic import write_text
+from beliefbound.base.io.atomic import write_text
 
 
 @dataclass(frozen=True)

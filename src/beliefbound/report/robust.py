@@ -11,10 +11,10 @@ from beliefbound.beliefs import FiniteBelief
 from beliefbound.beliefs.folder import ModelFolder
 from beliefbound.bounds.prior_sets import prior_set
 from beliefbound.bounds.robust import RobustBracket
+from beliefbound.policy.results import literal
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Page, Picture, Section, Table, write_page
 from beliefbound.report.verify import Made
-from beliefbound.results import literal
 
 _DRAWN = 40  # models that fit into a picture: those of largest weight, or of largest weight in the prior
 

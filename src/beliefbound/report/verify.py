@@ -20,6 +20,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from beliefbound.base.errors import BeliefboundError, FileError
+from beliefbound.base.validation import check_threads
 from beliefbound.beliefs.folder import ModelFolder, read_models
 from beliefbound.bounds.bound import Regret
 from beliefbound.bounds.bracket import Bracket, Target, bracket_of
@@ -28,12 +30,10 @@ from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.robust import RobustBracket
 from beliefbound.bounds.steps import Limits
-from beliefbound.errors import BeliefboundError, FileError
-from beliefbound.naming import names_of
 from beliefbound.planning.task import FiniteTask
+from beliefbound.policy.naming import names_of
 from beliefbound.report.information import information_entries, measured_next
 from beliefbound.report.memoryless import memoryless_plan, memoryless_regret
-from beliefbound.validation import check_threads
 
 TOLERANCE = 1e-6  # of the larger end
 _COMPARED = ("side", "value", "proof", "method", "confidence", "estimate")

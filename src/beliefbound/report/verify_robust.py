@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
+from beliefbound.base.errors import FileError
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.robust import RobustBracket, robust_bracket
-from beliefbound.errors import FileError
 from beliefbound.report.verify import (
     TOLERANCE,
     Made,

@@ -9,6 +9,7 @@ import scipy.stats as stats
 from numba import typeof
 
 from beliefbound import bracket
+from beliefbound.base.errors import ObservationError
 from beliefbound.beliefs import BetaRewards, DirichletBelief, DirichletRewards, FiniteValues, KnownRewards
 from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.beliefs.rewards import RewardColumns, RewardSample
@@ -18,7 +19,6 @@ from beliefbound.bounds.dirichlet.effort import Effort
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels
 from beliefbound.bounds.dirichlet.prepared import above_of
 from beliefbound.bounds.dirichlet.sampler import Sampler
-from beliefbound.errors import ObservationError
 from beliefbound.kernels.draws import dirichlet_models
 from beliefbound.kernels.particles.rows import draw_models, n_columns, new_rows, particles_at, width_of
 from beliefbound.kernels.random import stream_from

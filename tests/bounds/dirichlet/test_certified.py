@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from beliefbound import BetaRewards, DirichletBelief, KnownRewards, StationaryPolicy, bracket, certify, load_policy
+from beliefbound.base.errors import BeliefboundError, ObservationError
 from beliefbound.bounds.dirichlet import certified
 from beliefbound.bounds.dirichlet.effort import Effort
 from beliefbound.bounds.dirichlet.sampler import Sampler
-from beliefbound.errors import BeliefboundError, ObservationError
 from support import oracles
 
 REWARDS = {"known": KnownRewards([[0.0, 1.0], [2.0, 0.5]]), "seen": BetaRewards([[1.0, 2.0]] * 2, [[2.0, 1.0]] * 2)}

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.beliefs import DirichletBelief, KnownRewards
 from beliefbound.bounds.dirichlet.arrays import problem_of
 from beliefbound.bounds.dirichlet.effort import batch, budget, effort, fresh, piece, work
 from beliefbound.bounds.steps import STEP_WORK
 from beliefbound.kernels.particles.rows import width_of
-from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.task import Task
 
 

@@ -14,7 +14,7 @@ from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.kernels.particles.renewal import moment_ratio
 from beliefbound.kernels.particles.rows import clear, n_columns, new_rows, particles_at
 from beliefbound.kernels.particles.solving import optimal, values_of
-from beliefbound.mdp import MDP
+from beliefbound.models.mdp import MDP
 from beliefbound.planning.optimal import policy_iteration
 from beliefbound.planning.task import Task
 from support import oracles

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from beliefbound import Bracket, bracket, load_policy, plan_log
+from beliefbound.base.errors import FileError, ObservationError, PolicyError
+from beliefbound.base.io.arrays import read_arrays, write_arrays
 from beliefbound.beliefs import BetaRewards, DirichletBelief, DirichletRewards, KnownRewards
 from beliefbound.beliefs.dirichlet_file import load_belief, save_belief
 from beliefbound.beliefs.rewards import MixedRewards
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
-from beliefbound.errors import FileError, ObservationError, PolicyError
-from beliefbound.io.arrays import read_arrays, write_arrays
 from beliefbound.logs import log_of
 
 S, A = 3, 2

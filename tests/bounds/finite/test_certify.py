@@ -18,6 +18,7 @@ from beliefbound import (
     upper_bound,
     write_models,
 )
+from beliefbound.base.errors import BeliefboundError, FileError, ObservationError, PolicyError
 from beliefbound.bounds.certified import Certified
 from beliefbound.bounds.finite import simulation
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
@@ -27,7 +28,6 @@ from beliefbound.bounds.finite.relaxation import certifier_of
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.cli import app
-from beliefbound.errors import BeliefboundError, FileError, ObservationError, PolicyError
 from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, random_belief

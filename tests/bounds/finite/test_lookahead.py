@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from beliefbound.base.errors import ParameterError
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.basic import e_max, qmdp
 from beliefbound.bounds.finite.lookahead import lookahead_lower, lookahead_upper
-from beliefbound.errors import ParameterError
 from beliefbound.planning.mmbi import mmbi
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, random_belief

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from beliefbound.base.errors import ParameterError
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.basic import qmdp
 from beliefbound.bounds.finite import pairs
 from beliefbound.bounds.finite.pairs import matching, pair_bound, read_pairs, with_pairs
 from beliefbound.bounds.finite.problem import problem_of
 from beliefbound.bounds.finite.relaxation import certifier_of
-from beliefbound.errors import ParameterError
 from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, chain_belief, random_belief

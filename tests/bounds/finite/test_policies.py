@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from beliefbound.base.errors import ObservationError, PolicyError
 from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.relaxation import Certifier, certifier_of
 from beliefbound.bounds.policy_files import load_policy
-from beliefbound.errors import ObservationError, PolicyError
 from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, chain_belief, random_belief, two_armed

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from beliefbound.base.errors import ParameterError
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.finite.pairs import read_pairs
 from beliefbound.bounds.finite.relaxation import certifier_of, relaxation
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
-from beliefbound.errors import ParameterError
 from beliefbound.kernels.random import seed_stream, uniform
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.planning.task import FiniteTask

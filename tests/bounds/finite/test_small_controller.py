@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from beliefbound import FiniteBelief, cadp, load_policy, write_models
+from beliefbound.base.errors import ParameterError
 from beliefbound.bounds.finite.controller_value import controller_values, start_value
 from beliefbound.bounds.finite.local_search import Nodes, Search
 from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.bounds.finite.small_controller import small_controller
-from beliefbound.errors import ParameterError
 from beliefbound.planning.task import FiniteTask
 from beliefbound.report.certificate import certify_folder
 from support.beliefs import SIGNALS, random_belief

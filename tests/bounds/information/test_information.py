@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from beliefbound import bracket, e_max, value_of_information
+from beliefbound.base.errors import BeliefboundError, ParameterError
 from beliefbound.beliefs import BetaRewards, DirichletBelief, FiniteBelief, KnownRewards, NormalRewards
 from beliefbound.bounds import evpi, evppi, evsi
 from beliefbound.bounds.information import finite
-from beliefbound.errors import BeliefboundError, ParameterError
 from support import oracles
 from support.beliefs import SIGNALS, random_belief
 

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from beliefbound import FiniteBelief, MemorylessPolicy, qmdp
+from beliefbound.base.errors import ParameterError
 from beliefbound.bounds import best_memoryless, policy_regret
 from beliefbound.bounds.memoryless import branch_and_bound as exact
-from beliefbound.errors import ParameterError
 from beliefbound.kernels.planning import branch_and_bound as kernel
 from beliefbound.planning.cadp import Ascended, cadp_plan
 from support.milp import best_memoryless_milp

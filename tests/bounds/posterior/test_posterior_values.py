@@ -5,6 +5,7 @@ import pytest
 import scipy.stats as stats
 
 from beliefbound import DirichletBelief, KnownRewards, StationaryPolicy, evaluate
+from beliefbound.base.errors import ParameterError
 from beliefbound.beliefs.rewards import DirichletRewards, MixedRewards
 from beliefbound.bounds.posterior.candidates import _clearly_best, choose
 from beliefbound.bounds.posterior.fresh import fresh_values
@@ -19,7 +20,6 @@ from beliefbound.bounds.posterior.risk import (
 )
 from beliefbound.bounds.posterior.value_range import value_range
 from beliefbound.bounds.prior_sets import prior_set
-from beliefbound.errors import ParameterError
 from beliefbound.planning.task import Task
 
 

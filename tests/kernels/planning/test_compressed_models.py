@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from beliefbound.agents import make_agent, play
 from beliefbound.beliefs import BetaRewards, DirichletBelief, KnownRewards
 from beliefbound.beliefs.compiled import posterior_of
-from beliefbound.envs import make_env
 from beliefbound.kernels.draws import dirichlet_models
 from beliefbound.kernels.planning.compressed_models import (
     OFTEN,
@@ -23,6 +21,8 @@ from beliefbound.kernels.planning.compressed_rows import PARTS, SMALL, TINY
 from beliefbound.kernels.planning.expected_rows import ExpectedRows
 from beliefbound.kernels.planning.held_models import HeldModels, hold
 from beliefbound.kernels.random import seed_stream
+from beliefbound.lab.agents import make_agent, play
+from beliefbound.lab.envs import make_env
 
 S, N = 100, 30
 

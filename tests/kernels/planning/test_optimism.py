@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from beliefbound.envs import make_env
 from beliefbound.kernels.planning.optimism import BALL, MEAN, SHIFT, best_in_ball, optimistic_model, solve, sort_states
+from beliefbound.lab.envs import make_env
 from support import optimism_twins as twin
 
 KINDS = {"mean": MEAN, "ball": BALL, "shift": SHIFT}

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from beliefbound.base.errors import BeliefError
+from beliefbound.base.validation import FloatArray, IntArray, as_floats, check_finite, frozen
 from beliefbound.beliefs.signals import Signal
-from beliefbound.errors import BeliefError
-from beliefbound.validation import FloatArray, IntArray, as_floats, check_finite, frozen
 
 StreamArray = np.ndarray[Any, np.dtype[np.uint64]]
 

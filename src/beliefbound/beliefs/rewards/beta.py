@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.errors import ObservationError
+from beliefbound.base.validation import FloatArray, Frozen, IntArray, check_probability, frozen
 from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray, numbers, per_pair
 from beliefbound.beliefs.signals import Bernoulli, check_range
-from beliefbound.errors import ObservationError
 from beliefbound.kernels.draws import beta_models
-from beliefbound.validation import FloatArray, Frozen, IntArray, check_probability, frozen
 
 
 class BetaRewards(Frozen):

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.errors import BeliefError
+from beliefbound.base.validation import FloatArray, Frozen, IntArray, frozen
 from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray, numbers, per_pair
 from beliefbound.beliefs.signals import Known
-from beliefbound.errors import BeliefError
-from beliefbound.validation import FloatArray, Frozen, IntArray, frozen
 
 
 class KnownRewards(Frozen):

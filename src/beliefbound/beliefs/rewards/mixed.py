@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.errors import BeliefError, ObservationError
+from beliefbound.base.limits import check_size
+from beliefbound.base.validation import BoolArray, FloatArray, Frozen, IntArray, as_floats, frozen
 from beliefbound.beliefs.amounts import alike
 from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray
 from beliefbound.beliefs.rewards.multinomial import DirichletRewards
 from beliefbound.beliefs.signals import FiniteValues
-from beliefbound.errors import BeliefError, ObservationError
 from beliefbound.kernels.draws import dirichlet_models
-from beliefbound.limits import check_size
-from beliefbound.validation import BoolArray, FloatArray, Frozen, IntArray, as_floats, frozen
 
 
 class MixedRewards(Frozen):

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.errors import BeliefError, ObservationError
+from beliefbound.base.validation import FloatArray, Frozen, IntArray, as_floats, check_finite, check_probability, frozen
 from beliefbound.beliefs.amounts import alike
 from beliefbound.beliefs.rewards.belief import RewardColumns, RewardSample, StreamArray
 from beliefbound.beliefs.signals import FiniteValues
-from beliefbound.errors import BeliefError, ObservationError
 from beliefbound.kernels.draws import dirichlet_models
 from beliefbound.kernels.random import stream_from
-from beliefbound.validation import FloatArray, Frozen, IntArray, as_floats, check_finite, check_probability, frozen
 
 _INTERVAL_DRAWS = 20_000
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.errors import ObservationError
+from beliefbound.base.validation import FloatArray, Frozen, IntArray, check_probability, frozen
 from beliefbound.beliefs.rewards.belief import RewardSample, StreamArray, numbers, per_pair
 from beliefbound.beliefs.signals import Continuous
-from beliefbound.errors import ObservationError
 from beliefbound.kernels.draws import normal_models
-from beliefbound.validation import FloatArray, Frozen, IntArray, check_probability, frozen
 
 
 class NormalRewards(Frozen):

@@ -10,7 +10,7 @@ Rewards are divided by a power of two, `Problem.unit`, that makes them at most 1
 import numpy as np
 import numpy.typing as npt
 
-from beliefbound.errors import BeliefError, ObservationError
+from beliefbound.base.errors import BeliefError, ObservationError
 from beliefbound.kernels.particles.rows import Problem
 from beliefbound.kernels.posterior import Posterior
 from beliefbound.planning.task import Task, made_once

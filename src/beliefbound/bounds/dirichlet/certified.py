@@ -24,6 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from beliefbound.base.executors.threads import available_threads, map_with_scratch
+from beliefbound.base.limits import PARTICLE_BYTES
+from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.bound import VALUE, Bound, Kind, Regret, missing
 from beliefbound.bounds.dirichlet.arrays import planned, tail_correction
 from beliefbound.bounds.dirichlet.chains import Chain
@@ -37,13 +40,10 @@ from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.sampled import bound_of_mean
 from beliefbound.bounds.statistics.betting import mean_at_most
 from beliefbound.bounds.steps import OPERATIONS
-from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.particles.rows import width_of
-from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray
 
 _MODELS, _EACH = 4.0 * OPERATIONS, 128  # for fresh models; how many for each scenario: they are cheap
 _LEAST_MODELS = 512

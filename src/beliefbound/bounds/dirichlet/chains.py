@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.limits import PARTICLE_BYTES
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.dirichlet.effort import NODE, Effort, fresh, work
 from beliefbound.kernels.particles import renewal
 from beliefbound.kernels.particles.renewal import Search, new_search
 from beliefbound.kernels.particles.rows import Problem, Rows, clear, new_rows, particles_at, width_of
 from beliefbound.kernels.particles.solving import optimal
 from beliefbound.kernels.random import inverse_cdf
-from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.task import Task
-from beliefbound.validation import FloatArray, IntArray
 
 _LEAST = 0.2  # share of particles that still count when they are renewed
 _TAIL = 0.05  # scenarios end where this share of the value is left

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.bounds.steps import OPERATIONS, STEP_WORK
 from beliefbound.kernels.particles.rows import Problem, n_columns, width_of
-from beliefbound.limits import PARTICLE_BYTES
 
 _FIRST, _TIMES = 0.5, 8.0  # budget of the first stage in seconds of `OPERATIONS`, and how it grows
 _ITERATIONS = 4  # of policy iteration

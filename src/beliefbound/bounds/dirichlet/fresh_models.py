@@ -14,15 +14,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from beliefbound.base.executors.threads import map_with_scratch
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.dirichlet.effort import batch, most_sweeps, valued
 from beliefbound.bounds.dirichlet.prepared import Ranged
-from beliefbound.executors.threads import map_with_scratch
 from beliefbound.kernels.particles.rows import draw_models, n_columns, width_of
 from beliefbound.kernels.particles.solving import optimal, values_of
 from beliefbound.kernels.random import seed_stream
 from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.task import Task
-from beliefbound.validation import FloatArray, IntArray
 
 _ELIMINATION = 12.0  # times rounding of a sum, and 1/(1 − γ): that of a linear system, of its largest value
 _EPSILON = 1e-4  # of the range of values: sweeps end

@@ -12,6 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.errors import ObservationError, PolicyError
+from beliefbound.base.executors.threads import map_with_scratch
+from beliefbound.base.io.paths import as_path
+from beliefbound.base.limits import PARTICLE_BYTES
+from beliefbound.base.validation import FloatArray, IntArray, check_seed
 from beliefbound.beliefs import Belief
 from beliefbound.bounds.dirichlet.arrays import column_of, posterior_of
 from beliefbound.bounds.dirichlet.fresh_models import workers
@@ -19,15 +24,10 @@ from beliefbound.bounds.dirichlet.policy_file import KIND, arrays_of, read_parti
 from beliefbound.bounds.dirichlet.prepared import whole_of
 from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
 from beliefbound.bounds.dirichlet.walks import Earned, Uniforms
-from beliefbound.errors import ObservationError, PolicyError
-from beliefbound.executors.threads import map_with_scratch
-from beliefbound.io.paths import as_path
 from beliefbound.kernels.particles.rows import Problem, width_of
-from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.task import Task
 from beliefbound.policy.files import write_archive
 from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
-from beliefbound.validation import FloatArray, IntArray, check_seed
 
 
 @dataclass

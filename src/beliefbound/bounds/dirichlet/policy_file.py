@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.errors import BeliefboundError, BeliefError, FileError, PolicyError
+from beliefbound.base.io.arrays import Array, Shapes
+from beliefbound.base.limits import FILE_BYTES
+from beliefbound.base.validation import FloatArray, check_discount, check_distributions
 from beliefbound.beliefs import Belief
 from beliefbound.beliefs.dirichlet_file import belief_arrays, read_belief
-from beliefbound.errors import BeliefboundError, BeliefError, FileError, PolicyError
-from beliefbound.io.arrays import Array, Shapes
-from beliefbound.limits import FILE_BYTES
-from beliefbound.validation import FloatArray, check_discount, check_distributions
 
 KIND = "particle"
 _BELIEF = "belief_"

@@ -24,10 +24,10 @@ from typing import Literal
 
 import numpy as np
 
+from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.kernels.particles.rows import Problem
 from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.task import effective_horizon
-from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 SHARE = {"lower": 1e-3, "upper": 3e-4}
 _ROUNDS = 100  # of policy iteration

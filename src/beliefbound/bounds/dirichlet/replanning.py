@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.limits import ROWS_BYTES
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.dirichlet.arrays import reward_range
 from beliefbound.bounds.dirichlet.effort import TRAJECTORY_STEP, work
 from beliefbound.bounds.dirichlet.prepared import below_of, whole_of
@@ -44,9 +46,7 @@ from beliefbound.kernels.particles.look import (
 from beliefbound.kernels.particles.rows import Problem, draw_models, n_columns, width_of
 from beliefbound.kernels.particles.solving import values_of
 from beliefbound.kernels.random import stream_from
-from beliefbound.limits import ROWS_BYTES
 from beliefbound.planning.task import Task
-from beliefbound.validation import FloatArray, IntArray
 
 _SHORT = 0.1  # a horizon after which more than this share of the value follows is planned for as it is
 _TAIL = 5e-3

@@ -21,6 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.executors.threads import available_threads, map_with_scratch
+from beliefbound.base.limits import PARTICLE_BYTES
+from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.dirichlet.arrays import planned
 from beliefbound.bounds.dirichlet.chains import Chain, Drop
@@ -31,11 +34,8 @@ from beliefbound.bounds.dirichlet.prepared import above_of
 from beliefbound.bounds.dirichlet.replanning import Workspace, policy_depth
 from beliefbound.bounds.statistics.betting import mean_at_least
 from beliefbound.bounds.statistics.intervals import Interval, asymptotic, describe, mean_bound
-from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.particles.rows import width_of
-from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.task import Task
-from beliefbound.validation import FloatArray
 
 _STAGES = 8  # with a horizon: stages a set may serve
 _PILOT = 8  # samples that say where to cap the others, and no more

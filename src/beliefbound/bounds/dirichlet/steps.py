@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.executors.threads import available_threads
+from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.dirichlet.arrays import posterior_of, tail_correction
 from beliefbound.bounds.dirichlet.effort import budget, piece
@@ -25,9 +27,7 @@ from beliefbound.bounds.record import Record
 from beliefbound.bounds.sampled import bound_of_mean
 from beliefbound.bounds.statistics.intervals import Interval, asymptotic, describe, mean_bound
 from beliefbound.bounds.steps import OPERATIONS, STEP_WORK, Meter, Steps
-from beliefbound.executors.threads import available_threads
 from beliefbound.kernels.particles.rows import width_of
-from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.task import Task
 
 _STAGES = 12

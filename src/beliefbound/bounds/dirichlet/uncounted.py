@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.bound import Kind
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.sampled import bound_of_mean, qmdp_of_samples
 from beliefbound.bounds.statistics.intervals import Interval
 from beliefbound.bounds.steps import STEP_WORK, Meter, Steps
-from beliefbound.evaluation import evaluate
+from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.mmbi import mmbi
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray
 
 _DESIGN = 64  # models that a plan is made on, where that is cheap
 _SWEEPS = 20.0  # of MMBI, for each step that counts

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.dirichlet.arrays import arrival
 from beliefbound.bounds.dirichlet.prepared import whole_of
 from beliefbound.bounds.dirichlet.rare import SHARE
@@ -23,7 +24,6 @@ from beliefbound.kernels.particles.hyperstate import step
 from beliefbound.kernels.random import inverse_cdf
 from beliefbound.planning.task import Task
 from beliefbound.policy.protocol import checked_action
-from beliefbound.validation import FloatArray, IntArray
 
 _LEFT = 5e-4  # of the value: what may be left at the depth
 _MOST_STEPS = 2000

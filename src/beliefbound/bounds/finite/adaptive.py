@@ -26,18 +26,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from beliefbound.base.errors import ObservationError
+from beliefbound.base.io.paths import as_path
+from beliefbound.base.validation import check_seed
 from beliefbound.bounds.finite.adaptive_file import KIND, arrays_of
 from beliefbound.bounds.finite.controller import Controller, Lookahead, Outside, freeze
 from beliefbound.bounds.finite.relaxation import Certifier
-from beliefbound.errors import ObservationError
-from beliefbound.io.paths import as_path
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.kernels.graph.information_relaxation import goes_on
 from beliefbound.kernels.graph.nodes import Graph
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy.files import write_archive
 from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
-from beliefbound.validation import check_seed
 
 SETTLE = -1.0  # a `stop` that is passed at once
 _FREEZING = Lock()

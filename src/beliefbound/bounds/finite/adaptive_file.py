@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.io.arrays import Array, Shapes
 from beliefbound.bounds.finite.controller import KEPT, Controller, Lookahead, frozen_graph
 from beliefbound.bounds.finite.problem import FOREVER, pool_numbers
-from beliefbound.io.arrays import Array, Shapes
 from beliefbound.kernels.graph.cells import no_cells
 from beliefbound.kernels.graph.controller import COMMIT
 from beliefbound.kernels.graph.nodes import Problem

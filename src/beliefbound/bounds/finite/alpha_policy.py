@@ -16,18 +16,18 @@ from typing import Any, Self
 
 import numpy as np
 
+from beliefbound.base.errors import ObservationError, PolicyError
+from beliefbound.base.io.arrays import Array, Shapes
+from beliefbound.base.io.formats.policyx import AlphaVectors, read_alpha_vectors
+from beliefbound.base.io.paths import as_path
+from beliefbound.base.validation import BoolArray, FloatArray, check_seed
 from beliefbound.bounds.finite.adaptive_file import read_outcomes
 from beliefbound.bounds.finite.controller import Controller, outcome_row
 from beliefbound.bounds.finite.outcomes import Outcomes, outcomes_of
-from beliefbound.errors import ObservationError, PolicyError
-from beliefbound.io.arrays import Array, Shapes
-from beliefbound.io.formats.policyx import AlphaVectors, read_alpha_vectors
-from beliefbound.io.paths import as_path
 from beliefbound.kernels.graph.controller import IMPOSSIBLE
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy.files import write_archive
 from beliefbound.policy.protocol import check_id, check_reward, check_transition
-from beliefbound.validation import BoolArray, FloatArray, check_seed
 
 KIND = "alpha vectors"
 _QUANTUM = 2.0**-40  # weights that differ by less are the same weight

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.steps import Meter, Stepwise
 from beliefbound.kernels.graph import alpha as kernel
 from beliefbound.kernels.graph.alpha import Points, new_vectors
@@ -16,7 +17,6 @@ from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.kernels.random import uniform
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray, IntArray
 
 SWEEPS = 3  # over the beliefs of a round
 RANDOM, MIX = 0.15, 0.8  # share of steps that are random; the most that a trajectory is drawn to upper values

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.limits import CELL_BYTES
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.finite.problem import scale_of
 from beliefbound.bounds.steps import Meter, Stepwise
 from beliefbound.kernels.graph.cells import (
@@ -24,8 +26,6 @@ from beliefbound.kernels.graph.cells import (
     told_apart,
 )
 from beliefbound.kernels.graph.nodes import Problem
-from beliefbound.limits import CELL_BYTES
-from beliefbound.validation import FloatArray, IntArray
 
 _SIZES = {8: (9, 6), 6: (12, 9), 5: (16, 12), 4: (16,), 3: (24,)}  # models in a cell: resolutions, finest first
 _SWEEPS = 200  # of one cell; valid after any number

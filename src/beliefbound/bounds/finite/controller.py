@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from beliefbound.base.errors import ObservationError
+from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.beliefs.amounts import alike
 from beliefbound.bounds.finite.outcomes import rows_of
 from beliefbound.bounds.finite.relaxation import Certifier, settle
-from beliefbound.errors import ObservationError
 from beliefbound.kernels.graph.alpha import Vectors
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE, compile_controller, fill_table, join
 from beliefbound.kernels.graph.nodes import (
@@ -30,7 +31,6 @@ from beliefbound.kernels.graph.nodes import (
 from beliefbound.kernels.graph.search import make_child
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 _CHUNK = 1000  # beliefs at which vectors are compared at a time
 

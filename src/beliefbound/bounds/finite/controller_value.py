@@ -15,16 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.errors import ObservationError, PolicyError
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.finite.controller import Controller
 from beliefbound.bounds.finite.outcomes import Outcomes, outcomes_of
 from beliefbound.bounds.finite.problem import enclosed_of, values_of
-from beliefbound.errors import ObservationError, PolicyError
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.models.enclosing import enclosed, excess, rounding_of
 from beliefbound.planning.rounding import ChainErrors
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, IntArray
 
 
 class _Links(NamedTuple):

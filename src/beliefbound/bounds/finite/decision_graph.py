@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from beliefbound.base.io.atomic import write_text
+from beliefbound.base.io.paths import as_path
+from beliefbound.base.validation import FloatArray, frozen
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.controller import Controller
-from beliefbound.io.atomic import write_text
-from beliefbound.io.paths import as_path
-from beliefbound.naming import names_of
 from beliefbound.planning.task import FiniteTask
-from beliefbound.validation import FloatArray, frozen
+from beliefbound.policy.naming import names_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.decision import Contest, stability_of, widest
 from beliefbound.bounds.finite.controller import freeze
 from beliefbound.bounds.finite.pairs import pair_values
@@ -23,7 +24,6 @@ from beliefbound.kernels.graph.controller import follow_once, reached
 from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.rounding import Allowance, ChainErrors
 from beliefbound.planning.task import FiniteTask
-from beliefbound.validation import FloatArray
 
 # Operations for the value of a policy on every model, or a share of the search's own; beyond, it is left out.
 _MOST_WORK, _SHARE = 3e8, 0.25

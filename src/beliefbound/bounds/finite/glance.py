@@ -10,12 +10,12 @@ Nothing where the problem is large: then its first steps, compiled, come sooner.
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.models.enclosing import swept
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import StationaryPolicy
-from beliefbound.validation import FloatArray, IntArray
 
 _SWEEPS = 1000  # at most
 _WORK = 4e7  # multiply-adds, at most

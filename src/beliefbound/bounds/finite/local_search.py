@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.finite.outcomes import Outcomes
 from beliefbound.planning.task import FiniteTask
-from beliefbound.validation import FloatArray, IntArray
 
 _RISE = 1e-9  # of the largest value: what a change must win
 _SWEEPS = 10

@@ -10,18 +10,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.limits import MOST_STAGES, MOST_WORK
+from beliefbound.base.validation import FloatArray, check_count, check_sequence
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import Bound, Kind, Side
 from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import allowance_of, problem_of
-from beliefbound.errors import ParameterError
-from beliefbound.evaluation import check_fits
 from beliefbound.kernels.graph.lookahead import look_ahead
 from beliefbound.kernels.graph.nodes import Problem
-from beliefbound.limits import MOST_STAGES, MOST_WORK
+from beliefbound.models.evaluation import check_fits
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray, check_count, check_sequence
 
 _MOST_DEPTH = 10_000  # even a problem without choice or chance takes a table a step
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.backups import PointBackups, new_points
@@ -32,7 +33,6 @@ from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.kernels.random import seed_stream
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray, IntArray
 
 _FIRST_POINTS, _MOST_POINTS = 128, 4096  # beliefs backed up in the first round and in the last
 _CAPACITY = 20_000  # vectors

@@ -11,18 +11,18 @@ from typing import Any, Self
 
 import numpy as np
 
+from beliefbound.base.errors import PolicyError
+from beliefbound.base.io.arrays import Array, Shapes
+from beliefbound.base.io.paths import as_path
+from beliefbound.base.validation import FloatArray, check_seed
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.adaptive_file import arrays_of, read_controller
 from beliefbound.bounds.finite.controller import Controller
-from beliefbound.errors import PolicyError
-from beliefbound.io.arrays import Array, Shapes
-from beliefbound.io.paths import as_path
 from beliefbound.kernels.graph.controller import COMMIT
 from beliefbound.kernels.play import agent_stream
 from beliefbound.kernels.random import categorical
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy.files import write_archive
-from beliefbound.validation import FloatArray, check_seed
 
 KIND = "mixed"
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.basic import e_max_of, qmdp_of
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.decision import Contest
@@ -21,12 +22,11 @@ from beliefbound.bounds.finite.problem import models_apart, search_depth, stages
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import STEP_WORK, Meter, Stepwise
 from beliefbound.models.enclosing import swept as swept_bound
-from beliefbound.naming import names_of
 from beliefbound.planning.optimal import OptimalValues, solved_models
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray, IntArray
+from beliefbound.policy.naming import names_of
 
 _SOLVED = 0.4 * STEP_WORK  # operations of valuing a policy up to which models are solved, not swept
 _SWEEPS, _MOST_SWEEPS = 10, 400  # at a time, at least; in all

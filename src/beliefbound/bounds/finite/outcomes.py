@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.limits import OUTCOME_BYTES
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.steps import Meter, Stepwise, Tape, finish
-from beliefbound.errors import ParameterError
 from beliefbound.kernels.random import seed_stream
-from beliefbound.limits import OUTCOME_BYTES
 from beliefbound.planning.task import FiniteTask, made_once_for_models
-from beliefbound.validation import FloatArray, IntArray
 
 _PAIR, _SPARSE_PAIR, _ENTRY = 30_000, 150_000, 40  # operations, in time, that a pair takes, and each of its entries
 _COPY = 15.0  # operations, in time, of an entry that is put into place

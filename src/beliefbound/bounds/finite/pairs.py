@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.limits import PAIR_BYTES
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.basic import qmdp_of
 from beliefbound.bounds.bound import Bound, Kind
@@ -19,9 +21,7 @@ from beliefbound.bounds.finite.problem import allowance_of, problem_of, scale_of
 from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.kernels.graph.pairs import solve_pair
-from beliefbound.limits import PAIR_BYTES
 from beliefbound.planning.task import FiniteTask, made_once_for_models
-from beliefbound.validation import FloatArray, IntArray
 
 _SIZES = ((4, 33), (4, 17), (2, 17), (1, 17), (1, 9), (1, 5), (1, 3))  # pairings, grid points
 _COARSE = 5  # grid points that tell a good pair from a bad one

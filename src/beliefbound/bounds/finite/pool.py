@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.validation import IntArray
 from beliefbound.bounds.bound import Kind
 from beliefbound.bounds.steps import OPERATIONS
-from beliefbound.naming import names_of
 from beliefbound.planning.cadp import cadp_plan
 from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.mmbi import mmbi_plan
@@ -20,7 +20,7 @@ from beliefbound.planning.optimal import optimal_actions
 from beliefbound.planning.plan import Plan
 from beliefbound.planning.task import FiniteTask, made_once
 from beliefbound.policy import StationaryPolicy, TablePolicy
-from beliefbound.validation import IntArray
+from beliefbound.policy.naming import names_of
 
 MMBI_WORK = 0.1 * OPERATIONS  # without a horizon, its sweeps end there
 _OWN_POLICIES = 16  # models whose own optimal policy is in the pool: each costs a look at every node

@@ -18,19 +18,19 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.limits import TABLE_BYTES
+from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.finite.outcomes import row_steps
 from beliefbound.bounds.steps import Meter, Stepwise, finish
-from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.cells import no_cells
 from beliefbound.kernels.graph.nodes import Problem
-from beliefbound.limits import TABLE_BYTES
 from beliefbound.models import ModelSet
 from beliefbound.models.enclosing import lowered
 from beliefbound.planning.optimal import inducted, solved_models
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask, made_once_for_models
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray
 
 FOREVER = 1 << 60
 LEAF = 2e-5  # a scenario ends where what is left to gain is this share of the value at the root

@@ -24,6 +24,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.executors.threads import available_threads, map_with_scratch
+from beliefbound.base.limits import GRAPH_BYTES
+from beliefbound.base.validation import (
+    FloatArray,
+    IntArray,
+    Rng,
+    as_flag,
+    as_rng,
+    check_count,
+    check_probability,
+    check_threads,
+)
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import Bound, Kind, Regret
 from beliefbound.bounds.finite.pairs import with_pairs
@@ -31,8 +44,6 @@ from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import LEAF, allowance_of, problem_of, search_depth
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.steps import Meter, Stepwise, finish
-from beliefbound.errors import ParameterError
-from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.graph import growth
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.alpha import Vectors
@@ -48,19 +59,8 @@ from beliefbound.kernels.graph.nodes import (
     new_graph,
 )
 from beliefbound.kernels.random import GOLDEN
-from beliefbound.limits import GRAPH_BYTES
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import (
-    FloatArray,
-    IntArray,
-    Rng,
-    as_flag,
-    as_rng,
-    check_count,
-    check_probability,
-    check_threads,
-)
 
 Address = npt.NDArray[np.uint64]
 BLOCK = 64  # scenarios between two restorations of the graph: what they share they build once, whoever runs them

@@ -21,6 +21,8 @@ from functools import partial
 
 import numpy as np
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.decision import Contest, widest
 from beliefbound.bounds.finite.first_actions import stability
 from beliefbound.bounds.finite.merged import MergedSearch
@@ -31,10 +33,8 @@ from beliefbound.bounds.finite.relaxation import Certifier, extended
 from beliefbound.bounds.finite.scenarios import HistorySearch
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import Meter, Steps, Stepwise
-from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.nodes import Problem
 from beliefbound.planning.task import FiniteTask
-from beliefbound.validation import FloatArray
 
 _MOST = 4.0  # times the work of the other search: what the better one may be ahead
 _NODES = 1_000_000  # beliefs in the graph of histories

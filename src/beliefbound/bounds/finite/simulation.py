@@ -28,6 +28,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.limits import TABLE_BYTES
+from beliefbound.base.validation import FloatArray
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.finite.outcomes import rows_of
 from beliefbound.bounds.finite.pairs import with_pairs
@@ -37,15 +40,12 @@ from beliefbound.bounds.finite.relaxation import BLOCK, Address, Certifier, exte
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.steps import OPERATIONS
-from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.information_relaxation import scenario_uniforms
 from beliefbound.kernels.graph.search import make_child, restore
 from beliefbound.kernels.random import inverse_cdf
-from beliefbound.limits import TABLE_BYTES
 from beliefbound.planning.task import FiniteTask, made_once_for_models
 from beliefbound.policy import TablePolicy
 from beliefbound.policy.protocol import checked_action
-from beliefbound.validation import FloatArray
 
 _LEFT = 1e-4  # of the largest value: what may be left at the depth
 _MOST_STEPS = 100_000

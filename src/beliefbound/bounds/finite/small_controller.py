@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import FloatArray, IntArray, Rng, as_rng, check_count
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.finite.controller import Controller
 from beliefbound.bounds.finite.decision_graph import DecisionGraph
@@ -22,10 +24,8 @@ from beliefbound.bounds.finite.local_search import Nodes, Search, Valued, reacha
 from beliefbound.bounds.finite.outcomes import outcomes_of
 from beliefbound.bounds.finite.pool import cadp_of
 from beliefbound.bounds.finite.vector_oracle import VectorOracle
-from beliefbound.errors import ParameterError
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.planning.task import FiniteTask
-from beliefbound.validation import FloatArray, IntArray, Rng, as_rng, check_count
 
 _ROUNDS = (128, 256, 512, 1024, 2048)  # beliefs backed up for the vectors
 _FOLLOWED = 2048  # beliefs met when they are followed

@@ -7,6 +7,7 @@ at a prior, one controller for each start state. Without a horizon only.
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.finite.backups import PointBackups, joined, new_points
 from beliefbound.bounds.finite.controller import Controller, controller_of, vector_nodes
 from beliefbound.bounds.finite.pool import policies_of
@@ -17,7 +18,6 @@ from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.kernels.random import seed_stream
 from beliefbound.planning.rounding import ChainErrors
 from beliefbound.planning.task import FiniteTask
-from beliefbound.validation import FloatArray, IntArray
 
 _GAIN = 1e-7  # of the scale of values: what a new vector must add
 _CAPACITY = 100_000  # vectors

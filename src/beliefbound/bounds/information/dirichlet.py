@@ -22,6 +22,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from beliefbound.base.executors.threads import available_threads, map_with_scratch
+from beliefbound.base.limits import PARTICLE_BYTES
+from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.dirichlet.arrays import posterior_of
 from beliefbound.bounds.dirichlet.chains import Chain
@@ -33,12 +36,9 @@ from beliefbound.bounds.dirichlet.sampler import least_mean
 from beliefbound.bounds.information.worth import Worth, between
 from beliefbound.bounds.sampled import interval_for
 from beliefbound.bounds.statistics.intervals import asymptotic, describe, mean_bound
-from beliefbound.executors.threads import available_threads, map_with_scratch
 from beliefbound.kernels.particles.rows import Problem, clear
-from beliefbound.limits import PARTICLE_BYTES
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
-from beliefbound.validation import FloatArray
 
 _SIZE = Effort((), 64, 500, 60)
 _KNOWN = 1e12  # counts of what is known

@@ -19,6 +19,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.beliefs.amounts import groups
 from beliefbound.bounds.bracket import Bracket
@@ -34,7 +35,6 @@ from beliefbound.planning.optimal import solved_models, surely
 from beliefbound.planning.rounding import Allowance, ChainErrors
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray
 
 _MODELS_OWN = 64  # models whose own optimal policies join the pool
 _MOST_OUTCOMES = 1000  # sequences of observations that are listed

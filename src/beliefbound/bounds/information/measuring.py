@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.beliefs import Belief, FiniteBelief
 from beliefbound.bounds.finite.problem import stage_values
 from beliefbound.bounds.statistics.intervals import Interval, mean_bound
-from beliefbound.errors import ParameterError
 from beliefbound.models import Dense, ModelSet
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import BoolArray, FloatArray, IntArray
 
 _CHOOSE, _VALUE = 48, 8  # models a plan is chosen on after a measurement, and models that value it
 _MEASUREMENTS, _LEAST = 800, 40  # simulated, where models are small; at least

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.information.worth import Worth, WorthEntries
-from beliefbound.naming import Names, NamesEntries
 from beliefbound.policy import Policy
-from beliefbound.results import Entries, Result, array_of, axis, literal
-from beliefbound.validation import FloatArray
+from beliefbound.policy.naming import Names, NamesEntries
+from beliefbound.policy.results import Entries, Result, array_of, axis, literal
 
 _SHOWN = 5  # pairs that a summary names
 _LABELLED = 40  # states, or actions, that a picture has space to name

@@ -18,6 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.limits import check_size
+from beliefbound.base.validation import FloatArray, Rng, as_rng, check_count, check_kind, check_probability, shown
 from beliefbound.beliefs import Belief
 from beliefbound.bounds.bracket import Bracket, bracket_of
 from beliefbound.bounds.finite.pool import policies_of
@@ -28,14 +31,11 @@ from beliefbound.bounds.information.measuring import dirichlet_gains, measuremen
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.information.worth import Worth, between
 from beliefbound.bounds.steps import Limits
-from beliefbound.errors import ParameterError
-from beliefbound.limits import check_size
-from beliefbound.naming import Names, names_of
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import StationaryPolicy, TablePolicy
+from beliefbound.policy.naming import Names, names_of
 from beliefbound.policy.protocol import check_id
-from beliefbound.validation import FloatArray, Rng, as_rng, check_count, check_kind, check_probability, shown
 
 MOST_TRIES = 10_000
 _FEW_OWN = 8  # sampled models whose own optimal policies join the pool

@@ -5,10 +5,10 @@ from typing import Any, Self
 
 import msgspec
 
-from beliefbound.errors import ContradictionError, ParameterError
+from beliefbound.base.errors import ContradictionError, ParameterError
+from beliefbound.base.validation import as_flag
 from beliefbound.policy import Policy
-from beliefbound.results import Entries, Result
-from beliefbound.validation import as_flag
+from beliefbound.policy.results import Entries, Result
 
 
 class WorthEntries(Entries):

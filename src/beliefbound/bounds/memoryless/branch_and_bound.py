@@ -27,17 +27,17 @@ from typing import Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
+from beliefbound.base.errors import ParameterError, PolicyError
+from beliefbound.base.limits import check_horizon
+from beliefbound.base.validation import FloatArray, IntArray, check_count, check_gap, check_positive
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import Bound, BoundEntries, Kind
-from beliefbound.errors import ParameterError, PolicyError
 from beliefbound.kernels.planning import branch_and_bound as kernel
-from beliefbound.limits import check_horizon
 from beliefbound.planning.cadp import Ascent, cadp_plan
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, Policy
-from beliefbound.results import Entries, Result
-from beliefbound.validation import FloatArray, IntArray, check_count, check_gap, check_positive
+from beliefbound.policy.results import Entries, Result
 
 _ROUNDING = 1e-10  # of the value: ends that are closer have met
 

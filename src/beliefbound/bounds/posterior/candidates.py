@@ -14,18 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.bounds.posterior.fresh import affordable, batch_size
 from beliefbound.bounds.posterior.risk import Objective
-from beliefbound.evaluation import evaluate
+from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.cadp import cadp_plan
 from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import FiniteTask, Task
 from beliefbound.policy import StationaryPolicy, TablePolicy
-from beliefbound.validation import FloatArray
 
 _CADP_WORK = 2e7  # multiply-adds of a sweep up to which CADP joins
 _OWN = 8  # models whose own optimal policy is tried

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.beliefs.model_source import ModelSource
-from beliefbound.evaluation import evaluate
+from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray, IntArray
 
 BATCH_BYTES = 128 << 20
 _POLICIES, _PRODUCTS, _OVERHEAD = 8.0, 200.0, 1e5  # of policy iteration in compressed rows

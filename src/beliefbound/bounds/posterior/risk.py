@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import FloatArray, shown
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.statistics.intervals import describe, margin
-from beliefbound.errors import ParameterError
-from beliefbound.validation import FloatArray, shown
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 _PILOT = 10

@@ -12,10 +12,10 @@ range is far smaller than `r_max/(1−γ)`, and intervals for bounded samples sh
 
 import numpy as np
 
+from beliefbound.base.validation import BoolArray, FloatArray
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.task import Task, made_once
-from beliefbound.validation import BoolArray, FloatArray
 
 _MOST_SWEEPS = 100_000
 _CLOSE = 1e-12

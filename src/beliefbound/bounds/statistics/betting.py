@@ -13,8 +13,8 @@ import math
 
 import numpy as np
 
-from beliefbound.errors import ParameterError
-from beliefbound.validation import FloatArray
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import FloatArray
 
 _MANY, _FEW = 1 << 14, 8
 

@@ -13,9 +13,9 @@
 import math
 from typing import Literal, get_args
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import FloatArray, check_probability, shown
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
-from beliefbound.errors import ParameterError
-from beliefbound.validation import FloatArray, check_probability, shown
 
 Interval = Literal["betting", "bernstein", "hoeffding", "t"]
 _NAMES = {"betting": "betting", "bernstein": "empirical Bernstein", "hoeffding": "Hoeffding"}

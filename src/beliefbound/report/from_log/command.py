@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.errors import BeliefError, FileError, ParameterError
+from beliefbound.base.interrupt import first_interrupt
+from beliefbound.base.io.atomic import check_writable
+from beliefbound.base.io.csv_table import numbers, read_table
+from beliefbound.base.validation import FloatArray
 from beliefbound.beliefs.from_log import action_id, state_id
 from beliefbound.beliefs.log_priors import PRIORS
-from beliefbound.errors import BeliefError, FileError, ParameterError
-from beliefbound.interrupt import first_interrupt
-from beliefbound.io.atomic import check_writable
-from beliefbound.io.csv_table import numbers, read_table
 from beliefbound.logs import Log, read_log, read_minari
 from beliefbound.report.from_log.plan import LogPlan, plan_log
 from beliefbound.report.from_log.writing import write_plan
-from beliefbound.validation import FloatArray
 
 _EVERY = 10_000_000  # rows between two words about reading
 

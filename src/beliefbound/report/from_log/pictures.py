@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray, IntArray
+from beliefbound.policy.results import literal
 from beliefbound.report.figures import COLOURS, figure, save
 from beliefbound.report.from_log.plan import LogPlan
 from beliefbound.report.page import Picture
-from beliefbound.results import literal
-from beliefbound.validation import FloatArray, IntArray
 
 SHOWN = 60  # states that a figure has space for
 _LABEL = 18

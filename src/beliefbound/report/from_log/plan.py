@@ -28,6 +28,18 @@ from typing import Any, Literal
 
 import numpy as np
 
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.validation import (
+    FloatArray,
+    as_flag,
+    as_rng,
+    check_count,
+    check_function,
+    check_not_below,
+    check_probability,
+    check_threads,
+    shown,
+)
 from beliefbound.beliefs.from_log import Learnt, learn
 from beliefbound.beliefs.log_checks import Check, check_learnt
 from beliefbound.beliefs.log_priors import Prior
@@ -54,25 +66,13 @@ from beliefbound.bounds.posterior.risk import (
 from beliefbound.bounds.posterior.value_range import value_range
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.steps import Limits
-from beliefbound.errors import ParameterError
 from beliefbound.logs.log import Log
-from beliefbound.naming import Names
 from beliefbound.planning.task import Task
+from beliefbound.policy.naming import Names
 from beliefbound.report.from_log.comparing import Comparison, behaviour_of, bolder, compared
 from beliefbound.report.from_log.measuring import measure_next
 from beliefbound.report.from_log.prior import Reliance, reliance
 from beliefbound.report.from_log.robust import DrawnModels, drawn_models
-from beliefbound.validation import (
-    FloatArray,
-    as_flag,
-    as_rng,
-    check_count,
-    check_function,
-    check_not_below,
-    check_probability,
-    check_threads,
-    shown,
-)
 
 BRACKET_ENTRIES = 60_000  # states² × actions up to which the bracket's own samples fit and are quick
 _WORK, _LEAST = 1e10, 30  # multiply-adds that fresh models may take to be solved; and how many there are in any case

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray, frozen
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.from_log import Learnt, learn
 from beliefbound.beliefs.log_priors import CLEAR, PRIORS
@@ -26,7 +27,6 @@ from beliefbound.bounds.posterior.value_range import value_range
 from beliefbound.logs.log import Log
 from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
-from beliefbound.validation import FloatArray, frozen
 
 _MODELS, _FEW, _WORK = 300, 8, 2e9  # of each row: at most, at least, and multiply-adds to solve them
 _MOST = 0.5

@@ -15,7 +15,7 @@ import numpy as np
 from beliefbound.bounds.posterior.candidates import Candidate
 from beliefbound.bounds.posterior.risk import Objective
 from beliefbound.bounds.robust import RobustBracket, robust_bracket
-from beliefbound.evaluation import evaluate
+from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.task import Task
 
 _MODELS = 20

@@ -43,9 +43,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from beliefbound.base.io.atomic import write_aside, write_text
 from beliefbound.beliefs.dirichlet_file import save_belief
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
-from beliefbound.io.atomic import write_aside, write_text
 from beliefbound.report.certificate import bound_entry
 from beliefbound.report.from_log.headline import by_prior, mean_words, sure_words, warned
 from beliefbound.report.from_log.page import page_of

@@ -1,0 +1,277 @@
+"""BAMCP, Bayes-adaptive Monte Carlo planning (Guez, Silver & Dayan, NIPS 2012; JAIR 2013).
+
+At every step a tree of histories is searched by `simulations` simulations from the present state. Each of them runs in
+*one* model of the posterior, drawn at the root. In the tree it takes the action of largest `Q + c sqrt(ln(N+1) / n)`, N
+visits of the node and n of the action, untried actions first. A history gets a node of its own once its last action has
+been tried before, so at most one a simulation; outside the tree actions are those of the roll-out policy. Discounted
+returns are averaged in `Q`, and the action of largest `Q` at the root is played (ties: lowest). With `c > 0` the root's
+`Q` converges to the Bayes-adaptive value of `depth` decisions as simulations grow; after finitely many it is no bound.
+
+*Roll-outs* play a random action with probability `epsilon`, else the greedy one of a Q-learner of step size `rate`,
+which starts at 0 and is fed real transitions only. *Depth*: tree and roll-out together make `depth` decisions, by
+default `floor(ln 0.01 / ln γ)`. Rewards are scaled to [0, 1], so `c = 3` is 3 times the range of rewards. Defaults are
+those of the authors' program; the number of simulations they tuned to the time allowed. The tree is not kept.
+
+Models are drawn lazily, and not even that: counting the outcomes that are drawn from predictive distributions is the
+same law (`kernels.planning.urn`). Rewards that must be learnt are part of a history, so that the search knows what
+they will teach; what is averaged are expected rewards given the history, which have the same mean and vary less.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from beliefbound.base.errors import ParameterError
+from beliefbound.base.grammar import Number
+from beliefbound.base.limits import AGENT_BYTES
+from beliefbound.base.validation import FloatArray, IntArray
+from beliefbound.kernels.actions import ActionLists, action_lists, best_offered
+from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.planning.urn import (
+    Urn,
+    count_outcome,
+    count_value,
+    decisions_that_matter,
+    new_urn,
+    outcome_at,
+    prepare,
+    reward_after,
+    rewind,
+    value_at,
+    write_outcome,
+)
+from beliefbound.kernels.posterior import Posterior, arrival_of, forget, learn, row_of
+from beliefbound.kernels.random import draw_u64, draw_uniform, load, save
+from beliefbound.lab.engine.priors import PRIOR, posterior_for
+from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.lab.engine.registry import agent
+
+SIZE = 0
+HALF = np.uint64(2**32 - 1)
+
+
+class Tree(NamedTuple):
+    """Nodes are histories; the children of an action are a list."""
+
+    size: IntArray  # [1]
+    visits: IntArray  # [node]
+    tries: IntArray  # [node,a]
+    value: FloatArray  # [node,a]: mean return
+    first: IntArray  # [node,a]: the youngest child, −1 if there is none
+    sibling: IntArray  # [node]: the next older child, −1 if there is none
+    column: IntArray  # [node]: what was seen on the way here
+    logs: FloatArray  # [n]: ln(n + 1)
+    path_node: IntArray  # [step]
+    path_action: IntArray  # [step]
+    path_reward: FloatArray  # [step]
+
+
+class Rules(NamedTuple):
+    """The parameters."""
+
+    simulations: int
+    depth: int
+    c: float
+    epsilon: float
+    rate: float
+    discount: float
+
+
+class State(NamedTuple):
+    """The belief, the roll-out's Q-learner, the tree and parameters."""
+
+    posterior: Posterior
+    urn: Urn
+    tree: Tree
+    q: FloatArray  # [s,a] of the Q-learner
+    rolled: IntArray  # [s,a+1]: what roll-outs choose from: the actions on offer, and last the Q-learner's best
+    lists: ActionLists
+    stream: np.ndarray  # uint64 [4]
+    rules: Rules
+
+
+@njit(**EXACT)
+def reset(state, stream):
+    """Back to the prior."""
+    save(state.stream, load(stream))
+    forget(state.posterior)
+    state.q.fill(0.0)
+    for s in range(state.q.shape[0]):
+        state.rolled[s, -1] = best_offered(state.lists, state.q, s)
+
+
+@njit(**EXACT_INLINE)
+def new_node(tree, column):
+    """A node without children, nothing tried; its number."""
+    node = tree.size[SIZE]
+    tree.size[SIZE] = node + 1
+    tree.visits[node] = 0
+    tree.sibling[node] = -1
+    tree.column[node] = column
+    for a in range(tree.tries.shape[1]):
+        tree.tries[node, a] = 0
+        tree.value[node, a] = 0.0
+        tree.first[node, a] = -1
+    return node
+
+
+@njit(**EXACT_INLINE)
+def child_of(tree, node, a, column):
+    """The child of a node after an action and what was seen; −1 if there is none."""
+    child = tree.first[node, a]
+    while child >= 0 and tree.column[child] != column:
+        child = tree.sibling[child]
+    return child
+
+
+@njit(**EXACT_INLINE)
+def most_promising(tree, lists, node, s, c):
+    """The first untried action, else the one of largest `Q + c sqrt(ln(N+1) / n)`."""
+    chosen, best = -1, -np.inf
+    for i in range(lists.counts[s]):
+        a = lists.offered[s, i]
+        n = tree.tries[node, a]
+        if n == 0:
+            return a
+        score = tree.value[node, a] + c * math.sqrt(tree.logs[tree.visits[node]] / n)
+        if score > best:
+            chosen, best = a, score
+    return chosen
+
+
+@njit(**EXACT)
+def act(state, root):
+    """`simulations` simulations from a state; the best action that was tried."""
+    posterior, urn, tree, lists, rolled = state.posterior, state.urn, state.tree, state.lists, state.rolled
+    simulations, depth, c, epsilon, _, discount = state.rules
+    n_actions, n_outcomes, n_values = posterior.n_actions, posterior.alpha.shape[1], posterior.reward.shape[0]
+    prepare(posterior, urn)
+    tree.size[SIZE] = 0
+    new_node(tree, -1)
+    words, spread = load(state.stream), 1.0 / max(epsilon, 1e-300)
+    all_offered = lists.counts.min() == n_actions
+    for _ in range(simulations):
+        s, node, length, inside = root, 0, 0, True
+        while inside and length < depth:
+            a = most_promising(tree, lists, node, s, c)
+            pair = s * n_actions + a
+            row = row_of(posterior, pair)
+            u, words = draw_uniform(words)
+            j = outcome_at(posterior, urn, row, u)
+            tree.path_node[length] = node
+            tree.path_action[length] = a
+            tree.path_reward[length] = reward_after(posterior, urn, pair, j)
+            length += 1
+            count_outcome(posterior, urn, row, j)
+            column = j
+            if n_values > 1:
+                u, words = draw_uniform(words)
+                k = value_at(posterior, pair, u)
+                count_value(posterior, urn, pair, k)
+                column = k * n_outcomes + j
+            s = arrival_of(posterior, pair, j)
+            inside = tree.tries[node, a] > 0
+            if inside:
+                child = child_of(tree, node, a, column)
+                if child < 0:
+                    child = new_node(tree, column)
+                    tree.sibling[child] = tree.first[node, a]
+                    tree.first[node, a] = child
+                node = child
+        gained, weight = 0.0, 1.0
+        for i in range(length, depth):
+            z, words = draw_u64(words)  # one half of it chooses the action, the other the outcome
+            u = np.float64(z & HALF) * 2.0**-32
+            share = min(u * spread, 1.0)  # 1: greedy; below: that share of the actions on offer
+            if all_offered:
+                a = rolled[s, np.int64(share * n_actions)]
+            else:
+                a = rolled[s, np.int64(share * lists.counts[s]) if share < 1.0 else n_actions]
+            pair = s * n_actions + a
+            row = row_of(posterior, pair)
+            j = outcome_at(posterior, urn, row, np.float64(z >> np.uint64(32)) * 2.0**-32)
+            gained += weight * reward_after(posterior, urn, pair, j)
+            weight *= discount
+            write_outcome(posterior, urn, i, row, j)
+            s = arrival_of(posterior, pair, j)
+        urn.size[0] = depth
+        for i in range(length - 1, -1, -1):
+            node, a = tree.path_node[i], tree.path_action[i]
+            gained = tree.path_reward[i] + discount * gained
+            tree.visits[node] += 1
+            tree.tries[node, a] += 1
+            tree.value[node, a] += (gained - tree.value[node, a]) / tree.tries[node, a]
+        rewind(posterior, urn, 0, 0)
+    save(state.stream, words)
+    best = -1
+    for a in range(n_actions):
+        if tree.tries[0, a] > 0 and (best < 0 or tree.value[0, a] > tree.value[0, best]):
+            best = a
+    return best
+
+
+@njit(**EXACT_INLINE)
+def observe(state, s, a, r, t):
+    """Condition the belief on one transition, and let the Q-learner learn."""
+    posterior, q = state.posterior, state.q
+    learn(posterior, s, a, r, t)
+    target = (r - posterior.low) / posterior.width + state.rules.discount * q[t, best_offered(state.lists, q, t)]
+    q[s, a] += state.rules.rate * (target - q[s, a])
+    state.rolled[s, -1] = best_offered(state.lists, q, s)
+
+
+@agent(
+    "bamcp",
+    summary="Monte Carlo tree search over histories, one sampled model a simulation (Guez, Silver & Dayan 2012)",
+    parameters=(
+        Number("simulations", 1000, 1, 10**8, "a step", whole=True, always=True),
+        Number("c", 3.0, 0.0, 1e6, "of exploration in the tree, in ranges of rewards"),
+        Number("epsilon", 0.5, 0.0, 1.0, "share of random actions in roll-outs"),
+        Number("rate", 0.2, 0.0, 1.0, "step size of the Q-learner that roll-outs follow"),
+        Number("depth", None, 1, 10**5, "decisions of a simulation", whole=True, auto="ln 0.01 / ln discount"),
+        *PRIOR,
+        DISCOUNT,
+    ),
+)
+def bamcp(
+    setting: Setting,
+    *,
+    simulations: int,
+    c: float,
+    epsilon: float,
+    rate: float,
+    depth: int | None,
+    **values: Any,
+) -> Machine:
+    """The machine; memory is that of a node a simulation."""
+    S, A = setting.n_states, setting.n_actions
+    nodes = simulations + 1
+    if 8 * nodes * (3 * A + 4) > AGENT_BYTES:
+        raise ParameterError(f"{simulations} simulations need {8e-9 * nodes * (3 * A + 4):.0f} GB; take fewer")
+    posterior, lists = posterior_for(setting, values), action_lists(setting.available)
+    depth = min(decisions_that_matter(setting.discount), 10**5) if depth is None else depth
+    state = State(
+        posterior=posterior,
+        urn=new_urn(posterior, depth),
+        tree=Tree(
+            size=np.zeros(1, np.int64),
+            visits=np.zeros(nodes, np.int64),
+            tries=np.zeros((nodes, A), np.int64),
+            value=np.zeros((nodes, A)),
+            first=np.full((nodes, A), -1, np.int64),
+            sibling=np.full(nodes, -1, np.int64),
+            column=np.zeros(nodes, np.int64),
+            logs=np.log(np.arange(nodes) + 1.0),
+            path_node=np.zeros(depth, np.int64),
+            path_action=np.zeros(depth, np.int64),
+            path_reward=np.zeros(depth),
+        ),
+        q=np.zeros((S, A)),
+        rolled=np.column_stack([lists.offered, lists.offered[:, 0]]),
+        lists=lists,
+        stream=np.zeros(4, np.uint64),
+        rules=Rules(simulations, depth, float(c), float(epsilon), float(rate), setting.discount),
+    )
+    return Machine(state, reset, act, observe)

@@ -1,0 +1,135 @@
+"""`check_agent`: what every agent must do, ours or yours, as one function to call in a test.
+
+On small environments (one with slips, one with actions that some states do not offer, one with a single state):
+
+1. actions are whole numbers that the state offers;
+2. equal seeds give equal actions, from a fresh agent, after a reset, and while other agents are at work;
+3. it survives transitions that cannot happen, rewards at the ends of their range, `act` without `observe` and `observe`
+   without `act`;
+4. it neither draws from nor reseeds the global generators of `random` and NumPy.
+"""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from beliefbound.base.errors import ObservationError
+from beliefbound.lab.engine.play import check_action
+from beliefbound.lab.engine.protocol import Agent, Factory
+from beliefbound.lab.envs.environment import Environment, environment_from_mdp
+from beliefbound.lab.envs.registry import make_env
+from beliefbound.models.mdp import MDP
+
+
+def check_agent(factory: Factory, *, steps: int = 60, on: Sequence[Environment] = ()) -> None:
+    """Raise `AssertionError`, saying what is wrong, unless the agent keeps the protocol.
+
+    Args:
+      factory: makes a new agent for an `Environment`.
+      steps: length of the trajectories tried.
+      on: environments to try it on, in place of the small ones.
+
+    >>> from beliefbound.lab.agents import make_agent
+    >>> check_agent(lambda environment: make_agent("qlearning:epsilon=0.2", environment))
+    """
+    before = _global_state()
+    for environment in on or _environments():
+        agent = factory(environment)
+        assert isinstance(agent, Agent), f"{agent!r} must have the methods reset, act and observe"
+        first = _walk(agent, environment, seed=5, steps=steps)
+        assert _walk(agent, environment, seed=5, steps=steps) == first, _said(
+            environment, "after a reset with the same seed it acts differently: reset must forget everything"
+        )
+        assert _walk(factory(environment), environment, seed=5, steps=steps) == first, _said(
+            environment, "two agents with the same seed act differently: behaviour may depend on the seed only"
+        )
+        _interleaved(factory, environment, first, steps)
+        _strange(factory(environment), environment, steps)
+    assert _global_state() == before, (
+        "it used or reseeded a global random generator; draw from one seeded in reset(seed) instead"
+    )
+
+
+def _environments() -> list[Environment]:
+    p = np.array([[[0.0, 1.0, 0.0], [0.5, 0.0, 0.5]], [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]], [[1.0, 0.0, 0.0]] * 2])
+    partial = MDP(
+        p, [[0.0, -1.0], [2.0, 0.0], [0.0, 1.0]], initial=0, available=[[True, True], [False, True], [True, False]]
+    )
+    single = MDP(np.ones((1, 3, 1)), [[0.0, 1.0, 0.5]], initial=0)
+    return [
+        make_env("chain"),
+        environment_from_mdp(partial, name="an environment with unavailable actions"),
+        environment_from_mdp(single, name="an environment of one state"),
+    ]
+
+
+def _walk(agent: Agent, environment: Environment, *, seed: int, steps: int) -> list[int]:
+    """Actions of an agent in true transitions, from a reset on."""
+    luck = np.random.default_rng(1)
+    agent.reset(seed)
+    s = 0
+    actions = []
+    for _ in range(steps):
+        a = _act(agent, environment, s)
+        t, r = _outcome(environment, s, a, luck.random())
+        agent.observe(s, a, r, t)
+        actions.append(a)
+        s = t
+    return actions
+
+
+def _outcome(environment: Environment, s: int, a: int, u: float) -> tuple[int, float]:
+    tables = environment.outcomes
+    o = int(np.searchsorted(tables.cumulative[s, a], u, side="right"))
+    return int(tables.next_state[s, a, o]), float(tables.reward[s, a, o])
+
+
+def _act(agent: Agent, environment: Environment, s: int) -> int:
+    chosen = agent.act(s)
+    try:
+        return check_action(agent, environment, s, chosen)
+    except ObservationError as cause:
+        raise AssertionError(_said(environment, str(cause))) from None
+
+
+def _interleaved(factory: Factory, environment: Environment, expected: list[int], steps: int) -> None:
+    """Two agents, step by step in turn, do not disturb each other."""
+    luck = np.random.default_rng(1)
+    one, other = factory(environment), factory(environment)
+    one.reset(5)
+    other.reset(6)
+    s = 0
+    for k in range(steps):
+        a = _act(one, environment, s)
+        _act(other, environment, s)
+        t, r = _outcome(environment, s, a, luck.random())
+        other.observe(s, a, r, t)
+        one.observe(s, a, r, t)
+        assert a == expected[k], _said(environment, f"at step {k} it acts differently while another agent is at work")
+        s = t
+
+
+def _strange(agent: Agent, environment: Environment, steps: int) -> None:
+    """Transitions that cannot happen, extreme rewards, and calls out of turn."""
+    rng = np.random.default_rng(2)
+    agent.reset(7)
+    low, high = environment.reward_range
+    for k in range(steps):
+        s, t = (int(x) for x in rng.integers(environment.n_states, size=2))
+        a = int(rng.choice(np.flatnonzero(environment.mdp.available[s])))
+        if k % 3 != 0:
+            _act(agent, environment, s)
+        if k % 3 != 1:
+            agent.observe(s, a, high if k % 2 else low, t)
+        _act(agent, environment, t)
+
+
+def _global_state() -> tuple[Any, ...]:
+    name, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002
+    return random.getstate(), name, np.asarray(keys).tobytes(), tuple(rest)
+
+
+def _said(environment: Environment, what: str) -> str:
+    return f"on {environment.name}: {what}"

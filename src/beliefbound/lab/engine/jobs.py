@@ -1,0 +1,35 @@
+"""The loops of agents, listed so that another process can compile them (`kernels.beside`)."""
+
+from collections.abc import Iterable, Iterator
+
+from numba import typeof
+
+from beliefbound.base.errors import BeliefboundError
+from beliefbound.kernels.beside import Job, compile_beside
+from beliefbound.kernels.play import NOWHERE, Request
+from beliefbound.kernels.reference import pass_by_reference
+from beliefbound.lab.engine.protocol import CompiledAgent
+from beliefbound.lab.engine.registry import make_agent
+from beliefbound.lab.envs.registry import make_env
+
+
+def jobs(environment: str, *agents: str) -> Iterator[Job]:
+    """The compiled loops of agents, the last first: who plays them begins with the first."""
+    place = make_env(environment)
+    for name in reversed(agents):
+        agent = make_agent(name, place)
+        if isinstance(agent, CompiledAgent) and agent.machine.plan is None:
+            pass_by_reference(agent.machine.state)
+            yield agent.loop, tuple(map(typeof, (agent.machine.state, Request(), *NOWHERE)))
+
+
+def compile_agents_beside(environments: Iterable[str], agents: Iterable[str]) -> None:
+    """Begin to compile what agents play by, in a process of its own, where there are several and the last of them is
+    not compiled yet; returns at once."""
+    place, names = next(iter(environments), ""), tuple(agents)
+    try:
+        last = make_agent(names[-1], make_env(place)) if len(names) > 1 else None
+    except BeliefboundError:  # who plays it says so
+        return
+    if isinstance(last, CompiledAgent):
+        compile_beside("beliefbound.lab.engine.jobs", place, *names, needed=last.loop)

@@ -1,0 +1,169 @@
+"""A league: agents on one environment and the same noise, each in a store of its own, so that more can join later."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import polars as pl
+
+from beliefbound.base.errors import BeliefboundError, ParameterError, PluginError
+from beliefbound.base.executors import Executor
+from beliefbound.base.io.atomic import check_writable, write_aside
+from beliefbound.base.io.paths import as_path
+from beliefbound.base.validation import check_count
+from beliefbound.lab.envs import make_env
+from beliefbound.lab.experiments.run import Fault, Say, fault_of, foreign, keep_failures, run
+from beliefbound.lab.experiments.spec import Cell, Spec
+from beliefbound.lab.league.entries import REFERENCE, chosen, edition, entries, length_of, with_prior
+from beliefbound.lab.league.ranking import ranking
+from beliefbound.lab.league.standings import standings
+from beliefbound.lab.league.timing import Timing, read_timings, timed, write_timings
+
+_POINTS = 100  # of a learning curve
+
+
+@dataclass(frozen=True, eq=False)
+class League:
+    """What a league found.
+
+    Attributes:
+      table: one row per agent, best first, those with fewer steps last; see `standings`.
+      ranking: who leads within each bound on the time of a step, of those who played all steps; see `ranking`.
+      frame: every run that the table counts: agent, steps, run, total, utility, curve.
+      spec: the experiment of the agent that all are compared with, in full length.
+      score: what agents are compared by: `"utility"` where every run has an MDP of its own, else `"total"`.
+      left_out: agents that cannot play, and why.
+      failed: agents of other people that raised an error, and which; `failures.txt` has the tracebacks.
+    """
+
+    table: pl.DataFrame
+    ranking: pl.DataFrame
+    frame: pl.DataFrame
+    spec: Spec
+    score: str
+    left_out: dict[str, str]
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def league(
+    environment: str,
+    out: Path | str,
+    *,
+    agents: Sequence[str] | None = None,
+    prior: str | None = None,
+    runs: int | None = None,
+    steps: int | None = None,
+    seed: int = 1,
+    budget: float = 120.0,
+    executor: Executor | None = None,
+    repair: bool = False,
+    begin: Callable[[str, Timing | None], object] = lambda agent, timing: None,
+    progress: Callable[[Cell, int], None] | None = None,
+    say: Say = lambda text: None,
+) -> League:
+    """Play every agent, or the ones named, and compare them.
+
+    Args:
+      environment: such as `"chain"`; its usual number of steps and runs is taken unless given.
+      out: a folder; what is there already is not played again.
+      agents: in place of all; the reference, `mcbrl:n=16`, always plays.
+      prior: told to every agent that can be told one; default `environment` where MDPs are drawn from a prior, else
+        each agent's own.
+      runs, steps, seed: of each agent; all face the same environment noise, run by run.
+      budget: seconds of one core for an agent: where runs take longer it plays fewer, and where two do not fit,
+        shorter ones, which are compared with as many steps of the reference.
+      executor: where runs are played; default threads.
+      repair: play the runs of corrupt parts again.
+      begin: told of `(agent, None)` before an agent's time is taken, of `(agent, timing)` before it plays.
+      progress, say: as in `lab.experiments.run`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = league("double-loop", folder, agents=["oracle"], runs=2, steps=100)
+    >>> found.table["agent"].to_list(), found.table["total"].to_list()[0]
+    (['oracle', 'mcbrl:n=16'], 40.0)
+    """
+    place = make_env(environment)
+    usual = length_of(place.name)
+    runs = usual.runs if runs is None else check_count(runs, "runs", least=2)
+    steps = usual.steps if steps is None else check_count(steps, "steps")
+    if not budget > 0.0:
+        raise ParameterError(f"budget is {budget}; give seconds for each agent")
+    if prior is None and place.of_run is not None:
+        prior = "environment"
+    named = entries(prior) if agents is None else chosen(list(agents), prior)
+    folder = as_path(out)
+    check_writable(folder)
+    timings = read_timings(folder / "timing.json")
+    reference = with_prior(REFERENCE, prior)
+    frames, times, left_out, faults = [], {}, {}, dict[str, Fault]()
+
+    def played(agent: str, timing: Timing) -> pl.DataFrame:
+        begin(agent, timing)
+        spec = _spec(agent, place.name, timing.runs, timing.steps, seed)
+        short = "" if timing.steps == steps else f"@{timing.steps}"
+        own = folder / "runs" / f"{Cell(agent, place.name, seed).folder}{edition(agent)}{short}"
+        store = run(spec, own, executor=executor, repair=repair, progress=progress, say=say)
+        return store.read(("total", "utility", "curve")).with_columns(steps=pl.lit(timing.steps))
+
+    for agent in named:
+        key = f"{agent}{edition(agent)} on {place.name}, {runs} runs of {steps} steps, {budget:g} s"
+        if key not in timings:
+            begin(agent, None)
+            try:
+                timings[key] = timed(agent, place.name, steps=steps, runs=runs, budget=budget, discount=None)
+            except (KeyboardInterrupt, GeneratorExit):
+                raise
+            except BaseException as cause:
+                if foreign(agent, place.name):
+                    faults[agent] = fault_of(cause)
+                elif isinstance(cause, BeliefboundError) and agents is None:
+                    left_out[agent] = str(cause)
+                else:
+                    raise
+                continue
+            write_timings(folder / "timing.json", timings)
+        try:
+            frames.append(played(agent, timings[key]))
+        except PluginError as cause:
+            faults[agent] = Fault(str(cause), cause.details)
+            continue
+        times[agent] = timings[key]
+    keep_failures(folder, {agent: fault.details for agent, fault in faults.items()})
+    if reference in faults:
+        raise PluginError(f"{reference}, which all are compared with, failed: {faults[reference].reason}")
+    frame = pl.concat(frames)
+    shorter = [played(reference, timing) for timing in _to_compare(times, reference)]
+    compared = pl.concat([frame.filter(agent=reference), *shorter])
+    score = "utility" if place.of_run is not None else "total"
+    papers = place.name if steps == usual.steps else None  # what was published is of so many steps
+    table = standings(frame, times, papers, steps=steps, reference=reference, compared=compared, score=score)
+    whole = {agent: timing.step for agent, timing in times.items() if timing.steps == steps}
+    ranks = ranking(frame, whole, score=score)
+    write_aside(folder / "league.csv", table.write_csv)
+    write_aside(folder / "ranking.csv", ranks.write_csv)
+    reasons = {agent: fault.reason for agent, fault in faults.items()}
+    return League(table, ranks, frame, _spec(reference, place.name, runs, steps, seed), score, left_out, reasons)
+
+
+def _to_compare(times: Mapping[str, Timing], reference: str) -> list[Timing]:
+    """What the reference plays for those who play fewer steps than itself: as many, in as many runs."""
+    own = times.get(reference)
+    if own is None:
+        return []
+    runs: dict[int, int] = {}
+    for timing in times.values():
+        if timing.steps < own.steps:
+            runs[timing.steps] = max(timing.runs, runs.get(timing.steps, 0))
+    return [replace(own, steps=steps, runs=most) for steps, most in runs.items()]
+
+
+def _spec(agent: str, environment: str, runs: int, steps: int, seed: int) -> Spec:
+    return Spec(
+        agents=(agent,),
+        environments=(environment,),
+        runs=runs,
+        steps=steps,
+        seeds=(seed,),
+        curve_every=max(1, steps // _POINTS),
+    )

@@ -1,5 +1,0 @@
-"""Every agent on one environment, on the same noise, beside what was published."""
-
-from beliefbound.league.season import League, league
-
-__all__ = ["League", "league"]

@@ -1,0 +1,154 @@
+"""A league: agents on one environment, compared run by run; MDPs drawn from a prior, as in the Bayesian benchmark."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from beliefbound.base.errors import FileError, ParameterError
+from beliefbound.lab.experiments.cells import play_cell
+from beliefbound.lab.experiments.spec import Cell, Spec
+from beliefbound.lab.league.entries import chosen, entries, with_prior
+from beliefbound.lab.league.page import write_league
+from beliefbound.lab.league.ranking import ranking
+from beliefbound.lab.league.season import league
+from beliefbound.lab.league.standings import paired_difference, pareto
+from support.command_line import beliefbound
+
+SMALL = {"runs": 6, "steps": 60}
+
+MINE = """
+from beliefbound.lab.agents import agent
+
+@agent("mine", summary="always forward")
+class Mine:
+    def __init__(self, setting): pass
+    def reset(self, seed): pass
+    def act(self, state): return 1
+    def observe(self, state, action, reward, next_state): pass
+"""
+
+
+def test_all_face_the_same_noise_and_more_can_join_later(tmp_path):
+    first = league("chain", tmp_path, agents=["random"], **SMALL)
+    parts = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+    more = league("chain", tmp_path, agents=["random", "oracle", "exploit"], **SMALL)
+    assert all(path.stat().st_mtime_ns == time for path, time in parts.items())  # nothing was played again
+    assert set(more.table["agent"]) == {"random", "oracle", "exploit", "mcbrl:n=16"}
+    assert more.frame.filter(agent="random").equals(first.frame.filter(agent="random"))
+    row = more.table.row(by_predicate=pl.col("agent") == "random", named=True)
+    totals = {
+        agent: more.frame.filter(agent=agent).sort("run")["total"].to_numpy() for agent in ("random", "mcbrl:n=16")
+    }
+    assert row["difference"] == pytest.approx((totals["random"] - totals["mcbrl:n=16"]).mean())
+    assert row["total"] == pytest.approx(totals["random"].mean())
+    assert more.table["total"].to_list() == sorted(more.table["total"], reverse=True)
+    assert not more.table.row(by_predicate=pl.col("agent") == "oracle", named=True)["front"]
+
+
+def test_times_that_cannot_be_read_are_said(tmp_path):
+    (tmp_path / "timing.json").write_text("[1]")
+    with pytest.raises(FileError, match=r"timing\.json"):
+        league("chain", tmp_path, agents=["random"], **SMALL)
+
+
+def test_every_agent_is_entered_once():
+    named = entries(None)
+    assert {"exploit", "gittins", "mcbrl:n=16", "oracle", "ucrl2"} <= set(named)
+    assert len(named) == len(set(named))
+    assert not any(name.startswith("policy") for name in named)
+    assert with_prior("thompson", "support") == "thompson:prior=support"
+    assert with_prior("qlearning", "support") == "qlearning"
+    assert with_prior("mcbrl:n=4,prior=support", "known-rewards") == "mcbrl:n=4,prior=support"
+    assert chosen(["exploit", "exploit"], None) == ["exploit", "mcbrl:n=16"]
+
+
+def test_who_cannot_play_is_left_out_unless_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("beliefbound.lab.league.season.entries", lambda prior: ["gittins", "random", "mcbrl:n=16"])
+    found = league("chain", tmp_path, **SMALL)
+    assert set(found.table["agent"]) == {"random", "mcbrl:n=16"}
+    assert "of one state" in found.left_out["gittins"]
+    with pytest.raises(ParameterError, match="of one state"):
+        league("chain", tmp_path, agents=["gittins"], **SMALL)
+
+
+@pytest.mark.full
+def test_own_agents_enter_with_one_file(tmp_path):
+    (tmp_path / "mine.py").write_text(MINE)
+    arguments = ("--plugin", "mine.py", "-a", "mine", "--runs", "3", "--steps", "40", "--out", "out")
+    done = beliefbound("league", "chain", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "mine" in done.stdout
+    table = pl.read_csv(tmp_path / "out" / "league.csv")
+    assert set(table["agent"]) == {"mine", "mcbrl:n=16"}
+    assert (tmp_path / "out" / "league.md").read_text().startswith("|  | agent |")
+    assert "<svg" in (tmp_path / "out" / "league.svg").read_text()
+    assert table["published"].is_null().all()  # what was published is of 1000 steps
+    (tmp_path / "mine.py").write_text(MINE.replace("return 1", "return 0"))
+    assert beliefbound("league", "chain", *arguments, cwd=tmp_path).returncode == 0
+    edited = pl.read_csv(tmp_path / "out" / "league.csv")
+    before, after = (each.filter(agent="mine")["utility"].item() for each in (table, edited))
+    assert before != after  # runs of the agent as it was are not taken for its own
+    bad = beliefbound("league", "chian", cwd=tmp_path)
+    assert bad.returncode == 1
+    assert "chain" in bad.stderr
+    assert "Traceback" not in bad.stderr
+
+
+@pytest.mark.parametrize(("kind", "published", "error"), [("chain", 31.99, 0.30), ("double-loop", 2.751, 0.025)])
+def test_random_play_earns_on_drawn_mdps_what_was_computed_elsewhere(kind, published, error):
+    """Its exact value, mean over 2000 draws with 95% intervals; ours is played, once on each of 300 draws."""
+    spec = Spec(agents=("random",), environments=(f"drawn-{kind}",), runs=300, steps=250)
+    utility = play_cell(spec, Cell("random", f"drawn-{kind}", 1), range(300)).utility
+    deviation = np.hypot(utility.std() / np.sqrt(300), error / 1.96)
+    assert abs(utility.mean() - published) < 4 * deviation  # false alarms: 6e-5
+
+
+@pytest.mark.full
+def test_a_run_on_drawn_mdps_is_the_run_on_its_own_draw():
+    spec = Spec(agents=("exploit:prior=environment",), environments=("drawn-grid",), runs=3, steps=30, curve_every=10)
+    cell = Cell("exploit:prior=environment", "drawn-grid", 1)
+    together = play_cell(spec, cell, range(3))
+    for run in range(3):
+        alone = Spec(agents=spec.agents, environments=(f"prior-grid:seed={run}",), runs=3, steps=30, curve_every=10)
+        own = play_cell(alone, Cell(cell.agent, f"prior-grid:seed={run}", 1), range(run, run + 1))
+        assert own.total[0] == together.total[run]
+        assert own.curve[0].tolist() == together.curve[run].tolist()
+    assert play_cell(spec, cell, range(1, 3)).total.tolist() == together.total[1:].tolist()
+
+
+def test_the_ranking_keeps_who_cannot_be_told_from_the_leader():
+    rng = np.random.default_rng(1)
+    luck = rng.normal(size=200)
+    scores = {"a:x=1": luck + 1.0, "a:x=2": luck + 0.5, "b": luck + 1.0 + 0.1 * rng.normal(size=200), "c": luck}
+    frame = pl.concat(
+        pl.DataFrame({"agent": [name] * 200, "seed": [1] * 200, "run": np.arange(200), "total": score})
+        for name, score in scores.items()
+    )
+    ranks = ranking(frame, {"a:x=1": 1e-3, "a:x=2": 1e-6, "b": 1e-3, "c": 1e-6}, score="total")
+    fast, slow = (set(ranks.filter(bound=bound)["agent"]) for bound in (1e-6, ranks["bound"].max()))
+    assert fast == {"a:x=2"}
+    assert slow == {"a:x=1", "b"}
+    assert paired_difference(frame, "a:x=1", "c", "total") == pytest.approx(np.ones(200))
+
+
+def test_nobody_on_the_front_is_beaten():
+    rng = np.random.default_rng(2)
+    cost, score = rng.integers(0, 6, size=30).astype(float), rng.integers(0, 6, size=30).astype(float)
+    front = pareto(cost, score)
+    for i in range(30):
+        beaten = any(
+            cost[j] <= cost[i] and score[j] >= score[i] and (cost[j], score[j]) != (cost[i], score[i])
+            for j in range(30)
+        )
+        assert front[i] == (not beaten)
+
+
+def test_the_report_holds_everybody(tmp_path):
+    found = league("double-loop", tmp_path, agents=["oracle", "random"], **SMALL)
+    page = write_league(found, tmp_path).read_text()
+    for agent in found.table["agent"]:
+        assert agent in page
+    timings = json.loads((tmp_path / "timing.json").read_text())
+    assert all(entry["step"] > 0.0 for entry in timings.values())
