@@ -1,4 +1,4 @@
-"""Hidden-model problems from and to single files: POMDPX, Cassandra's `.pomdp`, arrays of draws (`io.formats`).
+"""Hidden-model problems from and to single files: POMDPX, Cassandra's `.pomdp`, arrays of draws (`base.io.formats`).
 
 What is seen of rewards is what the caller says, else what the file says. Else, in the formats of POMDP solvers, whose
 agents do not see rewards: `known` where all models pay the same, `unobserved` where they do not. Else, in archives of

@@ -155,7 +155,7 @@ def play_loop(reset: Any, act: Any, observe: Any) -> Any:
 
 
 def _nowhere() -> tuple[Outcomes, Rules]:
-    """The arguments of the loop after `asked`, of the types that `agents.play` gives, for one run of one step."""
+    """The arguments of the loop after `asked`, of the types that `lab.engine.play` gives, for one run of one step."""
     table, states = np.ones((1, 1, 1)), np.zeros((1, 1, 1), np.int64)
     outcomes = Outcomes(table, states, table, np.ones(1))
     for array in outcomes:

@@ -10,6 +10,8 @@ nothing of, supply a control variate of mean zero, in shares that keep every sam
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -24,6 +26,7 @@ from beliefbound.kernels.particles.hyperstate import step
 from beliefbound.kernels.random import inverse_cdf
 from beliefbound.planning.task import Task
 from beliefbound.policy.protocol import checked_action
+from beliefbound.policy.stepping import transitions
 
 _LEFT = 5e-4  # of the value: what may be left at the depth
 _MOST_STEPS = 2000
@@ -93,8 +96,10 @@ class FollowedWalks:
         counts = np.zeros((guide._pairs, guide._columns), dtype=np.int64)
         none, floor = np.zeros((n_actions, guide._columns)), self.floor / problem.unit
         total, plain, factor, low = 0.0, 0.0, 1.0, self._extremes.low(guide._left(0))
-        for stage in range(self.depth):
-            a = checked_action(s, policy.act(s), task.belief.available)
+        stage = 0
+
+        def follow(s: int, a: int) -> tuple[float, int]:
+            nonlocal total, plain, factor, low, stage
             now, low = float(low[s]), self._extremes.low(guide._left(stage + 1))
             values = self._values(counts, s, stage) if self.levels and stage < guide.depth else none
             drawn, slack = float(u[stage + 1]), max(0.0, (total - floor) / factor + now)
@@ -103,9 +108,12 @@ class FollowedWalks:
             pair = s * n_actions + a
             total, plain = total + factor * float(value), plain + factor * float(reward)
             factor *= problem.discount * float(problem.keep[pair])
-            t = arrival(problem, pair, int(column))
-            policy.observe(s, a, self._shown(pair, int(column)), t)
-            s = t
+            stage += 1
+            return self._shown(pair, int(column)), arrival(problem, pair, int(column))
+
+        check = partial(checked_action, available=task.belief.available)
+        for made in islice(transitions(policy, s, follow, check=check), self.depth):
+            s = made.next_state
         high = self._extremes.high(guide._left(self.depth))
         least, most = total + factor * float(low[s]), plain + factor * float(high[s])
         return Earned(problem.unit * least, float(np.clip(problem.unit * most, *self.range)))

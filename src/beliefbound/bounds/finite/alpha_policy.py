@@ -1,9 +1,9 @@
 """A policy given by alpha vectors: at belief `b` in state `s`, the first action of the vector of `s` with the largest
 `b·α`.
 
-That is how POMDP solvers hand over their policies (`io.formats.policyx`). What the vectors promise is not believed: the
-policy is certified by what it earns. Where beliefs repeat, it is a finite-state controller (`as_controller`), whose
-value is exact; else it is simulated.
+That is how POMDP solvers hand over their policies (`base.io.formats.policyx`). What the vectors promise is not
+believed: the policy is certified by what it earns. Where beliefs repeat, it is a finite-state controller
+(`as_controller`), whose value is exact; else it is simulated.
 
 The file of such a policy is an archive of the kind `alpha vectors` (`policy.files`): `state [i]`, `action [i]`, `value
 [i,m]`; the belief it walks with, `weights [m]`, `like [m,k]`, `arrive [k]`, `first [s,a+1]`, `seen [k]` (as in

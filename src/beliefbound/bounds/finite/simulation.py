@@ -24,6 +24,8 @@ All samples are bounded, and their means are read off with the betting intervals
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +48,7 @@ from beliefbound.kernels.random import inverse_cdf
 from beliefbound.planning.task import FiniteTask, made_once_for_models
 from beliefbound.policy import TablePolicy
 from beliefbound.policy.protocol import checked_action
+from beliefbound.policy.stepping import transitions
 
 _LEFT = 1e-4  # of the largest value: what may be left at the depth
 _MOST_STEPS = 100_000
@@ -108,22 +111,26 @@ class Walks:
         restore(graph)
         policy.reset(int(self.rng.integers(2**63)))
         node = int(self.certifier.roots[inverse_cdf(self.certifier.weights, u[0])])
-        lost, weight, peak = 0.0, 1.0, self.span
-        for stage in range(self.depth):
-            s = int(graph.state[node])
-            a = checked_action(s, policy.act(s), self.task.models.available)
+        lost, weight, peak, stage = 0.0, 1.0, self.span, 0
+
+        def follow(s: int, a: int) -> tuple[float | None, int] | None:
+            nonlocal lost, weight, peak, stage, node
             base = int(problem.first[s, 0])
             row = int(problem.first[s, a]) - base
             row += int(inverse_cdf(graph.prob[node, row : int(problem.first[s, a + 1]) - base], u[stage + 1]))
             more = lost + weight * max(0.0, float(graph.loss[node, a]))
             child = int(make_child(problem, graph, node, row)) if more + weight * discount * self.span <= limit else -1
             if child < 0:  # too dear, or no space
-                return lost, lost + weight * self._left(node, stage), peak
+                return None
             t = int(graph.state[child])
-            policy.observe(s, a, self._reward(base + row, s, a, t), t)
-            lost, node, weight = more, child, weight * discount
+            lost, node, weight, stage = more, child, weight * discount, stage + 1
             peak = max(peak, lost + weight * self.span)
-        return lost, lost + weight * self._left(node, self.depth), peak
+            return self._reward(base + row, s, a, t), t
+
+        check = partial(checked_action, available=self.task.models.available)
+        for _ in islice(transitions(policy, int(graph.state[node]), follow, check=check), self.depth):
+            pass
+        return lost, lost + weight * self._left(node, stage), peak
 
     def _left(self, node: int, stage: int) -> float:
         """How far the worst can be below `W` at a node."""

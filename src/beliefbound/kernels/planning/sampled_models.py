@@ -16,7 +16,7 @@ from beliefbound.kernels.planning.simd import zeros
 from beliefbound.kernels.reference import by_reference
 
 MOST_POLICIES = 1000
-TIE = 1e-11  # of a value: what counts as rounding, as in `particles.solving`
+TIE = 1e-11  # of a value: what counts as rounding, as in `kernels.particles.solving`
 NEVER = -1e12  # reward of an action that is not offered
 
 
