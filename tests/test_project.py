@@ -37,7 +37,8 @@ MODULES = sorted(
     path for path in SOURCE.rglob("*.py") if path.parent not in (SOURCE, SOURCE / "lab") or path.stem != "__init__"
 )
 STEMS = {path.stem for path in MODULES}
-FILES = "csv html json md npz parquet png py pyi svg toml txt".split()  # such names are of files that commands write
+# Names that end so are of files that commands read and write.
+FILES = {"csv", "html", "json", "md", "npz", "parquet", "png", "py", "pyi", "svg", "toml", "txt"}
 STUB = [node for node in ast.parse((SOURCE / "__init__.pyi").read_text()).body if isinstance(node, ast.ImportFrom)]
 HOME = {alias.name: node.module for node in STUB if node.module for alias in node.names}  # the module a name lives in
 ROOMS = {alias.name for node in STUB if not node.module for alias in node.names}  # modules that are public themselves

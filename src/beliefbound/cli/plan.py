@@ -45,7 +45,7 @@ def plan(
         bool, typer.Option("--only-tried", help="Actions that were not tried in a state do not exist there.")
     ] = False,
     try_untried: Annotated[
-        bool, typer.Option("--try-untried", help="Let the policy do what was never tried, on the prior's word.")
+        bool, typer.Option("--try-untried", help="Let the policy do what was never tried, by the prior alone.")
     ] = False,
     objective: Annotated[
         str, typer.Option(help="What is to be large over models: mean, cvar:0.1, percentile:0.1, l1:0.2 or worst.")

@@ -10,9 +10,9 @@ The belief is *not* conditioned on how a state was reached: that is the approxim
 time-indexed, and `Σ_m w_m V_m(s)` is its exact expected value, hence a lower bound on the Bayes-optimal value of the
 finite belief from every start state at once. Cost: `M·S²·A` multiply-adds a stage.
 
-Infinite horizon: with `epsilon`, truncate as in Lemma 1. Without, sweep until the values settle on a stationary policy.
-That fixed point need not exist: the greedy policies may cycle. Then the best policy of the cycle is returned, and the
-plan says so.
+Infinite horizon: with `epsilon`, truncate as in Lemma 1. Without, sweep until the values converge, to a stationary
+policy. That fixed point need not exist: the greedy policies may cycle. Then the best policy of the cycle is returned,
+and the plan says so.
 """
 
 from dataclasses import replace

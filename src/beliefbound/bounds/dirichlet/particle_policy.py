@@ -24,7 +24,7 @@ from beliefbound.bounds.dirichlet.policy_file import KIND, arrays_of, read_parti
 from beliefbound.bounds.dirichlet.prepared import whole_of
 from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
 from beliefbound.bounds.dirichlet.walks import Earned, Uniforms
-from beliefbound.kernels.particles.rows import Problem, width_of
+from beliefbound.kernels.particles.rows import BAMDP, width_of
 from beliefbound.planning.task import Task
 from beliefbound.policy.files import write_archive
 from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
@@ -106,7 +106,7 @@ class ParticlePolicy(Replanning):
         counts[:] = 0
         self._walk = _Walk(counts)
         if surprised:
-            self._own = None  # the room to work held draws of the whole belief
+            self._own = None  # its scratch arrays held draws of the whole belief
 
     def act(self, state: int) -> int:
         """The action in `state`, where the observations have led.
@@ -147,7 +147,7 @@ class ParticlePolicy(Replanning):
         return CompiledWalks(self, seed, threads) if same else None
 
     def fresh(self) -> "ParticlePolicy":
-        """The same policy at its start, with a walk and room to work of its own."""
+        """The same policy at its start, with a walk and scratch arrays of its own."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._begin()
@@ -169,7 +169,7 @@ class ParticlePolicy(Replanning):
         write_archive(as_path(path), KIND, arrays, state_names=state_names, action_names=action_names, note=note)
 
     @cached_property
-    def _whole(self) -> Problem:
+    def _whole(self) -> BAMDP:
         """The problem with its rare outcomes."""
         return whole_of(self.task).at(self.seed, 1)
 

@@ -30,7 +30,7 @@ from beliefbound.base.errors import ObservationError
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.validation import check_seed
 from beliefbound.bounds.finite.adaptive_file import KIND, arrays_of
-from beliefbound.bounds.finite.controller import Controller, Lookahead, Outside, freeze
+from beliefbound.bounds.finite.controller import Controller, FrozenSearch, Outside, freeze
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.kernels.graph.information_relaxation import goes_on
@@ -71,11 +71,11 @@ class AdaptivePolicy:
         self._stop = float(stop)
         self._detached = False
         self._make: Callable[[], Controller] | None = None
-        self._frozen: tuple[Controller, Lookahead | None] | None = None
+        self._frozen: tuple[Controller, FrozenSearch | None] | None = None
         self._begin(certifier.problem.available.shape, certifier.task.horizon)
 
     @classmethod
-    def of(cls, controller: Controller, lookahead: Lookahead | None) -> "AdaptivePolicy":
+    def of(cls, controller: Controller, lookahead: FrozenSearch | None) -> "AdaptivePolicy":
         """A policy from its frozen data."""
         policy = cls.__new__(cls)
         policy._certifier, policy._detached, policy._make = None, True, None
@@ -106,7 +106,7 @@ class AdaptivePolicy:
             self._certifier.graph, self._detached = graph, True
 
     @property
-    def data(self) -> tuple[Controller, Lookahead | None]:
+    def data(self) -> tuple[Controller, FrozenSearch | None]:
         """The controller and, for a policy that looks ahead, what that needs: made when first asked for."""
         with _FREEZING:
             if self._frozen is None and self._make is not None:
@@ -213,7 +213,7 @@ class AdaptivePolicy:
             raise ObservationError(f"the last transition ended in state {walk.at}, not in state {s}")
         return walk
 
-    def _place(self, walk: _Walk, lookahead: Lookahead) -> tuple[Graph, int]:
+    def _place(self, walk: _Walk, lookahead: FrozenSearch) -> tuple[Graph, int]:
         """The graph and the node in it where a walk is."""
         if walk.node >= 0:
             return lookahead.graph, walk.node
@@ -229,7 +229,7 @@ class AdaptivePolicy:
         assert lookahead is not None
         return self._outside.secure(lookahead.problem)
 
-    def _looks_ahead(self, walk: _Walk, lookahead: Lookahead) -> bool:
+    def _looks_ahead(self, walk: _Walk, lookahead: FrozenSearch) -> bool:
         if not walk.settled:
             powers, tolerance, stop = lookahead.powers, lookahead.tolerance, lookahead.stop
             walk.settled = not goes_on(*self._place(walk, lookahead), walk.cost, powers, tolerance, stop)

@@ -13,7 +13,7 @@ from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.steps import Meter, Stepwise
 from beliefbound.kernels.graph import alpha as kernel
 from beliefbound.kernels.graph.alpha import Points, new_vectors
-from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.kernels.random import uniform
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
@@ -34,7 +34,7 @@ class PointBackups:
     def __init__(
         self,
         task: FiniteTask,
-        problem: Problem,
+        problem: BeliefMDP,
         policies: Sequence[TablePolicy],
         stream: IntArray,
         *,
@@ -51,7 +51,7 @@ class PointBackups:
         faded = int(np.ceil(np.log(_LEFT) / np.log(max(task.discount, 1e-6))))
         self._depth = max(1, min(_DEPTH, faded))
 
-    def use(self, problem: Problem) -> None:
+    def use(self, problem: BeliefMDP) -> None:
         """From now on, with the leaf values of another problem of the same task."""
         self.problem = problem
 

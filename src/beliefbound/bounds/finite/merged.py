@@ -29,7 +29,7 @@ from beliefbound.bounds.finite.relaxation import Address, Certifier
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import Account, Meter, Steps, Stepwise
 from beliefbound.kernels.graph.alpha import Points, Vectors
-from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.kernels.random import seed_stream
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
@@ -54,7 +54,7 @@ class MergedSearch:
     def __init__(
         self,
         task: FiniteTask,
-        problem: Problem,
+        problem: BeliefMDP,
         policies: Sequence[TablePolicy],
         address: Address,
         record: Record,
@@ -106,7 +106,7 @@ class MergedSearch:
                 self.meter.add(_CALL + certifier.work - before)
                 if not growing or certifier.work > _SETTLE * settled:
                     settled = certifier.work
-                    self.settle()
+                    self.make_consistent()
                     # A graph with circles may have had nothing left to build only because values lagged behind.
                     growing |= certifier.n_nodes < certifier.core_nodes and self.width < _LAGGED * width
                 self.closed = self.width <= certifier.rounding
@@ -118,10 +118,10 @@ class MergedSearch:
         self.note()
         yield
 
-    def settle(self) -> None:
+    def make_consistent(self) -> None:
         """Make all values of the graph consistent."""
         assert self.certifier is not None
-        self.certifier.settle()
+        self.certifier.freeze_values()
         self.certifier.reopen()
         rows = self.certifier.graph.child.shape[1]
         self.meter.add(20.0 * self.certifier.n_nodes * rows)
@@ -151,7 +151,7 @@ class MergedSearch:
             x = more
             if self.meter.full():
                 yield
-        self.settle()
+        self.make_consistent()
 
     def _tell_cells(self, size: Size) -> Stepwise[None]:
         """Solve cells of one size, which are used from now on. Larger ones may be looser at the start, where grids are

@@ -70,7 +70,7 @@ class HistorySearch:
                 if self.meter.full():
                     self.note()
                     yield
-            certifier.settle()
+            certifier.freeze_values()
             self.meter.add(30.0 * certifier.n_nodes * certifier.graph.child.shape[1])
             self.meter.full()
             self.note()

@@ -15,8 +15,8 @@ cost of walks bounds the value from below and from above. The losses of a good p
 `W` is a control variate. As long as `lost + γ^k span` is within the limit, no walk costs more.
 
 *What is missing.* In the same scenario an information relaxation costs `c⁺`, the least over all sequences of actions,
-and `V* ≤ W(x_0) − E c⁺`. So `V* − V^π ≤ E[cost − c⁺]`: a mean of differences on common luck, which neither the noise
-of the value nor that of an upper bound enters.
+and `V* ≤ W(x_0) − E c⁺`. So `V* − V^π ≤ E[cost − c⁺]`: a mean of differences with common random numbers, which neither
+the noise of the value nor that of an upper bound enters.
 
 All samples are bounded, and their means are read off with the betting intervals of `bounds.statistics.betting`.
 """
@@ -87,20 +87,20 @@ class Walks:
             raise ParameterError(f"horizon {task.horizon} needs too large tables for a simulation; give a shorter one")
         self.least, self.shown = _least(task), rows_of(task).reward
         pool = policies_of(task)[: max(1, fits * models.n_actions)]
-        self.certifier = self._searched(pool, stages) if graph is None else _settled(graph)
+        self.certifier = self._searched(pool, stages) if graph is None else _frozen(graph)
         best = np.where(models.available, self.certifier.problem.q, -np.inf).max(axis=-1)
         self.span = float(max(0.0, (best - self.least[: len(best)]).max()))  # no loss, and nothing left, is larger
         self.paid = task.belief.signal.on_arrival
 
     def _searched(self, pool: list[TablePolicy], stages: int) -> Certifier:
-        """A graph that has grown, and is settled. Its tables reach to the horizon: walks do."""
+        """A graph that has grown, frozen. Its tables reach to the horizon: walks do."""
         task = self.task
         problem = problem_of(task, stages=stages, policies=pool)
         if task.horizon is None or search_depth(task, len(pool)) == task.horizon:
             problem = with_pairs(problem, task)
         certifier = Certifier(task, problem, pool, core_nodes=_NODES, max_nodes=_LEAST_NODES)
         certifier.grow(_NODES, work=_GROWTH)
-        return _settled(certifier)
+        return _frozen(certifier)
 
     def cost(self, address: Address, scenario: int, limit: float) -> tuple[float, float, float]:
         """What one walk has lost: for certain, at most, and the largest `lost + γ^k span` on its way. With a `limit` of
@@ -170,12 +170,12 @@ def reaching(graph: Certifier | None) -> Certifier | None:
     return graph if horizon is None or len(graph.problem.q) > horizon else None
 
 
-def _settled(graph: Certifier) -> Certifier:
+def _frozen(graph: Certifier) -> Certifier:
     """A graph that has grown, its values frozen, for relaxations of limited length."""
     rows = float(np.diff(graph.problem.first[:, [0, -1]], axis=1).mean())
     node = graph.node_work * graph.task.models.n_models * rows
     graph.max_nodes = int(np.clip(_RELAXATION / node, _LEAST_NODES, _MOST_NODES))
-    graph.settle()
+    graph.freeze_values()
     return graph
 
 

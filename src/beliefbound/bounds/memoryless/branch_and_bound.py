@@ -33,7 +33,7 @@ from beliefbound.base.validation import FloatArray, IntArray, check_count, check
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import Bound, BoundEntries, Kind
 from beliefbound.kernels.planning import branch_and_bound as kernel
-from beliefbound.planning.cadp import Ascent, cadp_plan
+from beliefbound.planning.cadp import CoordinateAscent, cadp_plan
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, Policy
@@ -180,8 +180,8 @@ class _Search:
         assert task.horizon is not None
         models = task.models
         self.n_actions, self.available = models.n_actions, models.available
-        self.ascent = Ascent(task)
-        self.problem = kernel.Problem(
+        self.ascent = CoordinateAscent(task)
+        self.problem = kernel.WeightedModels(
             models.dense(),
             models.rewards,
             np.array(task.weights),
@@ -227,7 +227,7 @@ class _Search:
         bound = min(bound, -known)
         value = kernel.objective(self.problem, self.rule, self.scratch)
         if value > self.lower:
-            found = self.ascent.climb(self.rule, "branch and bound")
+            found = self.ascent.ascend(self.rule, "branch and bound")
             self.actions, self.lower = found.actions, found.rho
         if stage < 0 or bound <= self.lower + self.allowed:
             self.closed = max(self.closed, min(bound, value) if stage < 0 else bound)

@@ -90,7 +90,8 @@ def choose(
 def _clearly_best(values: FloatArray, first: int) -> int:
     """The policy of values `[policy,m]` that beats policy `first` by most, a standard error taken off; else that one.
 
-    The largest of several noisy means is too large: without the margin a policy that was merely lucky would be taken.
+    The largest of several noisy means is too large: without the margin a policy whose sample was good by chance would
+    be taken.
     """
     rise = values - values[first]
     clear = rise.mean(axis=1) - rise.std(axis=1, ddof=1) / math.sqrt(rise.shape[1])

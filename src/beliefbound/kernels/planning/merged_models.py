@@ -39,7 +39,7 @@ class MergedModels(NamedTuple):
 
 
 def merged_models(n: int, n_states: int, n_actions: int, discount: float) -> MergedModels:
-    """Room for `n` models; nothing is offered yet."""
+    """Empty arrays for `n` models; nothing is offered yet."""
     S, A = n_states, n_actions
     return MergedModels(
         p=zeros(S, A, S, n),

@@ -50,7 +50,7 @@ class OptimisticModel(NamedTuple):
 def optimistic_model(
     available: np.ndarray, *, kind: int, discount: float, cap: float = np.inf, relative: bool = False
 ) -> OptimisticModel:
-    """Room for one model of the size of `available[s,a]`; all zero."""
+    """Empty arrays for one model of the size of `available[s,a]`; all zero."""
     S, A = available.shape
     return OptimisticModel(
         p=np.zeros((S, A, S)),
@@ -177,7 +177,7 @@ def sweep(model):
 
 @njit(**EXACT)
 def solve(model, sweeps, tolerance):
-    """Sweep until the values settle, at most `sweeps` times; returns how many were made."""
+    """Sweep until the values converge, at most `sweeps` times; returns how many were made."""
     made = 0
     while made < sweeps:
         made += 1

@@ -36,7 +36,7 @@ class SampledModels(NamedTuple):
 
 
 def sampled_models(n: int, available: np.ndarray, discount: float) -> SampledModels:
-    """Room for `n` models of the size of `available[s,a]`."""
+    """Empty arrays for `n` models of the size of `available[s,a]`."""
     S, A = available.shape
     return SampledModels(
         p=zeros(S, A, S, n),

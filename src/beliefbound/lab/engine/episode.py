@@ -48,11 +48,11 @@ def run_episode(agent: Agent, env: Any, *, steps: int, seed: int, run: int = 0, 
         else:
             agent.reset(seed_of(own))
     world = env if isinstance(env, DiscreteEnv) else DiscreteEnv(env)
-    luck = environment_stream(seed, run)
+    noise = environment_stream(seed, run)
     if isinstance(world.env.unwrapped, TabularEnv):
-        s = int(world.env.reset(options={"stream": luck})[0])
+        s = int(world.env.reset(options={"stream": noise})[0])
     else:
-        s = world.reset(seed=int(luck[0] >> np.uint64(33)))
+        s = world.reset(seed=int(noise[0] >> np.uint64(33)))
     states, actions, rewards, over = [s], list[int](), list[Any](), False
 
     def follow(s: int, a: int) -> tuple[float, int]:

@@ -28,7 +28,7 @@ from beliefbound.base.validation import (
 from beliefbound.kernels import play as kernel
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.planning.simd import copied
-from beliefbound.kernels.play import Rules
+from beliefbound.kernels.play import RunSetup
 from beliefbound.kernels.random import uniform
 from beliefbound.lab.engine.policies import player
 from beliefbound.lab.engine.protocol import Agent, CompiledAgent, seed_of
@@ -103,14 +103,14 @@ def play(
         np.zeros((n, environment.n_states if visits else 0), dtype=np.int64),
     )
     skipped = int(accounting == "paper")
-    rules = Rules(seed, cell, numbers.start, steps, weight, skipped, every, environment.terminal, *results)
+    setup = RunSetup(seed, cell, numbers.start, steps, weight, skipped, every, environment.terminal, *results)
     if isinstance(agent, Policy):  # tables become compiled agents; others get a walk of their own, theirs untouched
-        agent = player(agent, environment, steps - rules.skipped)
+        agent = player(agent, environment, steps - setup.skipped)
     if isinstance(agent, CompiledAgent):
         _check_fit(agent, environment)
-        _play_compiled(agent, environment, rules)
+        _play_compiled(agent, environment, setup)
     else:
-        _play_plain(agent, environment, rules)
+        _play_plain(agent, environment, setup)
     total, utility, curve, counts = results
     kept = None if curve_every is None else curve
     return Runs(total, utility, kept, counts if visits else None, None if curve_every is None else every)
@@ -151,30 +151,30 @@ def _check_fit(agent: CompiledAgent, environment: Environment) -> None:
         )
 
 
-def _play_compiled(agent: CompiledAgent, environment: Environment, rules: Rules) -> None:
+def _play_compiled(agent: CompiledAgent, environment: Environment, setup: RunSetup) -> None:
     """The loop of `kernels.play` on a copy of the agent's state, or run by run where each begins with its own plan."""
     plan, outcomes = agent.machine.plan, environment.outcomes
     try:
         if plan is None:
-            agent.enter(kernel.Request(), copied_state(agent.machine.state), outcomes, rules)
+            agent.enter(kernel.Request(), copied_state(agent.machine.state), outcomes, setup)
             return
-        for i in range(len(rules.total)):
-            state, one = plan(seed_of(kernel.agent_stream(rules.seed, rules.cell, rules.first + i))), slice(i, i + 1)
-            results = {name: getattr(rules, name)[one] for name in ("total", "utility", "curve", "visits")}
-            agent.enter(kernel.Request(), state, outcomes, rules._replace(first=rules.first + i, **results))
+        for i in range(len(setup.total)):
+            state, one = plan(seed_of(kernel.agent_stream(setup.seed, setup.cell, setup.first + i))), slice(i, i + 1)
+            results = {name: getattr(setup, name)[one] for name in ("total", "utility", "curve", "visits")}
+            agent.enter(kernel.Request(), state, outcomes, setup._replace(first=setup.first + i, **results))
     except IndexError as cause:
         raise ObservationError(f"{_called(agent)} chose {cause} of {environment.n_actions} actions") from None
 
 
-def _play_plain(agent: Any, environment: Environment, rules: Rules) -> None:
+def _play_plain(agent: Any, environment: Environment, setup: RunSetup) -> None:
     """The loop of `kernels.play`, operation by operation, for agents that are not compiled."""
-    every, curve, visits = rules.every, rules.curve, rules.visits
-    for i in range(len(rules.total)):
-        agent.reset(seed_of(kernel.agent_stream(rules.seed, rules.cell, rules.first + i)))
-        steps = steps_in(environment, agent, kernel.environment_stream(rules.seed, rules.first + i))
-        gained, discounted, weight = 0.0, 0.0, rules.discount**rules.skipped
+    every, curve, visits = setup.every, setup.curve, setup.visits
+    for i in range(len(setup.total)):
+        agent.reset(seed_of(kernel.agent_stream(setup.seed, setup.cell, setup.first + i)))
+        steps = steps_in(environment, agent, kernel.environment_stream(setup.seed, setup.first + i))
+        gained, discounted, weight = 0.0, 0.0, setup.discount**setup.skipped
         point = 0
-        for k, (s, _, reward, t) in zip(range(rules.skipped, rules.steps), steps, strict=False):
+        for k, (s, _, reward, t) in zip(range(setup.skipped, setup.steps), steps, strict=False):
             while point < curve.shape[1] and (point + 1) * every <= k:
                 curve[i, point] = gained
                 point += 1
@@ -182,11 +182,11 @@ def _play_plain(agent: Any, environment: Environment, rules: Rules) -> None:
                 visits[i, s] += 1
             gained += reward
             discounted += weight * reward
-            weight *= rules.discount
+            weight *= setup.discount
             if environment.terminal[t]:
                 break
         curve[i, point:] = gained
-        rules.total[i], rules.utility[i] = gained, discounted
+        setup.total[i], setup.utility[i] = gained, discounted
 
 
 def steps_in(environment: Environment, agent: Any, stream: Any) -> Iterator[Any]:

@@ -217,8 +217,9 @@ def _others_words(frame: pl.DataFrame) -> list[str]:
         "The paper quotes BEETLE, AMP-EM and SEM from others, and so do the columns marked paper. The settings behind "
         "those figures are not known; here they were run too, told the rewards, from a uniform prior and with "
         f"settings of ours ({names}). So there is no z.",
-        f"BEETLE plans once, at beliefs that it samples from the prior, and a plan's worth is luck: the {len(plans)} "
-        f"plans pooled in its row (seeds 1 to {len(plans)}) earn {', '.join(f'{x:.0f}' for x in plans)}. Its interval "
+        "BEETLE plans once, at beliefs that it samples from the prior, and a plan's worth varies with them: the "
+        f"{len(plans)} plans pooled in its row (seeds 1 to {len(plans)}) earn "
+        f"{', '.join(f'{x:.0f}' for x in plans)}. Its interval "
         "is about these plans.",
     ]
 

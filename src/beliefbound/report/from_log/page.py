@@ -177,7 +177,7 @@ def _next(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     )
     if info is None:
         text = ["The rise in value from measuring single pairs was not computed; pairs are ordered by how much of the "
-                "policy's way leads through them on the prior's word."]  # fmt: skip
+                "policy's way leads through them by the prior alone."]  # fmt: skip
     else:
         text = [
             f"Knowing everything (EVPI) is worth {info.evpi.low:.4g} to {info.evpi.high:.4g}; knowing one pair before "

@@ -3,7 +3,7 @@
 1. The posterior of the log (`beliefs.from_log`).
 2. A memoryless policy, chosen among candidates on models of the posterior (`bounds.posterior.candidates`).
    It does what was never tried in a state only where nothing ever was, or where somebody says so: how such pairs
-   behave is the prior's word alone, and of many pairs that only look good the best looks best. The bounds below are
+   behave is from the prior alone, and of many pairs that only look good the best looks best. The bounds below are
    those of the posterior as it is, in which every action is offered.
 3. *Certificate.* On fresh models: `lower ≤ E V^π`, what the chosen policy is worth on average over the posterior. From
    above, no policy, not even one that learns as it acts, is worth more than `upper`: `E max` on the same models, and
@@ -137,7 +137,7 @@ class LogPlan:
 
     def to_measure(self) -> list[tuple[int, int]]:
         """Pairs, the one most worth measuring first: by what is certain, then what is possible, then by how much of the
-        policy's way leads through them on the prior's word. Terminal states and what is not offered are left out."""
+        policy's way leads through them by the prior alone. Terminal states and what is not offered are left out."""
         met, info = self.reliance.visits, self.information
         low, high = (np.zeros_like(met),) * 2 if info is None else (info.low, info.high)
         order = np.lexsort((-(met * self.learnt.prior_share).ravel(), -high.ravel(), -low.ravel()))
@@ -151,7 +151,7 @@ class LogPlan:
         tried = f"tried {self.log.visits[s, a]:,} times so far"
         if self.information is None:
             met, share = self.reliance.visits[s, a], self.learnt.prior_share[s, a]
-            return f"{tried}: {100 * met:.1f}% of the policy's steps, {100 * share:.0f}% on the prior's word"
+            return f"{tried}: {100 * met:.1f}% of the policy's steps, {100 * share:.0f}% from the prior alone"
         low, high = self.information.low[s, a], self.information.high[s, a]
         worth = f"worth {low:.4g} to {high:.4g}" if low > 0.0 else f"worth at most {high:.4g}"
         return f"{worth}, {tried}"
@@ -193,7 +193,7 @@ def plan_log(
       log: from `read_log`, `roll_out` or `read_minari`.
       discount, horizon, initial: of the problem; default start: as episodes of the log begin.
       prior, rewards, known, terminal, only_tried: of the posterior, as for `DirichletBelief.from_log`.
-      try_untried: let the policy do what was never tried in a state, on the prior's word.
+      try_untried: let the policy do what was never tried in a state, by the prior alone.
       objective: what a good policy is, over models of the posterior: `mean`, `cvar:0.1`, `percentile:0.1`,
         `l1:0.2`, `worst`.
       confidence: of all statements together.

@@ -177,7 +177,7 @@ def _warnings(
         )
         words.append(
             f"WARNING: on {100 * untried:.1f}% of its steps the policy is expected to do what was never tried there, "
-            f"on the prior's word alone{where}"
+            f"from the prior alone{where}"
         )
     values = np.array([row.value for row in counted])
     if np.ptp(values) > _MOST * float(np.abs(values).max()):

@@ -18,5 +18,5 @@ def check_room(setting: Setting, n: int, parameter: str, *, width: int | None = 
 
 
 def no_stream() -> npt.NDArray[np.uint64]:
-    """Room for a random stream, which `reset` fills."""
+    """Empty arrays for a random stream, which `reset` fills."""
     return np.zeros(4, np.uint64)
