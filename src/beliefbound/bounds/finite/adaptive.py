@@ -9,7 +9,7 @@ It plays what `kernels.graph.information_relaxation.follow` simulates, action by
    long as beliefs lie in the graph: at each of them that earns at least the graph's lower value, for certain.
 3. *Commit.* At the first belief outside the graph it picks the best policy of the pool and follows that for ever.
 
-A sampled bound is the value of 1–3. An exact bound is that of 2–3 alone: the policy that settles at the start (`stop`
+A sampled bound is the value of 1–3. An exact bound is that of 2–3 alone: the policy that commits at the start (`stop`
 below 0) earns at least the graph's lower value, for certain.
 
 A walk is a node of the graph, or one belief outside it, or a policy of the pool: it needs no more memory at step
@@ -51,7 +51,7 @@ class _Walk:
     at: int = -1  # the state; −1 before the first observation
     node: int = -1  # −1: the walk's own belief
     cost: float = 0.0
-    settled: bool = False
+    committed: bool = False
     pool: int = -1
 
 
@@ -86,7 +86,7 @@ class AdaptivePolicy:
 
     @classmethod
     def later(cls, make: Callable[[], Controller], sizes: tuple[int, ...]) -> "AdaptivePolicy":
-        """A policy for ever that settles at the start, whose controller is made when it is first asked for."""
+        """A policy for ever that commits at the start, whose controller is made when it is first asked for."""
         policy = cls.__new__(cls)
         policy._certifier, policy._detached, policy._frozen, policy._make = None, True, None, make
         policy._stop = SETTLE
@@ -178,7 +178,7 @@ class AdaptivePolicy:
         self._walk = walk
 
     def as_controller(self, task: FiniteTask) -> Controller | None:
-        """Itself, once it has settled; one that looks ahead builds beliefs beyond the graph, without end."""
+        """Itself, once it has committed; one that looks ahead builds beliefs beyond the graph, without end."""
         controller, lookahead = self.data
         return controller if lookahead is None else None
 
@@ -230,10 +230,10 @@ class AdaptivePolicy:
         return self._outside.secure(lookahead.problem)
 
     def _looks_ahead(self, walk: _Walk, lookahead: FrozenSearch) -> bool:
-        if not walk.settled:
+        if not walk.committed:
             powers, tolerance, stop = lookahead.powers, lookahead.tolerance, lookahead.stop
-            walk.settled = not goes_on(*self._place(walk, lookahead), walk.cost, powers, tolerance, stop)
-        return not walk.settled
+            walk.committed = not goes_on(*self._place(walk, lookahead), walk.cost, powers, tolerance, stop)
+        return not walk.committed
 
     def _advance(self, walk: _Walk, action: int, row: int) -> None:
         """Move on by one outcome; out of the graph, commit to the policy of the pool that is best there."""
@@ -252,4 +252,4 @@ class AdaptivePolicy:
         if after > COMMIT:
             walk.node = after
         else:
-            walk.pool, walk.settled = COMMIT - after, True
+            walk.pool, walk.committed = COMMIT - after, True

@@ -2,7 +2,7 @@
 
 Sizes: n nodes (beliefs), s states, a actions, k outcome rows, w the most rows of a state, i policies of the pool.
 
-    state [n], action [n]         a node's state, and its action once the policy has settled
+    state [n], action [n]         a node's state, and its action once the policy has committed
     after [n,w]                   after an outcome: a node; −1: impossible; −2 − i: policy i of the pool, for ever
     roots                         nodes of the start states
     first [s,a+1], arrive [k]     outcomes of (s,a) are the rows first[s,a] … first[s,a+1] − 1; arrive is the next state
@@ -13,7 +13,7 @@ Sizes: n nodes (beliefs), s states, a actions, k outcome rows, w the most rows o
 
 A policy that looks ahead has as well, with m models and e entries (a model's weight in a node's belief):
 
-    tolerance, stop, depth        when it settles
+    tolerance, stop, depth        when it commits
     stage, key, upper, lower [n]; prob, above, below [n,w]; loss [n,a]; choice [n]: its action while it looks ahead
     begin [n+1], model [e], weight [e]   the belief of node x is the entries begin[x] … begin[x+1] − 1
     like, reward, q, v, partner, cell, pairs, keys, discount, problem_horizon, mix: as in `kernels.graph.nodes`

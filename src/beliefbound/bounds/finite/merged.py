@@ -41,7 +41,7 @@ _GAIN = 1e-6  # of the scale of values: what a new vector must add
 _LEAVES = 48  # vectors of a state at the leaves of the graph: each costs a look at every node
 _VECTORS = 0.35  # share of the work
 _CELLS = 0.3  # what larger cells may take, as a share of the work so far
-_SETTLE = 2.0  # times the work, and values are made consistent again
+_CONSISTENT_EVERY = 2.0  # times the work, and values are made consistent again
 _LAGGED = 0.999  # of the gap: less, and it has fallen
 _CALL = 20_000  # operations, in time, of a call from Python
 _ALLOCATE = 10.0  # operations, in time, of a number in a new array
@@ -92,7 +92,7 @@ class MergedSearch:
             if self._losses is None:
                 self._losses = yield from gain_steps(self.problem, self.task, self.meter)
             affordable = sizes(self.problem, self.task.models.n_models)
-        growing, settled = True, 0.0
+        growing, consistent = True, 0.0
         while growing or self._more_vectors:
             larger = [size for size in affordable if size.work <= _CELLS * self.meter.done and worthwhile(size, last)]
             if self._more_vectors and (not growing or self._vector_work <= _VECTORS * self.meter.done):
@@ -104,8 +104,8 @@ class MergedSearch:
                 before, width = certifier.work, self.width
                 growing = grow(certifier, self.record, certifier.rounding, self.meter.left)
                 self.meter.add(_CALL + certifier.work - before)
-                if not growing or certifier.work > _SETTLE * settled:
-                    settled = certifier.work
+                if not growing or certifier.work > _CONSISTENT_EVERY * consistent:
+                    consistent = certifier.work
                     self.make_consistent()
                     # A graph with circles may have had nothing left to build only because values lagged behind.
                     growing |= certifier.n_nodes < certifier.core_nodes and self.width < _LAGGED * width

@@ -1,7 +1,7 @@
 """A mixture of finite-state controllers: one of them is drawn at the start and followed for ever.
 
 All of them are parts of one `Controller`, which has a root for each part and start state. The file of a mixture is an
-archive of the kind `mixed` (`policy.files`): the arrays of a settled policy (`bounds.finite.adaptive_file`), its
+archive of the kind `mixed` (`policy.files`): the arrays of a committed policy (`bounds.finite.adaptive_file`), its
 `roots` being those of the parts in turn, and `chances [part]`.
 """
 

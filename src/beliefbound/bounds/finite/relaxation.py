@@ -261,7 +261,7 @@ class Certifier:
         return Costs(both[:, 0], costs[:, 1], both[:, 1] - both[:, 0], nodes[: len(both), 0], nodes[:, 1])
 
     def copy(self) -> Graph:
-        """The settled graph, apart from this one."""
+        """The frozen graph, apart from this one."""
         source = self.graph
         copy = new_graph(self.problem, self._capacity, len(source.weight))
         n, entries = int(source.size[FROZEN_NODES]), int(source.size[FROZEN_ENTRIES])
@@ -313,7 +313,7 @@ class Relaxed(NamedTuple):
 
 
 def read_costs(certifier: Certifier, costs: Costs, pilot: Costs, *, alpha: float, clip: float, stop: float) -> Relaxed:
-    """The three bounds from scenarios of a settled certifier; together they fail with probability at most `alpha`."""
+    """The three bounds from scenarios of a frozen certifier; together they fail with probability at most `alpha`."""
     top = certifier.upper
     off = certifier.allowance(top, "upper") + certifier.allowance(top, "lower")
     ceiling = stop + 2.0 * certifier.widest() + 2.0 * certifier.tolerance

@@ -93,7 +93,7 @@ class HistorySearch:
         note_ends(self.certifier, Kind.HISTORIES, self.record)
 
     def _scenarios(self) -> Stepwise[None]:
-        """A pilot and, if that promises something, scenarios on the settled graph."""
+        """A pilot and, if that promises something, scenarios on the frozen graph."""
         certifier, record, meter = self.certifier, self.record, self.meter
         budget = _SAMPLING * certifier.work
         affordable = _PILOT_SHARE * budget / (_PILOT * self._node)

@@ -343,7 +343,7 @@ def link(problem, graph, node):
 @out_of_line
 @njit(**FAST)
 def measure(problem, graph, node):
-    """`loss[a] = upper − (r + γ Σ p above)` of a node whose `upper` is settled, its lower value, and the policy's
+    """`loss[a] = upper − (r + γ Σ p above)` of a node whose `upper` is frozen, its lower value, and the policy's
     action.
 
     The action maximises the mean of the lower and the upper look-ahead: from below it earns what is proven, from above
