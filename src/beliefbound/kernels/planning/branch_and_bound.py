@@ -71,7 +71,10 @@ def new_scratch(problem: WeightedModels, horizon: int) -> Scratch:
 
 @njit(**FAST)
 def solve_fixed(problem, fixed, last, m, solved):
-    """Backward induction of model `m` over the stages `last … 0`, from `v[last+1,m]`."""
+    """Backward induction of model `m` over the stages `last … 0`, from `v[last+1,m]`.
+
+    A loop of its own: actions are fixed in some pairs of stage and state, and a node asks for few models.
+    """
     p, r, _, available, discount, _ = problem
     v, q = solved
     n_states, n_actions = r.shape[1:]

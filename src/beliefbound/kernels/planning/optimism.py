@@ -13,7 +13,8 @@ A row of zeros leads nowhere: with `r = cap` a pair is worth the cap, which is h
 `tolerance · γ / (1 − γ)` of the fixed point. Where `relative`, V is shifted to minimum 0 after every sweep and the
 span of the changes counts instead: average rewards (γ = 1), whose gain lies between the least and the largest change.
 
-A sweep costs `S²A` multiply-adds. Nothing is allocated.
+A sweep costs `S²A` multiply-adds. Nothing is allocated. It is a scalar loop, apart from `kernels.planning.sweep`: a
+ball orders the states, a cap and a relative shift look at every value, and there is one model, so no lane to fill.
 """
 
 from typing import NamedTuple
