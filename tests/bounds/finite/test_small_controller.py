@@ -8,7 +8,7 @@ import pytest
 
 from beliefbound import FiniteBelief, cadp, load_policy, write_models
 from beliefbound.base.errors import ParameterError
-from beliefbound.bounds.finite.controller_value import controller_values, start_value
+from beliefbound.bounds.finite.controller_value import enclosed_values, start_value
 from beliefbound.bounds.finite.local_search import Nodes, Search
 from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.bounds.finite.small_controller import small_controller
@@ -28,7 +28,7 @@ def test_the_value_is_that_of_what_the_file_does(tmp_path, signal):
     assert value_by_enumeration(policy, belief, 0.2, 5) == pytest.approx(graph.value, abs=0.2**5 / 0.8)
     task = FiniteTask.of(belief, discount=0.2)
     controller = policy.data[0]
-    again = start_value(controller_values(controller, task), controller, task)
+    again = start_value(enclosed_values(controller, task)[0], controller, task)
     np.testing.assert_allclose(again, graph.model_values, atol=1e-9)
     assert graph.value >= cadp(belief, discount=0.2).value() - 1e-9  # the table is one of its beginnings
     assert len(graph.nodes) <= 4

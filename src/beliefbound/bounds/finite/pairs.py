@@ -101,13 +101,8 @@ def pair_steps(problem: BeliefMDP, task: FiniteTask, meter: Meter) -> Stepwise[t
     return problem._replace(partner=partner, cell=cell, pairs=pairs), losses
 
 
-def pair_gains(problem: BeliefMDP, task: FiniteTask) -> FloatArray:
-    """`[m,m]`: what an agent that is told only the pair loses against one that is told the model, on a coarse grid."""
-    return finish(gain_steps(problem, task, Meter()))
-
-
 def gain_steps(problem: BeliefMDP, task: FiniteTask, meter: Meter) -> Stepwise[FloatArray]:
-    """The same, step by step."""
+    """`[m,m]`: what an agent that is told only the pair loses against one that is told the model, on a coarse grid."""
     weights, start, each = task.weights, task.start, _pair_work(problem)
     epsilon, solved = _EPSILON * scale_of(problem, weights, start), _solved_pairs(task)
     candidates, grid = _candidates(len(weights), _WORK // (_COARSE * each)), np.linspace(0.0, 1.0, _COARSE)
