@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from beliefbound.base.validation import FloatArray, IntArray
-from beliefbound.bounds.steps import Meter, Stepwise
+from beliefbound.bounds.steps import CALL, Meter, Stepwise
 from beliefbound.kernels.graph import alpha as kernel
 from beliefbound.kernels.graph.alpha import Points, new_vectors
 from beliefbound.kernels.graph.nodes import BeliefMDP
@@ -23,7 +23,6 @@ RANDOM, MIX = 0.15, 0.8  # share of steps that are random; the most that a traje
 _DEPTH = 60  # steps of a trajectory, where the discount allows as many
 _LEFT = 1e-4  # of the value: what may be left at the end of one
 _MOST_BYTES = 1 << 28  # of vectors: beyond, fewer of them
-_CALL = 20_000  # operations, in time, of a call from Python
 _BACKUP = 0.2  # operations, in time, of a multiply-add with a vector: they are done several at once
 _LEAST = 500.0  # operations of a backup, however few vectors there are
 
@@ -69,7 +68,7 @@ class PointBackups:
             s, drawn, before = int(self.states[min(i, len(self.states) - 1)]), mix * uniform(self._stream), used
             where = self._stream, points, used, self._depth
             used = kernel.walk(self.problem, self.vectors, s, weights, *where, random, drawn)
-            meter.add(_CALL + (used - before) * each)
+            meter.add(CALL + (used - before) * each)
             if meter.full():
                 yield
 
@@ -82,7 +81,7 @@ class PointBackups:
                 each = np.cumsum(self.work()[points.state[order[i:]]])
                 more = i + max(1, int(np.searchsorted(each, meter.left, side="right")))
                 gained += kernel.back_up_points(self.problem, self.vectors, points, order[i:more], self._gain)
-                meter.add(_CALL + float(each[more - i - 1]))
+                meter.add(CALL + float(each[more - i - 1]))
                 i = more
                 if meter.full():
                     yield

@@ -12,6 +12,7 @@ import numpy as np
 
 from beliefbound.base.limits import CELL_BYTES
 from beliefbound.base.validation import FloatArray, IntArray
+from beliefbound.bounds.finite.pairs import EPSILON
 from beliefbound.bounds.finite.problem import scale_of
 from beliefbound.bounds.steps import Meter, Stepwise
 from beliefbound.kernels.graph.cells import (
@@ -30,7 +31,6 @@ from beliefbound.kernels.graph.nodes import BeliefMDP
 _SIZES = {8: (9, 6), 6: (12, 9), 5: (16, 12), 4: (16,), 3: (24,)}  # models in a cell: resolutions, finest first
 _SWEEPS = 200  # of one cell; valid after any number
 _FEWER = 0.75  # of the cells there were: what larger ones must save
-_EPSILON = 1e-6  # of the scale of values: when sweeps stop earlier
 
 
 def divide(gain: FloatArray, k: int) -> IntArray:
@@ -131,6 +131,6 @@ def cell_steps(
     problem: BeliefMDP, gain: FloatArray, weights: FloatArray, start: FloatArray, size: Size, meter: Meter
 ) -> Stepwise[tuple[Cells, float]]:
     """Cells of one size, solved step by step, and their bound at the start, but for rounding."""
-    epsilon = _EPSILON * scale_of(problem, weights, start)
+    epsilon = EPSILON * scale_of(problem, weights, start)
     cells = yield from solving_steps(problem, divide(gain, size.models), size.resolution, epsilon, meter)
     return cells, float(start @ read_cells(problem, cells, weights))

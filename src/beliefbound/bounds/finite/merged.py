@@ -27,7 +27,7 @@ from beliefbound.bounds.finite.pairs import gain_steps
 from beliefbound.bounds.finite.problem import allowance_of, pool_numbers, scale_of
 from beliefbound.bounds.finite.relaxation import Address, Certifier
 from beliefbound.bounds.record import Record
-from beliefbound.bounds.steps import Account, Meter, Steps, Stepwise
+from beliefbound.bounds.steps import CALL, Account, Meter, Steps, Stepwise
 from beliefbound.kernels.graph.alpha import Points, Vectors
 from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.kernels.random import seed_stream
@@ -43,7 +43,6 @@ _VECTORS = 0.35  # share of the work
 _CELLS = 0.3  # what larger cells may take, as a share of the work so far
 _CONSISTENT_EVERY = 2.0  # times the work, and values are made consistent again
 _LAGGED = 0.999  # of the gap: less, and it has fallen
-_CALL = 20_000  # operations, in time, of a call from Python
 _ALLOCATE = 10.0  # operations, in time, of a number in a new array
 
 
@@ -103,7 +102,7 @@ class MergedSearch:
             else:
                 before, width = certifier.work, self.width
                 growing = grow(certifier, self.record, certifier.rounding, self.meter.left)
-                self.meter.add(_CALL + certifier.work - before)
+                self.meter.add(CALL + certifier.work - before)
                 if not growing or certifier.work > _CONSISTENT_EVERY * consistent:
                     consistent = certifier.work
                     self.make_consistent()
@@ -147,7 +146,7 @@ class MergedSearch:
         while x < n:
             more = min(n, x + max(1, int(self.meter.left / each)))
             certifier.refresh(x, more)
-            self.meter.add(_CALL + (more - x) * each)
+            self.meter.add(CALL + (more - x) * each)
             x = more
             if self.meter.full():
                 yield

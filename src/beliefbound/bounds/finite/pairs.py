@@ -26,7 +26,7 @@ from beliefbound.planning.task import FiniteTask, made_once_for_models
 _SIZES = ((4, 33), (4, 17), (2, 17), (1, 17), (1, 9), (1, 5), (1, 3))  # pairings, grid points
 _COARSE = 5  # grid points that tell a good pair from a bad one
 _SWEEPS = 400  # of one pair without a horizon; valid after any number
-_EPSILON = 1e-6  # of the scale of values: when sweeps stop earlier
+EPSILON = 1e-6  # of the scale of values: when sweeps stop earlier
 _WORK = 50_000_000  # outcomes met at grid points, for choosing and for solving: under a second
 _STEP = 2.0  # operations at an outcome; sweeps mostly end before their limit
 _CALL = 50_000  # operations, in time, of anything called from Python
@@ -80,7 +80,7 @@ def pair_steps(problem: BeliefMDP, task: FiniteTask, meter: Meter) -> Stepwise[t
     n_pairings, n_grid = _size(problem, (n_models + 1) // 2 * each)
     if n_pairings == 0:
         return problem, None
-    epsilon = _EPSILON * scale_of(problem, task.weights, task.start)
+    epsilon = EPSILON * scale_of(problem, task.weights, task.start)
     n_states, n_actions = problem.available.shape
     losses = yield from gain_steps(problem, task, meter)
     gain, solved = losses.copy(), _solved_pairs(task)
@@ -104,7 +104,7 @@ def pair_steps(problem: BeliefMDP, task: FiniteTask, meter: Meter) -> Stepwise[t
 def gain_steps(problem: BeliefMDP, task: FiniteTask, meter: Meter) -> Stepwise[FloatArray]:
     """`[m,m]`: what an agent that is told only the pair loses against one that is told the model, on a coarse grid."""
     weights, start, each = task.weights, task.start, _pair_work(problem)
-    epsilon, solved = _EPSILON * scale_of(problem, weights, start), _solved_pairs(task)
+    epsilon, solved = EPSILON * scale_of(problem, weights, start), _solved_pairs(task)
     candidates, grid = _candidates(len(weights), _WORK // (_COARSE * each)), np.linspace(0.0, 1.0, _COARSE)
     gain = np.zeros((len(weights), len(weights)))
     for i, j in candidates[(weights[candidates] > 0.0).all(axis=1)]:

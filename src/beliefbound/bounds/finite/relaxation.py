@@ -66,6 +66,7 @@ Address = npt.NDArray[np.uint64]
 BLOCK = 64  # scenarios between two restorations of the graph: what they share they build once, whoever runs them
 _CONVERGED = 1e-12  # of the largest value: when sweeps over a graph with cycles end
 _MOST_NODES = 1_000_000  # beliefs expanded in one scenario
+FEW_NODES, MANY_NODES = 25, 2000  # that bounds let one expand, by what they may take; it is valid with any number
 _MOST_SCENARIOS = 100_000_000  # their costs take 2.4 GB
 _CLOSED = 1e-10  # of the value: a gap that counts as none
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
@@ -185,10 +186,10 @@ class Certifier:
         nodes = min(nodes, self.core_nodes)
         if self.n_nodes < nodes and self._idle < growth.IDLE:
             unit, idle = self.node_work, 0 if forced >= 0 else self._idle
-            limits = growth.GrowthLimits(
+            until = growth.GrowthLimits(
                 nodes, float(work), unit, float(tolerance), self.depth - 1, int(forced), int(idle)
             )
-            idle, done = growth.grow(self.problem, self.graph, self.weights, self.roots, limits)
+            idle, done = growth.grow(self.problem, self.graph, self.weights, self.roots, until)
             self.work += done
             if forced >= 0:
                 return bool(idle < growth.IDLE)
@@ -248,12 +249,12 @@ class Certifier:
             self._copies.append(self.copy())
         graphs = [self.graph, *self._copies[: workers - 1]]
 
-        limits = ScenarioLimits(self.depth, self.tolerance, self.max_nodes if relax else 0, float(clip), float(stop))
+        ends = ScenarioLimits(self.depth, self.tolerance, self.max_nodes if relax else 0, float(clip), float(stop))
 
         def work(block: int, graph: Graph) -> None:
             own = slice(block, block + BLOCK)
             run_block(
-                self.problem, graph, self.weights, self.roots, limits, address, first + block, costs[own], nodes[own]
+                self.problem, graph, self.weights, self.roots, ends, address, first + block, costs[own], nodes[own]
             )
 
         map_with_scratch(work, range(0, count, BLOCK), graphs)

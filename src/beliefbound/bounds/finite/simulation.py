@@ -38,7 +38,7 @@ from beliefbound.bounds.finite.outcomes import rows_of
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import models_apart, problem_of, search_depth
-from beliefbound.bounds.finite.relaxation import BLOCK, Address, Certifier, extended
+from beliefbound.bounds.finite.relaxation import BLOCK, FEW_NODES, MANY_NODES, Address, Certifier, extended
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.steps import OPERATIONS
@@ -53,9 +53,7 @@ from beliefbound.policy.stepping import transitions
 _LEFT = 1e-4  # of the largest value: what may be left at the depth
 _MOST_STEPS = 100_000
 _NODES, _GROWTH = 20_000, 2.0 * OPERATIONS  # of the graph: beliefs, and operations
-_LEAST_NODES, _MOST_NODES = 25, 2000  # beliefs that a relaxation may expand
 _RELAXATION = 0.02 * OPERATIONS  # operations of one
-_ROOM = 1.05  # times the largest of the pilot: the limit
 
 
 class Simulated(NamedTuple):
@@ -98,7 +96,7 @@ class Walks:
         problem = problem_of(task, stages=stages, policies=pool)
         if task.horizon is None or search_depth(task, len(pool)) == task.horizon:
             problem = with_pairs(problem, task)
-        certifier = Certifier(task, problem, pool, core_nodes=_NODES, max_nodes=_LEAST_NODES)
+        certifier = Certifier(task, problem, pool, core_nodes=_NODES, max_nodes=FEW_NODES)
         certifier.grow(_NODES, work=_GROWTH)
         return _frozen(certifier)
 
@@ -174,7 +172,7 @@ def _frozen(graph: Certifier) -> Certifier:
     """A graph that has grown, its values frozen, for relaxations of limited length."""
     rows = float(np.diff(graph.problem.first[:, [0, -1]], axis=1).mean())
     node = graph.node_work * graph.task.models.n_models * rows
-    graph.max_nodes = int(np.clip(_RELAXATION / node, _LEAST_NODES, _MOST_NODES))
+    graph.max_nodes = int(np.clip(_RELAXATION / node, FEW_NODES, MANY_NODES))
     graph.freeze_values()
     return graph
 
@@ -201,7 +199,8 @@ def simulate(
     pilot = np.array([walks.cost(own, i, np.inf) for i in range(BLOCK)])
     relaxed = walks.relaxed(own, 0, np.inf)
     apart = pilot[:, 1] - relaxed
-    most, clip = _ROOM * float(pilot[:, 2].max()), max(2.0 * float(relaxed.max()), walks.certifier.tolerance)
+    # A limit a little above the pilot: walks that would pass it are cut, and count as their worst.
+    most, clip = 1.05 * float(pilot[:, 2].max()), max(2.0 * float(relaxed.max()), walks.certifier.tolerance)
     own, found, parts = extended(address, 1), list[tuple[float, float]](), list[FloatArray]()
     while len(found) < samples and not (found and stop is not None and stop()):
         if len(found) % BLOCK == 0:
