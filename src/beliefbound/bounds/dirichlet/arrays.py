@@ -15,7 +15,7 @@ from beliefbound.kernels.particles.rows import BAMDP
 from beliefbound.kernels.posterior import Posterior
 from beliefbound.planning.task import Task, made_once
 
-_TAIL = 1e-3
+_TAIL = 1e-3  # of the range of values: what a horizon may cut off and still count as none
 
 
 def problem_of(task: Task, address: npt.NDArray[np.uint64], *, horizon: int | None) -> BAMDP:

@@ -20,11 +20,12 @@ from beliefbound.kernels.particles.renewal import Search, new_search
 from beliefbound.kernels.particles.rows import BAMDP, Rows, clear, new_rows, particles_at, width_of
 from beliefbound.kernels.particles.solving import optimal
 from beliefbound.kernels.random import inverse_cdf
+from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import Task
 
 _LEAST = 0.2  # share of particles that still count when they are renewed
 _TAIL = 0.05  # scenarios end where this share of the value is left
-_MOST_STEPS = 2000
+_MOST_STEPS = 2000  # a discount of .9985; beyond, what is left counts as the most that it can be
 
 
 class Drop(NamedTuple):
@@ -40,10 +41,8 @@ class Chain:
     def __init__(self, task: Task, problem: BAMDP, seed: int, stages: int, effort: Effort) -> None:
         self.task, self.problem, self.seed, self.stages, self.effort = task, problem, seed, stages, effort
         self.n = effort.particles
-        depth = _MOST_STEPS if task.discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(task.discount + 1e-9))
-        if problem.horizon >= 0:
-            depth = min(depth, problem.horizon)
-        self.depth = min(max(1, depth), _MOST_STEPS)
+        most = _MOST_STEPS if problem.horizon < 0 else min(problem.horizon, _MOST_STEPS)
+        self.depth = stages_until(_TAIL, task.discount, most=most)
         self.states = np.flatnonzero(task.start)
         self.weights = task.start[self.states]
         self.first = np.argmax(task.belief.available, axis=1)[:, None]  # where policies start

@@ -29,7 +29,7 @@ from beliefbound.kernels.particles.rows import BAMDP
 from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.task import effective_horizon
 
-SHARE = {"lower": 1e-3, "upper": 3e-4}
+SHARE = {"lower": 1e-3, "upper": 3e-4}  # of the range of values: what outcomes that are cut may cost in all
 _ROUNDS = 100  # of policy iteration
 _FADED = 1e-18  # what follows then is lost in rounding
 _WORK = 5e7  # comparisons that they may take

@@ -15,7 +15,6 @@ at most `V*`, however poor the particles are, and no sample is below `floor`. Sh
 the policy goes on with the belief as a whole.
 """
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -46,22 +45,22 @@ from beliefbound.kernels.particles.look import (
 from beliefbound.kernels.particles.rows import BAMDP, draw_models, n_columns, width_of
 from beliefbound.kernels.particles.solving import values_of
 from beliefbound.kernels.random import stream_from
+from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import Task
 
 _SHORT = 0.1  # a horizon after which more than this share of the value follows is planned for as it is
-_TAIL = 5e-3
+_TAIL = 5e-3  # of the value: what may be left where the policy stops to learn
 POOL = 6  # policies to fall back on: the expected MDP's, then particles' own
-_LEAF_MODELS = 64
+_LEAF_MODELS = 64  # on which what is left is valued, where rows are short
 _TOLERANCE = 3e-4  # of the range of values
 MIX = 0.6  # share of what knowing the model is worth in the look-ahead; the rest is what the best of the pool earns
-_MOST_STEPS = 1000
+_MOST_STEPS = 1000  # a discount of .995
 _TAKEN, _TAKEN_AT_LEAST = 0.6, 0.05  # of what the expected MDP is worth, and of the range of values, above the least
 
 
 def policy_depth(discount: float, horizon: int | None) -> int:
     """Steps that the policy looks ahead in: after them little is left."""
-    depth = _MOST_STEPS if discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(max(discount, 1e-6)))
-    return min(depth, _MOST_STEPS if horizon is None else horizon, _MOST_STEPS)
+    return stages_until(_TAIL, discount, most=_MOST_STEPS if horizon is None else min(horizon, _MOST_STEPS))
 
 
 def leaf_models(pairs: int, wide: int) -> int:

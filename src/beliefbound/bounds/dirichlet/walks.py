@@ -8,7 +8,6 @@ nothing of, supply a control variate of mean zero, in shares that keep every sam
 *From above*, rewards alone are summed up, and what is left counts as the most: between what any model allows.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
@@ -24,12 +23,13 @@ from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.kernels.particles.hyperstate import step
 from beliefbound.kernels.random import inverse_cdf
+from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import Task
 from beliefbound.policy.protocol import checked_action
 from beliefbound.policy.stepping import transitions
 
 _LEFT = 5e-4  # of the value: what may be left at the depth
-_MOST_STEPS = 2000
+_MOST_STEPS = 2000  # a discount of .996; beyond, what is left counts as the least, and as the most
 
 Uniforms = Callable[[int], FloatArray]  # of scenario `i`: of the start, then of each step
 
@@ -60,8 +60,7 @@ class Walks(Protocol):
 
 def walk_depth(discount: float, horizon: int | None) -> int:
     """Steps of a walk: after them little is left."""
-    depth = _MOST_STEPS if discount == 1.0 else math.ceil(math.log(_LEFT) / math.log(max(discount, 1e-6)))
-    return min(depth, _MOST_STEPS if horizon is None else horizon, _MOST_STEPS)
+    return stages_until(_LEFT, discount, most=_MOST_STEPS if horizon is None else min(horizon, _MOST_STEPS))
 
 
 class FollowedWalks:

@@ -15,6 +15,7 @@ from beliefbound.kernels.graph import alpha as kernel
 from beliefbound.kernels.graph.alpha import Points, new_vectors
 from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.kernels.random import uniform
+from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
 
@@ -47,8 +48,7 @@ class PointBackups:
         self.states = np.flatnonzero(task.start)
         self._stream, self._gain = stream, gain
         self._chances = np.cumsum(task.start[self.states])
-        faded = int(np.ceil(np.log(_LEFT) / np.log(max(task.discount, 1e-6))))
-        self._depth = max(1, min(_DEPTH, faded))
+        self._depth = stages_until(_LEFT, task.discount, most=_DEPTH)
 
     def use(self, problem: BeliefMDP) -> None:
         """From now on, with the leaf values of another problem of the same task."""

@@ -26,7 +26,7 @@ from beliefbound.planning.rounding import Allowance, ChainErrors
 from beliefbound.planning.task import FiniteTask
 
 # Operations for the value of a policy on every model, or a share of the search's own; beyond, it is left out.
-_MOST_WORK, _SHARE = 3e8, 0.25
+_MOST_WORK, _SHARE = 3e8, 0.25  # of the sweeps: operations, or a share of what the search has taken
 _SWEEPS, _CONVERGED = 100, 1e-13  # where the graph has circles; what is missing then is taken off
 
 

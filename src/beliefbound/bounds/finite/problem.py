@@ -12,7 +12,6 @@ All of these are made once for a set of models, whatever their weights (`plannin
 there, with as many stages as it asks for.
 """
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,6 +26,7 @@ from beliefbound.kernels.graph.cells import no_cells
 from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.models import ModelSet
 from beliefbound.models.enclosing import lowered
+from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.optimal import inducted, solved_models
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask, made_once_for_models
@@ -93,13 +93,11 @@ def search_depth(task: FiniteTask, n_policies: int = 0) -> int:
     low, high = task.models.reward_range
     if low == high:
         return 1
-    depth = _MAX_STAGE
-    if task.discount < 1.0:
-        depth = math.ceil(math.log(0.1 * LEAF) / math.log(max(task.discount, 1e-6)))
+    depth = stages_until(0.1 * LEAF, task.discount, most=_MAX_STAGE)
     if task.horizon is not None:
         kept = TABLE_BYTES // (8 * task.models.rewards.size * (1 + n_policies // task.models.n_actions))
         depth = min(depth, task.horizon, max(8, kept))
-    return max(1, min(depth, _MAX_STAGE))
+    return depth
 
 
 def allowance_of(task: FiniteTask, problem: BeliefMDP) -> Allowance:

@@ -21,7 +21,6 @@ the noise of the value nor that of an upper bound enters.
 All samples are bounded, and their means are read off with the betting intervals of `bounds.statistics.betting`.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -45,13 +44,14 @@ from beliefbound.bounds.steps import OPERATIONS
 from beliefbound.kernels.graph.information_relaxation import scenario_uniforms
 from beliefbound.kernels.graph.search import make_child, restore
 from beliefbound.kernels.random import inverse_cdf
+from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import FiniteTask, made_once_for_models
 from beliefbound.policy import TablePolicy
 from beliefbound.policy.protocol import checked_action
 from beliefbound.policy.stepping import transitions
 
 _LEFT = 1e-4  # of the largest value: what may be left at the depth
-_MOST_STEPS = 100_000
+_MOST_STEPS = 100_000  # beyond, what is left counts as the worst
 _NODES, _GROWTH = 20_000, 2.0 * OPERATIONS  # of the graph: beliefs, and operations
 _RELAXATION = 0.02 * OPERATIONS  # operations of one
 
@@ -76,9 +76,7 @@ class Walks:
     ) -> None:
         self.policy, self.task, self.rng = policy, task, rng
         models, discount = task.models, task.discount
-        self.depth = _MOST_STEPS if task.horizon is None else task.horizon
-        if 0.0 < discount < 1.0:
-            self.depth = min(self.depth, max(1, math.ceil(math.log(_LEFT) / math.log(discount))))
+        self.depth = stages_until(_LEFT, discount, most=_MOST_STEPS if task.horizon is None else task.horizon)
         stages = 0 if task.horizon is None else task.horizon
         fits = TABLE_BYTES // (8 * (stages + 1) * models.rewards.size) - 1
         if fits < 0:

@@ -30,7 +30,7 @@ from beliefbound.policy import StationaryPolicy, TablePolicy
 _CADP_WORK = 2e7  # multiply-adds of a sweep up to which CADP joins
 _OWN = 8  # models whose own optimal policy is tried
 _ROUNDS = 4  # of best responses
-_SAMPLE_BYTES = 1 << 29
+_SAMPLE_BYTES = 1 << 29  # of the models that policies are made on
 _TRAIN_WORK, _SELECT_WORK = 2e9, 4e9  # multiply-adds, roughly
 
 

@@ -27,7 +27,7 @@ from beliefbound.kernels.particles.look import LookSpace, look, new_look_space
 from beliefbound.kernels.particles.rows import BAMDP, clear, n_columns, width_of
 from beliefbound.kernels.posterior import nearest_value, outcome_of, paid_for, row_of
 from beliefbound.kernels.random import load, save, uniform
-from beliefbound.lab.agents.common.sampling import check_room, no_stream
+from beliefbound.lab.agents.common.sampling import check_memory, no_stream
 from beliefbound.lab.engine.priors import PRIOR, offered_belief
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
@@ -96,7 +96,7 @@ def bracket(setting: Setting, *, n: int, **values: Any) -> Machine:
     S = setting.n_states
     task = Task(offered_belief(setting, values), np.full(S, 1.0 / S), float(setting.discount), None)
     problem = cut(problem_of(task, np.zeros(1, np.uint64), horizon=None), "lower", None)
-    check_room(setting, 2 * n, f"n is {n}, with draws of earlier counts", width=width_of(problem))
+    check_memory(setting, 2 * n, f"n is {n}, with draws of earlier counts", width=width_of(problem))
     pairs = len(problem.available)
     state = State(
         problem=problem,
