@@ -17,9 +17,8 @@ A walk is a node of the graph, or one belief outside it, or a policy of the pool
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -27,7 +26,6 @@ import numpy as np
 import numpy.typing as npt
 
 from beliefbound.base.errors import ObservationError
-from beliefbound.base.io.paths import as_path
 from beliefbound.base.validation import check_seed
 from beliefbound.bounds.finite.adaptive_file import KIND, arrays_of
 from beliefbound.bounds.finite.controller import Controller, FrozenSearch, Outside, freeze
@@ -36,7 +34,7 @@ from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.kernels.graph.information_relaxation import goes_on
 from beliefbound.kernels.graph.nodes import Graph
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy.files import write_archive
+from beliefbound.policy.files import ArchivedPolicy
 from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
 
 SETTLE = -1.0  # a `stop` that is passed at once
@@ -55,7 +53,7 @@ class _Walk:
     pool: int = -1
 
 
-class AdaptivePolicy:
+class AdaptivePolicy(ArchivedPolicy):
     """Acts on the posterior of a finite belief. Made by `bracket`; the value that was bounded is that of its advice.
 
     After an action it did not advise, the posterior is still right and it goes on from there; the certificate is for
@@ -65,6 +63,8 @@ class AdaptivePolicy:
       n_states, n_actions: sizes.
       horizon: decisions; `None`: for ever.
     """
+
+    _archive = KIND
 
     def __init__(self, certifier: Certifier, *, stop: float = SETTLE) -> None:
         self._certifier: Certifier | None = certifier
@@ -186,18 +186,8 @@ class AdaptivePolicy:
         """The same policy at its start, with a walk of its own on the same frozen graph."""
         return AdaptivePolicy.of(*self.data)
 
-    def save(
-        self,
-        path: Path | str,
-        *,
-        state_names: Sequence[str] | None = None,
-        action_names: Sequence[str] | None = None,
-        note: str | None = None,
-    ) -> None:
-        """Write the policy as an archive of arrays, in the form that `bounds.finite.adaptive_file` documents; names and
-        the note are for whoever reads the file."""
-        names = {"state_names": state_names, "action_names": action_names}
-        write_archive(as_path(path), KIND, arrays_of(*self.data), note=note, **names)
+    def _arrays(self) -> Mapping[str, Any]:
+        return arrays_of(*self.data)
 
     def _standing(self, s: int) -> _Walk:
         """The walk, which is in state `s`; at the start, it begins there."""
