@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from beliefbound.logs.log import plain
-from beliefbound.report.from_log.plan import LogPlan
+from beliefbound.report.from_log.result import LogPlan
 
 _SHOWN = 6  # states whose action is told in a sentence
 _ROUNDING = 1e-9  # of the last digit: numbers that have no more digits stay as they are

@@ -6,8 +6,7 @@ import numpy as np
 
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.report.from_log.headline import above, below, mean_words, next_words, policy_shown, sure_words, warned
-from beliefbound.report.from_log.plan import LogPlan
-from beliefbound.report.from_log.prior import UnderPrior
+from beliefbound.report.from_log.result import LogPlan, UnderPrior
 from beliefbound.report.page import Page, Picture, Section, Table
 
 _NAME = 200  # letters of a name that the page shows
