@@ -90,7 +90,8 @@ def test_bound_takes_a_model_folder_to_a_bracket_a_policy_and_a_report(tmp_path)
     value = models.weights @ evaluate(exported, models, discount=0.9)[:, 0]
     assert value == pytest.approx(found["job"]["memoryless"]["value"])
     assert found["job"]["memoryless"]["gap"] == pytest.approx(found["upper"]["value"] - value)
-    stated = f"earns exactly {value:.6g} on the training models, within {found['job']['memoryless']['gap']:.6g} of Bayes-optimal"
+    memoryless = found["job"]["memoryless"]
+    stated = f"earns exactly {value:.6g} on the training models, within {memoryless['gap']:.6g} of Bayes-optimal"
     for text in (
         done.stdout,
         (tmp_path / "found" / "memoryless.json").read_text(),

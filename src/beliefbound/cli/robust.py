@@ -41,7 +41,7 @@ def robust(
     with loading():
         from beliefbound.base.options import chosen
         from beliefbound.jobs.robust import POLICY, ROBUST, RobustOptions, robust_folder
-        from beliefbound.report.certificate import REPORT
+        from beliefbound.report.page import REPORT
         from beliefbound.report.robust import model_rows
 
     place = out or Path(f"{models.resolve().stem}-robust")

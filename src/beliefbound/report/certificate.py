@@ -24,9 +24,8 @@ from beliefbound.report.decision import decision_sections, write_decision
 from beliefbound.report.decision_graph import graph_sections
 from beliefbound.report.figures import figure, save
 from beliefbound.report.information import information_sections, information_words
-from beliefbound.report.page import Page, Picture, Section, Table, write_page
+from beliefbound.report.page import REPORT, Page, Picture, Section, Table, write_page
 
-REPORT = "report.html"
 _SHOWN = 40  # states whose actions the page lists
 
 

@@ -10,9 +10,8 @@ from beliefbound.beliefs.folder import ModelFolder
 from beliefbound.bounds.prior_sets import prior_set
 from beliefbound.bounds.robust import RobustBracket
 from beliefbound.policy.results import literal
-from beliefbound.report.certificate import REPORT
 from beliefbound.report.figures import figure, save
-from beliefbound.report.page import Page, Picture, Section, Table, write_page
+from beliefbound.report.page import REPORT, Page, Picture, Section, Table, write_page
 
 _DRAWN = 40  # models that fit into a picture: those of largest weight, or of largest weight in the prior
 

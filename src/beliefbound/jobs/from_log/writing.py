@@ -47,12 +47,11 @@ from beliefbound.base.io.result_folder import one_result
 from beliefbound.beliefs.dirichlet_file import save_belief
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.jobs.made import write_json
-from beliefbound.report.certificate import REPORT
 from beliefbound.report.from_log.headline import by_prior, mean_words, sure_words, warned
 from beliefbound.report.from_log.page import page_of
 from beliefbound.report.from_log.pictures import pictures
 from beliefbound.report.from_log.result import LogPlan
-from beliefbound.report.page import write_page
+from beliefbound.report.page import REPORT, write_page
 
 FORMAT, VERSION = "beliefbound certificate", 3
 CERTIFICATE = "certificate.json"
