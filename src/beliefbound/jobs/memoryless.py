@@ -18,7 +18,7 @@ from beliefbound.planning.task import FiniteTask
 from beliefbound.report.certificate import Memoryless
 
 _CADP_WORK = 5e8  # multiply-adds up to which the memoryless policy is CADP's
-_NODE_WORK, _MOST_NODES = 1e8, 1000  # of branch and bound, about a second in all
+_NODE_WORK, _MOST_NODES = 3e8, 4000  # of branch and bound, some tenths of a second in all
 _NONE = 50  # nodes below which it is not begun: it would prove little
 
 
