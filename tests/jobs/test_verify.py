@@ -53,20 +53,20 @@ def remembered(monkeypatch):
     for name in ("bracket_of", "small_controller_of", "information_of", "memoryless_of"):
         monkeypatch.setattr(bound, name, once(getattr(bound, name)))
     monkeypatch.setattr(robust, "robust_bracket", once(robust.robust_bracket))
-    for name, kind in verify._KINDS.items():
-        monkeypatch.setitem(verify._KINDS, name, kind._replace(write_pages=drawn_once(kind)))
+    for job in (bound, robust):
+        monkeypatch.setattr(job, "write_pages", drawn_once(job, job.write_pages))
 
 
 MADE = {}
 
 
-def drawn_once(kind):
+def drawn_once(job, write_pages):
     """Pages that were drawn of a certificate's file are not drawn again."""
 
     def write(found, place):
-        key, before = (place / kind.file).read_bytes(), {*names_in(place)}
+        key, before = (place / job.FILE).read_bytes(), {*names_in(place)}
         if key not in MADE:
-            kind.write_pages(found, place)
+            write_pages(found, place)
             MADE[key] = {name: (place / name).read_bytes() for name in {*names_in(place)} - before}
         for name, data in MADE[key].items():
             (place / name).write_bytes(data)

@@ -40,7 +40,7 @@ def robust(
     given = locals()
     with loading():
         from beliefbound.base.options import chosen
-        from beliefbound.jobs.robust import POLICY, ROBUST, RobustOptions, robust_folder
+        from beliefbound.jobs.robust import FILE, POLICY, RobustOptions, robust_folder
         from beliefbound.report.page import REPORT
         from beliefbound.report.robust import model_rows
 
@@ -52,5 +52,5 @@ def robust(
     header, rows = model_rows(found.bracket, found.folder.training)
     show_table("Weights, the least favourable prior, and what the policy earns", header, rows)
     print(found.bracket.summary())
-    print(f"certificate: {place / ROBUST}, policy: {place / POLICY}, report: {place / REPORT}")
+    print(f"certificate: {place / FILE}, policy: {place / POLICY}, report: {place / REPORT}")
     end_interrupted(found.job.interrupted)

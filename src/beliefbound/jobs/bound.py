@@ -12,7 +12,7 @@
     checks        what the memoryless policy earns on the folder's other models
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,46 +25,40 @@ from beliefbound.base.io.atomic import check_writable, write_aside
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.io.result_folder import one_result
 from beliefbound.base.validation import check_probability, check_threads
-from beliefbound.beliefs.folder import ModelFolder, read_models
-from beliefbound.beliefs.signals import RewardSignal
-from beliefbound.bounds.bracket import BracketEntries, Target, bracket_of, limits_of, seed_of
+from beliefbound.beliefs.folder import ModelFolder
+from beliefbound.bounds.bracket import Bracket, BracketEntries, Target, bracket_of, limits_of, seed_of
 from beliefbound.bounds.finite.small_controller import small_controller_of
 from beliefbound.bounds.information.value import information_of
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.steps import Limits
-from beliefbound.jobs.made import Job, Made, write_json
+from beliefbound.jobs.made import Job, Made, ModelOptions, write_json
 from beliefbound.jobs.memoryless import memoryless_of
 from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.task import FiniteTask
 from beliefbound.report.certificate import Certificate, write_certificate
 
-BOUNDS = "bounds.json"
+RESULT, JOB, FILE = Bracket, "bound", "bounds.json"
+SOMETIMES = frozenset(  # files that not every certificate has
+    {"policy.npz", "policy.json", "controller.npz", "controller.json", "information.json"}
+    | {f"{name}.{end}" for name in ("controller", "information", "decision") for end in ("png", "svg")}
+)
+write_pages = write_certificate
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundOptions:
+class BoundOptions(ModelOptions):
     """What can be asked of `beliefbound bound`.
 
     Attributes:
-      horizon, confidence, target, target_gap, time_limit, effort, threads: as for `bracket`.
-      reward_signal, absorbing: of the models, as for `read_models`.
+      target, effort: as for `bracket`.
       controller: also a decision graph of at most so many nodes.
       measure: also what so many tries of each state and action are worth before acting.
-      seed: of all randomness.
     """
 
-    horizon: int | None = None
-    confidence: float = 0.95
     target: Target = "value"
-    target_gap: float | None = None
-    time_limit: float | None = None
     effort: int | None = None
-    reward_signal: RewardSignal | None = None
-    absorbing: Sequence[str] | None = None
     controller: int | None = None
     measure: int | None = None
-    seed: int = 1
-    threads: int | None = None
 
 
 _DEFAULT = BoundOptions()
@@ -89,26 +83,19 @@ def certify_folder(
     was found so far is written and marked as interrupted; a second one leaves at once and writes nothing. Nothing is
     written before the search is over, and whether `out` can be written to is seen before it begins.
     """
-    folder = read_models(models, reward_signal=options.reward_signal, absorbing=options.absorbing or ())
-    place = as_path(out)
+    folder, place = options.read(models), as_path(out)
     limits = limits_of(target_gap=options.target_gap, time_limit=options.time_limit, effort=options.effort, stop=None)
-    made = Made.of(
-        folder,
-        models,
-        horizon=options.horizon,
-        confidence=check_probability(options.confidence, "confidence"),
-        target=options.target,
-        controller=options.controller,
-        measure=options.measure,
-    )
+    check_probability(options.confidence, "confidence")
+    how = {name: getattr(options, name) for name in ("horizon", "confidence", "target", "controller", "measure")}
+    made = Made.of(folder, models, **how)
     check_writable(place)
     with first_interrupt(say) as asked:
         until = limits._replace(stop=asked.is_set)
         knobs: dict[str, Any] = {"seed": seed_of(options.seed), "threads": options.threads, "watch": watch}
         found = _found(folder, made, until, asked.is_set, place, **knobs)
-    with one_result(place, "bound", last=BOUNDS) as aside:
+    with one_result(place, JOB, last=FILE) as aside:
         write_files(found, made, aside)
-        write_certificate(found, aside)
+        write_pages(found, aside)
     return found
 
 
@@ -177,7 +164,7 @@ def write_files(found: Certificate, made: Made, place: Path) -> None:
         found.graph.save(place / "controller.json")
     if found.information is not None:
         found.information.save(place / "information.json")
-    write_json(place / BOUNDS, bracket.as_file(found.policy.name, _job(found, made)))
+    write_json(place / FILE, bracket.as_file(found.policy.name, _job(found, made)))
 
 
 def _job(found: Certificate, made: Made) -> dict[str, Any]:

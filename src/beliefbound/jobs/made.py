@@ -1,7 +1,9 @@
-"""How a certificate was made: from which models and how, so that `beliefbound verify` can make it again."""
+"""What is asked of jobs on models, and how a certificate was made: so that `beliefbound verify` can make it again."""
 
 import hashlib
 import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,37 @@ import numpy as np
 from beliefbound.base.errors import FileError
 from beliefbound.base.io.atomic import write_text
 from beliefbound.beliefs.folder import ModelFolder, read_models
+from beliefbound.beliefs.signals import RewardSignal
 from beliefbound.bounds.bracket import Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """What can be asked of every job on models.
+
+    Attributes:
+      horizon, confidence, target_gap, time_limit, threads: as for `bracket`.
+      reward_signal, absorbing: of the models, as for `read_models`.
+      seed: of all randomness.
+    """
+
+    horizon: int | None = None
+    confidence: float = 0.95
+    target_gap: float | None = None
+    time_limit: float | None = None
+    reward_signal: RewardSignal | None = None
+    absorbing: Sequence[str] | None = None
+    seed: int = 1
+    threads: int | None = None
+
+    def read(self, models: Path | str) -> ModelFolder:
+        """The models."""
+        return read_models(models, reward_signal=self.reward_signal, absorbing=self.absorbing or ())
+
+    def of(self, folder: ModelFolder) -> dict[str, Any]:
+        """What functions such as `robust_bracket` and `certify` are told of the problem and of the search."""
+        knobs = {name: getattr(self, name) for name in ("horizon", "confidence", "target_gap", "time_limit", "threads")}
+        return knobs | {"initial": folder.initial, "discount": folder.discount, "rng": self.seed}
 
 
 class Made(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

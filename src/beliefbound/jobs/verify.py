@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -32,55 +32,15 @@ from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.robust import RobustBracket
 from beliefbound.jobs import bound, robust
-from beliefbound.jobs.made import Job, Made, machine
-from beliefbound.policy.results import Result, content_of
-from beliefbound.report.certificate import write_certificate
+from beliefbound.jobs.made import Job, machine
+from beliefbound.policy.results import content_of
 
 TOLERANCE = 1e-6  # of the larger end
 _SEARCHED = ("bounds", "trace")  # which another machine may find others of
 _TOLD = 8  # differences that are told of one file
 
 
-class _Kind(NamedTuple):
-    """A kind of certificate: what holds it, its job's name and file, and how it is made again and written."""
-
-    result: type[Result]
-    job: str
-    file: str
-    again: Callable[..., Any]
-    write_files: Callable[[Any, Made, Path], object]
-    write_pages: Callable[[Any, Path], object]
-    others: frozenset[str]  # files that the job writes for some certificates only, beside those that always are there
-
-
-_PICTURED = ("png", "svg")
-_KINDS = {
-    kind.result._kind: kind
-    for kind in (
-        _Kind(
-            Bracket,
-            "bound",
-            bound.BOUNDS,
-            bound.again,
-            bound.write_files,
-            write_certificate,
-            frozenset(
-                {"policy.npz", "policy.json", "controller.npz"}
-                | {f"{name}.{end}" for name in ("controller", "information") for end in ("json", *_PICTURED)}
-                | {f"decision.{end}" for end in _PICTURED}
-            ),
-        ),
-        _Kind(
-            RobustBracket,
-            "robust",
-            robust.ROBUST,
-            robust.again,
-            lambda found, made, place: robust.write_files(found, place),
-            robust.write_pages,
-            frozenset(),
-        ),
-    )
-}
+_KINDS: dict[str, Any] = {job.RESULT._kind: job for job in (bound, robust)}  # what makes a kind of result again
 
 
 @dataclass(frozen=True)
@@ -136,7 +96,7 @@ def verify(
             f"`beliefbound robust` wrote, and this is a {content.get('kind')}: call the function that made it with its "
             "seed and effort"
         )
-    entries = kind.result.entries_of(file, content)
+    entries = kind.RESULT.entries_of(file, content)
     try:
         job = msgspec.convert(content["job"], Job)
     except (msgspec.ValidationError, RecursionError) as cause:
@@ -155,7 +115,7 @@ def verify(
         checked.compare()
         if not checked.different:  # what differs already need not be drawn
             kind.write_pages(found, place)
-            write_contents(place, kind.job)
+            write_contents(place, kind.JOB)
             checked.compare()
             checked.compare_contents()
         return _judged(checked, content, found.bracket, job, entries.library, f"{path}, seed {found.bracket.seed}")
@@ -164,7 +124,7 @@ def verify(
 class _Check:
     """The files of a certificate against those that were written now."""
 
-    def __init__(self, file: Path, kind: _Kind, place: Path) -> None:
+    def __init__(self, file: Path, kind: Any, place: Path) -> None:
         self.file, self.kind, self.place = file, kind, place
         self.different: list[str] = []
         self.missing: list[str] = []
@@ -174,7 +134,7 @@ class _Check:
         """What was written and has not been compared yet."""
         for name in (name for name in names_in(self.place) if name not in self._seen):
             self._seen.add(name)
-            theirs = self.file if name == self.kind.file else self.file.parent / name
+            theirs = self.file if name == self.kind.FILE else self.file.parent / name
             if not theirs.is_file():
                 self.missing.append(f"{name} is not beside the certificate")
                 continue
@@ -189,13 +149,13 @@ class _Check:
         listed = read_contents(here)
         if not (here / CONTENTS).is_file():
             self.missing.append(f"{CONTENTS} is not beside the certificate")
-        elif listed is None or listed.job != self.kind.job or sorted(listed.files) != names:
+        elif listed is None or listed.job != self.kind.JOB or sorted(listed.files) != names:
             self.different.append(f"{CONTENTS} is not the list of this certificate's files")
         else:
-            paths = {name: self.file if name == self.kind.file else here / name for name in names}
+            paths = {name: self.file if name == self.kind.FILE else here / name for name in names}
             changed = [n for n, path in paths.items() if path.is_file() and digest(path) != listed.files[n]]
             self.different += [f"{name} was changed after it was written, as {CONTENTS} says" for name in changed]
-        strays = sorted(name for name in self.kind.others - {*names} if (here / name).exists())
+        strays = sorted(name for name in self.kind.SOMETIMES - {*names} if (here / name).exists())
         self.different += [f"{name} is no part of this certificate" for name in strays]
 
 
@@ -205,7 +165,7 @@ def _unlike(theirs: Path, ours: Path) -> list[str]:
     if raw == ours.read_bytes():
         return []
     if ours.suffix == ".npz":
-        held, made = (_opened(path) for path in (theirs, ours))
+        held, made = (read_arrays(path) for path in (theirs, ours))
         names = sorted({*held} | {*made})
         wrong = [name for name in names if name not in held or name not in made or not _equal(held[name], made[name])]
         return [f"{ours.name} is another policy, or says other things: {', '.join(wrong)}"] if wrong else []
@@ -219,11 +179,6 @@ def _unlike(theirs: Path, ours: Path) -> list[str]:
     lines = [f"{ours.name}: {line}" for line in _entries(held, made, "")]
     more = [f"{ours.name}: and {len(lines) - _TOLD} others"] if len(lines) > _TOLD else []
     return [*lines[:_TOLD], *more] or [f"{ours.name} is not written as this program writes it"]
-
-
-def _opened(path: Path) -> dict[str, Any]:
-    arrays: dict[str, Any] = read_arrays(path)
-    return arrays
 
 
 def _equal(x: Any, y: Any) -> bool:
@@ -274,7 +229,7 @@ def _judged(
     words = [f"found again ({where}): {ends}", *(f"not the same {difference}" for difference in differs)]
     different, missing = tuple(checked.different), tuple(checked.missing)
     if different and differs:
-        ours = msgspec.json.decode((checked.place / checked.kind.file).read_bytes())
+        ours = msgspec.json.decode((checked.place / checked.kind.FILE).read_bytes())
         scale = max(abs(found.lower.value), abs(found.upper.value))
         written, now = ({key: held for key, held in one.items() if key not in _SEARCHED} for one in (content, ours))
         if _near(written, now, scale):

@@ -109,7 +109,7 @@ def certificate(found: LogPlan) -> dict[str, Any]:
             "origin": chosen.name,
             "kind": "stationary" if chosen.policy.horizon is None else "memoryless",
             "gap": max(0.0, found.upper.value - found.lower.value),
-            "actions": [log.action_name(a) if log.actions else a for a in first_actions(found).tolist()],
+            "actions": [log.action_name(a) if log.actions else a for a in found.first_actions.tolist()],
         },
         "objective": {"name": str(found.objective), "meaning": found.objective.words, **_estimate(found.certified)}
         | {"attainable": _estimate(found.attainable)},
@@ -172,12 +172,6 @@ def certificate(found: LogPlan) -> dict[str, Any]:
     }
 
 
-def first_actions(found: LogPlan) -> Any:
-    """The likeliest action of each state, at the first stage, `[s]`."""
-    chances = found.policy.chances(found.log.n_actions)
-    return (chances if chances.ndim == 2 else chances[0]).argmax(axis=-1)
-
-
 def _estimate(x: Estimate) -> dict[str, Any]:
     """Ends that are not finite are null."""
     return {
@@ -194,7 +188,7 @@ def _finite(x: Any) -> Any:
 
 
 def _states(found: LogPlan) -> list[dict[str, Any]]:
-    log, actions, visits = found.log, first_actions(found), found.log.visits
+    log, actions, visits = found.log, found.first_actions, found.log.visits
     return [
         {
             "name": log.state_name(s),

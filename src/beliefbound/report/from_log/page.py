@@ -63,11 +63,9 @@ def _warned(found: LogPlan) -> Section:
 
 def _which(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     chosen, log = found.choice.chosen, found.log
-    chances = found.policy.chances(log.n_actions)
-    first = chances if chances.ndim == 2 else chances[0]
     share, visits = found.learnt.prior_share, log.visits
     order = np.argsort(-found.reliance.visits.sum(axis=1), kind="stable")
-    actions = first.argmax(axis=1)
+    actions = found.first_actions
     terminal = found.learnt.belief.terminal
     rows = [
         [

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beliefbound.base.validation import FloatArray
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.beliefs.from_log import Learnt
 from beliefbound.beliefs.log_checks import Check
 from beliefbound.beliefs.log_priors import CLEAR
@@ -142,6 +142,13 @@ class LogPlan:
     def policy(self) -> Any:
         """The chosen policy."""
         return self.choice.chosen.policy
+
+    @property
+    def first_actions(self) -> IntArray:
+        """`[s]`, the likeliest action of each state at the first stage."""
+        chances = self.policy.chances(self.log.n_actions)
+        taken: IntArray = (chances if chances.ndim == 2 else chances[0]).argmax(axis=-1)
+        return taken
 
     def to_measure(self) -> list[tuple[int, int]]:
         """Pairs, the one most worth measuring first: by what is certain, then what is possible, then by how much of the
