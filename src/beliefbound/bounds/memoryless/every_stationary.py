@@ -24,7 +24,7 @@ def best_stationary_of(task: FiniteTask, given: TablePolicy) -> TablePolicy | No
     """The best of all, `given` where none is better than that by more than rounding; `None` where there are too many
     of them, or the models are too large."""
     models = task.models
-    if models.is_sparse or not isinstance(given, StationaryPolicy):
+    if models.is_sparse or given.horizon is not None or not given.is_deterministic:
         return None
     open_ = np.flatnonzero(_reached(task) & (models.available.sum(axis=1) > 1))
     choices = [np.flatnonzero(models.available[s]) for s in open_]
