@@ -53,6 +53,20 @@ def test_a_local_search_that_stops_short_is_overtaken():
         assert (found is given) == (value(task, given) >= best - 1e-12 * abs(best))
 
 
+def test_the_best_is_the_best_at_mixed_scales_too():
+    """An action forbidden at −1e9 everywhere, and two ways that differ by two hundredths: exact in fractions."""
+    p, r = np.zeros((4, 3, 4)), np.full((4, 3), -1e9)
+    p[:, 2] = np.eye(4)
+    p[0, 0, 1] = p[0, 1, 3] = p[1, 0, 1] = p[1, 1, 2] = 1.0
+    p[2, :2, 1] = p[3, :2, 3] = 1.0
+    r[0, :2], r[1, :2], r[2, :2], r[3, :2] = 0.0, (1.0, 0.95), 1.15, 1.02475
+    task = FiniteTask.of(FiniteBelief([p, p], r, initial=0), discount=0.99)
+    for given in ([1, 0, 0, 0], [0, 0, 0, 0], [2, 2, 2, 2]):
+        found = every_stationary.best_stationary_of(task, StationaryPolicy(given))
+        assert found is not None
+        assert found.actions[:2].tolist() == [0, 1]  # .99 (.95 + .99 · 1.15) / (1 − .99²) = 103.9
+
+
 def test_states_that_are_never_met_keep_their_action_and_unavailable_actions_are_not_tried():
     p = np.zeros((2, 3, 2, 3))
     p[:, 0, :, 0] = p[:, 1, :, 0] = p[:, 2, :, 2] = 1.0  # from 0 nobody leaves
