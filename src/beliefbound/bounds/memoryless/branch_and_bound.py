@@ -140,13 +140,20 @@ def best_memoryless(
     >>> round(best.lower.value, 9), round(best.upper.value, 9), best.optimal
     (3.0, 3.0, True)
     """
+    gap = check_gap(target_gap, "target_gap")
+    seconds = math.inf if time_limit is None else check_positive(time_limit, "time_limit")
+    nodes = math.inf if node_limit is None else check_count(node_limit, "node_limit")
+    task = finite_horizon_task(belief, discount, horizon, initial)
+    return best_memoryless_of(task, gap=gap, seconds=seconds, most_nodes=nodes)
+
+
+def best_memoryless_of(
+    task: FiniteTask, *, gap: float = 0.0, seconds: float = math.inf, most_nodes: float = math.inf
+) -> BestMemoryless:
+    """`best_memoryless` of a task with a horizon."""
     begin = time.perf_counter()
-    target_gap = check_gap(target_gap, "target_gap")
-    deadline = math.inf if time_limit is None else begin + check_positive(time_limit, "time_limit")
-    most_nodes = math.inf if node_limit is None else check_count(node_limit, "node_limit")
-    search = _Search(finite_horizon_task(belief, discount, horizon, initial), target_gap)
-    nodes = 0
-    while search.open and nodes < most_nodes and (nodes == 0 or time.perf_counter() < deadline):
+    search, nodes = _Search(task, gap), 0
+    while search.open and nodes < most_nodes and (nodes == 0 or time.perf_counter() < begin + seconds):
         if -search.open[0][0] <= search.lower + search.allowed:
             break
         search.open_best()
