@@ -15,7 +15,6 @@ from beliefbound.base.validation import (
     BoolArray,
     FloatArray,
     Frozen,
-    IntArray,
     Rng,
     as_floats,
     as_rng,
@@ -223,8 +222,7 @@ class FiniteBelief(Frozen):
         """Which actions each state offers, `[s,a]`."""
         return self.models.available
 
-    @property
-    def finite(self) -> "FiniteBelief":
+    def enumerated(self) -> "FiniteBelief":
         """Itself: what is asked of it can be summed over models."""
         return self
 
@@ -297,14 +295,6 @@ class FiniteBelief(Frozen):
         row = np.zeros(self.n_states)
         row[arrivals] = self.weights @ chances
         return row
-
-    def compiled(self) -> None:
-        """No counts: a finite belief is its weights."""
-        return
-
-    def tied_to(self, state: int, action: int) -> IntArray:
-        """Every available pair `[i,2]`: what is seen anywhere moves the weights."""
-        return np.argwhere(self.available)
 
     def update(self, state: Any, action: Any, reward: Any, next_state: Any) -> "FiniteBelief":
         """The posterior after one transition, or after several given as arrays of equal length.

@@ -63,19 +63,7 @@ class Learnt:
     def tried(self) -> DirichletBelief:
         """The same belief, each state offering only the actions that were tried there; all where none was."""
         belief = self.belief
-        offered = belief.available & tried_pairs(belief.observed)
-        if (offered == belief.available).all():
-            return belief
-        narrow = DirichletBelief(
-            belief.n_states,
-            belief.n_actions,
-            concentration=belief.concentration,
-            rewards=belief.rewards,
-            terminal=belief.terminal,
-            available=offered,
-            initial=belief.initial,
-        )
-        return narrow._with(narrow.concentration, narrow.rewards, belief.observed)
+        return belief.offering(tried_pairs(belief.observed))
 
 
 def tried_pairs(visits: IntArray) -> BoolArray:

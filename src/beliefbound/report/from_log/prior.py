@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from beliefbound.base.validation import FloatArray, frozen
+from beliefbound.beliefs.capabilities import expected, terminal
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.from_log import Learnt, learn
 from beliefbound.beliefs.log_priors import CLEAR, PRIORS
@@ -112,7 +113,7 @@ def reliance(
 
 def occupancy(task: Task, policy: TablePolicy) -> FloatArray:
     """Shares `[s,a]` of the policy's discounted steps in the expected MDP, steps in terminal states left out."""
-    mean = task.belief.mean()
+    mean = expected(task.belief)
     p, chances = mean.models.dense()[0], policy.chances(mean.n_actions)
     total = np.zeros(p.shape[:2])
     if chances.ndim == 2 and task.horizon is None:
@@ -125,9 +126,7 @@ def occupancy(task: Task, policy: TablePolicy) -> FloatArray:
             here = now[:, None] * (chances if chances.ndim == 2 else chances[k])
             total += weight * here
             now, weight = np.einsum("sa,sat->t", here, p), weight * task.discount
-    terminal = getattr(task.belief, "terminal", None)
-    if terminal is not None:
-        total[terminal] = 0.0
+    total[terminal(task.belief)] = 0.0
     return frozen(total / max(float(total.sum()), 1e-300))
 
 

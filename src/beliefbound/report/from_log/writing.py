@@ -44,7 +44,7 @@ import numpy as np
 import polars as pl
 
 from beliefbound.base.io.atomic import write_aside, write_text
-from beliefbound.beliefs.dirichlet_file import save_belief
+from beliefbound.beliefs.files import save_belief
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.report.certificate import bound_entry
 from beliefbound.report.from_log.headline import by_prior, mean_words, sure_words, warned
