@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from beliefbound.base.errors import BeliefError
-from beliefbound.base.validation import BoolArray, IntArray, Rng, frozen, shown
+from beliefbound.base.validation import BoolArray, FloatArray, IntArray, Rng, frozen, shown
 from beliefbound.beliefs.belief import Allowed, Belief
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.kernels.posterior import Posterior
@@ -90,6 +90,12 @@ def expected(belief: Belief) -> MDP:
     """The expected MDP: the belief's own; else that of models drawn, the same ones every time."""
     found: MDP | None = _ask(belief, "mean")
     return belief.sample(_EXPECTED, 0).mean() if found is None else found
+
+
+def predictive(belief: Any, state: int, action: int) -> FloatArray:
+    """Chances `[t]` of the next state: the belief's own; else those of the expected MDP."""
+    found: FloatArray | None = _ask(belief, "predictive", state, action)
+    return np.asarray(expected(belief).models.dense()[0, state, action] if found is None else found)
 
 
 def conditioned(belief: Any, state: Any, action: Any, reward: Any, next_state: Any, *, what: str) -> Any:

@@ -204,7 +204,8 @@ class DirichletBelief(Frozen):
         from beliefbound.beliefs.from_log import learn  # which makes beliefs of this class
 
         chosen = {"known": known, "terminal": terminal, "only_tried": only_tried, "initial": initial}
-        return learn(log, prior=prior, rewards=rewards, **chosen).belief
+        belief: DirichletBelief = learn(log, prior=prior, rewards=rewards, **chosen).belief
+        return belief
 
     def _fill(
         self,

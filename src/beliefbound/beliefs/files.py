@@ -89,8 +89,8 @@ def entries_of(
     if isinstance(belief, DirichletBelief):
         return belief_arrays(belief, states=states, actions=actions)
     check_is_belief(belief)
-    named = [family.name for family in KINDS.families().values() if family.build is type(belief)]
-    if not named or not callable(getattr(belief, "to_entries", None)):
+    kind = _kind(belief)
+    if kind is None:
         raise BeliefError(
             f"{shown(belief)} cannot be saved: give its class to_entries and from_entries, and register it by "
             f"@belief_kind(name, summary=...)"
@@ -102,9 +102,21 @@ def entries_of(
         if not isinstance(name, str) or name == _HEADER or array.dtype.kind not in "biuf":
             raise BeliefError(f"entry {name!r} of {shown(belief)} is {shown(value)}; give numbers, under another name")
         entries[name] = array
-    header: dict[str, Any] = {"format": FORMAT, "version": _VERSION, "kind": named[0]}
+    header: dict[str, Any] = {"format": FORMAT, "version": _VERSION, "kind": kind}
     header |= {key: list(names) for key, names in (("states", states), ("actions", actions)) if names is not None}
     return {**entries, _HEADER: np.frombuffer(msgspec.json.encode(header), dtype=np.uint8)}
+
+
+def can_save(belief: Any) -> bool:
+    """Whether `save_belief` can write it."""
+    return isinstance(belief, DirichletBelief) or _kind(belief) is not None
+
+
+def _kind(belief: Any) -> str | None:
+    """The name that its class is registered by, where it says what it is made of."""
+    if not callable(getattr(belief, "to_entries", None)):
+        return None
+    return next((family.name for family in KINDS.families().values() if family.build is type(belief)), None)
 
 
 def belief_of(entries: Mapping[str, Array], *, file: Path = _MEMORY) -> Any:

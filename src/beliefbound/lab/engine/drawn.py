@@ -29,9 +29,9 @@ class Drawing:
     """
 
     def __init__(self, setting: Setting, name: str) -> None:
-        self.setting, self.name = setting, name
-        self.prior: Any = setting.belief
-        self.available: BoolArray = setting.available & np.asarray(self.prior.available)
+        assert setting.belief is not None
+        self.setting, self.name, self.prior = setting, name, setting.belief
+        self.available: BoolArray = setting.available & self.prior.available
         if not callable(getattr(self.prior, "update", None)):
             raise lacking(self.prior, Capability.CONDITION, f"the agent {name}")
         if not self.available.any(axis=1).all():

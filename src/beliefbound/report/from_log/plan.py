@@ -40,6 +40,8 @@ from beliefbound.base.validation import (
     check_threads,
     shown,
 )
+from beliefbound.beliefs.belief import Belief
+from beliefbound.beliefs.capabilities import terminal
 from beliefbound.beliefs.from_log import Learnt, learn
 from beliefbound.beliefs.log_checks import Check, check_learnt
 from beliefbound.beliefs.log_priors import Prior
@@ -142,7 +144,7 @@ class LogPlan:
         low, high = (np.zeros_like(met),) * 2 if info is None else (info.low, info.high)
         order = np.lexsort((-(met * self.learnt.prior_share).ravel(), -high.ravel(), -low.ravel()))
         belief = self.learnt.belief
-        open_ = belief.available & ~belief.terminal[:, None]
+        open_ = belief.available & ~self.learnt.terminal[:, None]
         pairs = [(int(k) // self.log.n_actions, int(k) % self.log.n_actions) for k in order]
         return [pair for pair in pairs if open_[pair]]
 
@@ -168,7 +170,7 @@ def plan_log(
     discount: float,
     horizon: int | None = None,
     initial: Any = None,
-    prior: Prior | float = "suggest",
+    prior: Prior | float | Belief = "suggest",
     rewards: RewardChoice | RewardBelief = "suggest",
     known: Any = None,
     terminal: Any = None,
@@ -232,7 +234,7 @@ def plan_log(
     say("learning the posterior")
     options: dict[str, Any] = {"rewards": rewards, "known": known, "terminal": terminal, "only_tried": only_tried}
     learnt = learn(log, prior=prior, initial=initial, **options)
-    task = Task.of(learnt.belief, discount=discount, horizon=horizon)
+    task = Task.of(learnt.belief, discount=discount, horizon=horizon, initial=learnt.initial)
     n = affordable(task, ModelSource(learnt.belief), n_models, work=_WORK, least=_LEAST)
     error = 1.0 - confidence
     say("choosing a policy")
@@ -349,6 +351,6 @@ def _states(fresh: Fresh, task: Task, alpha: float) -> tuple[FloatArray, FloatAr
     scale = np.sqrt(1.0 / max(1, fresh.n - 1))
     low = fresh.by_state - law.ppf(1.0 - alpha / (2 * S)) * fresh.spread * scale
     high = fresh.qmdp + law.ppf(1.0 - alpha / (2 * S * A)) * fresh.qmdp_spread * scale
-    ends: Any = getattr(task.belief, "terminal", np.zeros(S, dtype=np.bool_))
+    ends = terminal(task.belief)
     top = np.where(task.belief.available, high, -np.inf).max(axis=1)
     return np.where(ends, 0.0, low), np.where(ends, 0.0, top)

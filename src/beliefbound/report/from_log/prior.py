@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from beliefbound.base.validation import FloatArray, frozen
+from beliefbound.beliefs.belief import Belief
 from beliefbound.beliefs.capabilities import expected, terminal
-from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.from_log import Learnt, learn
 from beliefbound.beliefs.log_priors import CLEAR, PRIORS
 from beliefbound.beliefs.model_source import ModelSource
@@ -99,10 +99,12 @@ def reliance(
             found = learn(log, prior=other, initial=task.start, **options)
             rows.append(_row(other, found.prior, found.belief, task, policy, rng, confidence))
             scores.append(found.foretold)
+    best = max(score for score in scores if score is not None)
     rows = [
-        row._replace(evidence=(score - max(scores)) / math.log(10.0)) for row, score in zip(rows, scores, strict=True)
+        row if score is None else row._replace(evidence=(score - best) / math.log(10.0))
+        for row, score in zip(rows, scores, strict=True)
     ]
-    blank = _without_data(learnt)
+    blank = learnt.without_data()
     alone = _row(f"{learnt.name}, without data", "the prior alone", blank, task, policy, rng, confidence)
     counted = [rows[0], *(row for row in rows[1:] if not row.refuted)]
     untried = float(visits[(log.visits == 0) & learnt.belief.available].sum())
@@ -133,7 +135,7 @@ def occupancy(task: Task, policy: TablePolicy) -> FloatArray:
 def _row(
     name: str,
     words: str,
-    belief: DirichletBelief,
+    belief: Belief,
     task: Task,
     policy: TablePolicy,
     rng: np.random.Generator,
@@ -151,12 +153,6 @@ def _told(name: str, words: str, task: Task, found: Fresh, confidence: float) ->
     value, best = (mean_interval(x, 1.0 - confidence, range_) for x in (found.values[0], found.best))
     credible = credible_lower(found.values[0], confidence, -np.inf if range_ is None else range_[0]).low
     return UnderPrior(name, words, value.value, value.low, value.high, credible, best.value, best.high)
-
-
-def _without_data(learnt: Learnt) -> DirichletBelief:
-    """The prior of transitions, with what is believed about rewards now."""
-    belief = learnt.belief
-    return belief._with(learnt.concentration, belief.rewards, np.zeros_like(belief.observed))
 
 
 def _warnings(

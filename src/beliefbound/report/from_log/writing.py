@@ -44,7 +44,7 @@ import numpy as np
 import polars as pl
 
 from beliefbound.base.io.atomic import write_aside, write_text
-from beliefbound.beliefs.files import save_belief
+from beliefbound.beliefs.files import can_save, save_belief
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.report.certificate import bound_entry
 from beliefbound.report.from_log.headline import by_prior, mean_words, sure_words, warned
@@ -57,6 +57,8 @@ FORMAT, VERSION = "beliefbound certificate", 2
 CERTIFICATE, REPORT = "certificate.json", "report.html"
 _PAIRS = 200  # measurements that the certificate lists
 
+_POSTERIOR = "posterior.npz"
+
 
 def write_plan(found: LogPlan, out: Path) -> Path:
     """Write everything into a folder; returns the page."""
@@ -66,7 +68,9 @@ def write_plan(found: LogPlan, out: Path) -> Path:
     names: dict[str, Any] = {"state_names": log.states, "action_names": log.actions}
     found.policy.save(out / "policy.json", note=policy_words(found), **names)
     write_aside(out / "policy.csv", _policy_table(found).write_csv)
-    save_belief(out / "posterior.npz", found.learnt.belief, states=log.states, actions=log.actions)
+    (out / _POSTERIOR).unlink(missing_ok=True)
+    if can_save(found.learnt.belief):
+        save_belief(out / _POSTERIOR, found.learnt.belief, states=log.states, actions=log.actions)
     for name in ("robust.json", "robust.policy.npz"):
         (out / name).unlink(missing_ok=True)
     if found.robust is not None:
@@ -171,7 +175,11 @@ def certificate(found: LogPlan) -> dict[str, Any]:
             "unseen_pairs": int(log.unseen.sum()),
             "reward_range": list(log.reward_range),
         },
-        "posterior": {"file": "posterior.npz", "prior": learnt.prior, "rewards": learnt.rewards},
+        "posterior": {
+            "file": _POSTERIOR if can_save(learnt.belief) else None,
+            "prior": learnt.prior,
+            "rewards": learnt.rewards,
+        },
         "notes": list(found.notes()),
         "interrupted": found.interrupted,
     }
@@ -208,7 +216,7 @@ def _states(found: LogPlan) -> list[dict[str, Any]]:
             "upper": float(found.state_upper[s]),
             "visits": int(visits[s].sum()),
             "prior_share": float(found.learnt.prior_share[s, actions[s]]),
-            "terminal": bool(found.task.belief.terminal[s]),  # type: ignore[attr-defined]
+            "terminal": bool(found.learnt.terminal[s]),
         }
         for s in range(log.n_states)
     ]
