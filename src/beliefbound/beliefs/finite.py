@@ -282,6 +282,19 @@ class FiniteBelief(Frozen):
         chosen = as_rng(rng).choice(self.n_models, size=count, p=self.weights)
         return self._with(self.models.select(chosen), None, self.signal.select(chosen))
 
+    def step(self, model: int, state: int, action: int, rng: np.random.Generator) -> tuple[float | None, int]:
+        """`(reward shown, next state)` of one step in one of the models; `None` where nothing is shown.
+
+        >>> FiniteBelief([[[[0.0, 1.0]]] * 2], [[0.5], [0.0]]).step(0, 0, 0, np.random.default_rng(0))
+        (None, 1)
+        """
+        arrivals, chances = self.models.transitions.entries(state, action)
+        arrival = int(arrivals[_draw(chances[model], rng)])
+        shown = self.signal.shown(state, action, np.array([arrival]))
+        each = np.array([chance[model if len(chance) > 1 else 0, 0] for _, chance in shown])
+        value = shown[_draw(each, rng) if len(shown) > 1 else 0][0]
+        return None if np.isnan(value) else float(value), arrival
+
     def predictive(self, state: int, action: int) -> FloatArray:
         """Chances `[t]` of the next state.
 
@@ -324,3 +337,9 @@ class FiniteBelief(Frozen):
                     )
         weights = np.exp(log_weights - log_weights.max())
         return self.reweight(weights / weights.sum())
+
+
+def _draw(chances: FloatArray, rng: np.random.Generator) -> int:
+    """The place of one of several outcomes, which is possible."""
+    sums = np.cumsum(chances)
+    return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))

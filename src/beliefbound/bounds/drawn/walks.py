@@ -65,20 +65,19 @@ def _walk(
     for k in range(depth):
         a = checked_action(s, policy.act(s), sample.available)
         arrivals, chances = sample.models.transitions.entries(s, a)
-        row, after = chances[m], values[arrivals]
         total += factor * float(sample.rewards[m, s, a])
         factor *= discount
-        t = int(inverse_cdf(row / row.sum(), rng.random()))
-        mean = float(row @ after)
-        above = np.ptp(after[row > 0.0]) and float(after[row > 0.0].max() - mean)
-        below = np.ptp(after[row > 0.0]) and float(mean - after[row > 0.0].min())
+        after = values[arrivals[chances[m] > 0.0]]
+        mean = float(chances[m] @ values[arrivals])
+        above, below = float(after.max()) - mean, mean - float(after.min())
         share = 1.0
         if np.isfinite(low) and factor > 0.0:
             share = min(share, _share(total + factor * ends.low * lasts[k + 1] - low, factor * above))
             share = min(share, _share(high - total - factor * ends.high * lasts[k + 1], factor * below))
-        total += factor * share * (mean - float(after[t]))
-        policy.observe(s, a, _shown(sample, m, s, a, int(arrivals[t]), rng), int(arrivals[t]))
-        s = int(arrivals[t])
+        reward, t = sample.step(m, s, a, rng)
+        total += factor * share * (mean - float(values[t]))
+        policy.observe(s, a, reward, t)
+        s = t
     rest = factor * lasts[depth]
     if not np.isfinite(low):
         return Earned(total, total)
@@ -90,14 +89,3 @@ def _walk(
 def _share(slack: float, most: float) -> float:
     """The largest share of `most` that `slack` has room for."""
     return 1.0 if most <= 0.0 else max(0.0, min(1.0, slack / most))
-
-
-def _shown(sample: FiniteBelief, m: int, s: int, a: int, t: int, rng: np.random.Generator) -> float | None:
-    """What a model shows of the reward."""
-    shown = sample.signal.shown(s, a, np.array([t]))
-    if len(shown) == 1:
-        value = shown[0][0]
-    else:
-        chances = np.array([chance[m if len(chance) > 1 else 0, 0] for _, chance in shown])
-        value = shown[int(inverse_cdf(chances / chances.sum(), rng.random()))][0]
-    return None if np.isnan(value) else float(value)
