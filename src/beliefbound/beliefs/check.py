@@ -74,7 +74,7 @@ def _check_sizes(belief: Any) -> None:
 
 def _check_draws(belief: Any, draws: int, seed: int) -> FiniteBelief:
     one, same = belief.sample(5, seed), belief.sample(5, seed)
-    assert isinstance(one, FiniteBelief), f"sample(5, seed) gave {one!r}; give a FiniteBelief"
+    assert isinstance(one, FiniteBelief), f"sample(5, seed) gave a {type(one).__name__}; give a FiniteBelief"
     assert one.n_models == 5, f"sample(5, seed) gave {one.n_models} models; give 5"
     assert (one.n_states, one.n_actions) == (belief.n_states, belief.n_actions), (
         f"sample gave models of {one.n_states} states and {one.n_actions} actions; the belief has {belief.n_states} "

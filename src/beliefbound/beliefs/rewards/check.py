@@ -4,8 +4,8 @@
 2. `columns`, where there are any, are counts whose mean is `mean`.
 3. `update` is Bayes' rule, leaves the belief as it was, and counts `times`: a reward seen three times is three rewards,
    which is how logs are read.
-4. `log_marginal_likelihood` is that of the same law: of two rewards it is that of the first, and of the second after an
-   update.
+4. `log_marginal_likelihood` is that of the same law: of several rewards it is that of the first, and of the others
+   after an update.
 
 `base.kits` has how means are compared.
 """
@@ -39,6 +39,8 @@ def check_rewards(rewards: Any, *, draws: int = _DRAWS, seed: int = 1) -> None:
     full = rewards.expand(_STATES, _ACTIONS)
     for name in NEEDED:
         assert hasattr(full, name), f"expand({_STATES}, {_ACTIONS}) gave {full!r}, which has no {name}"
+    again = np.asarray(full.expand(_STATES, _ACTIONS).mean())
+    assert np.array_equal(again, full.mean()), "expand changes what already has so many states and actions; leave it"
     pairs = (_STATES, _ACTIONS)
     drawn = _check_draws(full, draws, seed)
     mean = np.asarray(full.mean())
@@ -93,12 +95,12 @@ def _possible(drawn: RewardSample, seed: int) -> list[float]:
     """Some rewards that pair (0, 0) may show on the way to state 0."""
     rng = np.random.default_rng((seed, 1))
     if not drawn.signal.finite:
-        return [float(x) for x in rng.choice(drawn.rewards.reshape(len(drawn.rewards), -1)[:, 0], 2)]
+        return [float(x) for x in rng.choice(drawn.rewards.reshape(len(drawn.rewards), -1)[:, 0], 3)]
     shown = [(v, np.broadcast_to(c, (len(drawn.rewards), 1))) for v, c in drawn.signal.shown(0, 0, np.array([0]))]
     values = [float(v) for v, c in shown if not np.isnan(v) and c.mean() > 1e-3]
     if not values:
         values = [float(drawn.rewards.reshape(len(drawn.rewards), -1)[0, 0])]
-    return [values[0], values[-1]]
+    return [values[0], values[0], values[-1]]
 
 
 def _arrays(values: list[float]) -> tuple[IntArray, IntArray, FloatArray]:
@@ -137,11 +139,10 @@ def _check_updates(full: Any, drawn: RewardSample, values: list[float]) -> None:
 
 
 def _check_likelihood(full: Any, values: list[float]) -> None:
-    one, both = (_arrays(values[:k]) for k in (1, 2))
-    second = _arrays(values[1:])
-    whole = float(full.log_marginal_likelihood(*both))
-    parts = float(full.log_marginal_likelihood(*one)) + float(full.update(*one).log_marginal_likelihood(*second))
+    first, rest = _arrays(values[:1]), _arrays(values[1:])
+    whole = float(full.log_marginal_likelihood(*_arrays(values)))
+    parts = float(full.log_marginal_likelihood(*first)) + float(full.update(*first).log_marginal_likelihood(*rest))
     assert np.isclose(whole, parts, atol=1e-6), (
-        f"log_marginal_likelihood of rewards {values} is {whole:.6g}; of the first, and of the second after an update, "
+        f"log_marginal_likelihood of rewards {values} is {whole:.6g}; of the first, and of the others after an update, "
         f"{parts:.6g}"
     )
