@@ -6,7 +6,7 @@ import pytest
 from beliefbound import DirichletBelief, FiniteBelief, load_belief, plan_log, save_belief
 from beliefbound.base.errors import BeliefboundError, BeliefError, FileError
 from beliefbound.beliefs import NormalRewards
-from beliefbound.beliefs.capabilities import Capability, capabilities, expected, lacking, offering, predictive
+from beliefbound.beliefs.capabilities import Capability, capabilities_of, expected, lacking, offering, predictive
 from beliefbound.beliefs.files import belief_of, entries_of
 from beliefbound.beliefs.from_log import learn
 from beliefbound.logs import log_of
@@ -35,12 +35,12 @@ def some_log(n=80, seed=0):
     ids=["counts", "normal rewards", "finite", "mixture"],
 )
 def test_what_a_belief_can_do(belief, more):
-    assert capabilities(belief) == COMMON | more
+    assert capabilities_of(belief) == COMMON | more
 
 
 def test_an_error_names_what_is_missing_and_how_to_have_it():
     with pytest.raises(BeliefError, match="belief is 3, which has no n_states; give a belief"):
-        capabilities(3)
+        capabilities_of(3)
     assert "can count: counted(), as a DirichletBelief has" in str(lacking(MIXTURE, Capability.COUNT, "this"))
 
 
@@ -95,7 +95,7 @@ def test_what_cannot_be_saved_says_so(tmp_path):
         save_belief(tmp_path / "x.npz", MIXTURE.sample(2, 1))
     odd = Mixture(MIXTURE.parts, MIXTURE.weights)
     odd.to_entries = lambda: {"words": np.array(["a"])}
-    with pytest.raises(BeliefError, match="entry 'words' of .* give numbers"):
+    with pytest.raises(BeliefError, match="entry 'words' of a mixture is .* give numbers"):
         save_belief(tmp_path / "x.npz", odd)
     assert not list(tmp_path.iterdir())
 

@@ -66,12 +66,10 @@ class Mixture:
     def to_entries(self):
         own = {"weights": self.weights}
         for i, part in enumerate(self.parts):
-            own |= {f"part{i}_{name}": array for name, array in entries_of(part).items()}
+            own |= entries_of(part, prefix=f"part{i}_")
         return own
 
     @classmethod
     def from_entries(cls, entries):
         weights = entries["weights"]
-        names = [f"part{i}_" for i in range(len(weights))]
-        parts = [{k.removeprefix(x): v for k, v in entries.items() if k.startswith(x)} for x in names]
-        return cls([belief_of(part) for part in parts], weights)
+        return cls([belief_of(entries, prefix=f"part{i}_") for i in range(len(weights))], weights)

@@ -21,7 +21,12 @@ _EXPECTED = 512  # models that stand for an expected MDP, where the belief does 
 
 
 class Capability(StrEnum):
-    """What a belief can do, and what bounds, agents and files ask for."""
+    """What a belief can do, and what bounds, agents and files ask for.
+
+    >>> from beliefbound import DirichletBelief
+    >>> Capability.ENUMERATE in capabilities_of(DirichletBelief(2, 1))
+    False
+    """
 
     DRAW = "draw"
     ENUMERATE = "enumerate"
@@ -39,13 +44,13 @@ _HOW = {
 }
 
 
-def capabilities(belief: Belief) -> frozenset[Capability]:
+def capabilities_of(belief: Belief) -> frozenset[Capability]:
     """What a belief can do.
 
     >>> from beliefbound import DirichletBelief
-    >>> sorted(capabilities(DirichletBelief(2, 1)))
+    >>> sorted(map(str, capabilities_of(DirichletBelief(2, 1))))
     ['condition', 'count', 'draw', 'predict']
-    >>> sorted(capabilities(DirichletBelief(2, 1).sample(3)))
+    >>> sorted(map(str, capabilities_of(DirichletBelief(2, 1).sample(3))))
     ['condition', 'draw', 'enumerate', 'predict']
     """
     check_is_belief(belief)
@@ -61,7 +66,7 @@ def capabilities(belief: Belief) -> frozenset[Capability]:
 
 def lacking(belief: Any, capability: Capability, what: str) -> BeliefError:
     """The error where `what` needs more than the belief can do."""
-    return BeliefError(f"{what} needs a belief that can {_HOW[capability]}; {shown(belief)} cannot")
+    return BeliefError(f"{what} needs a belief that can {_HOW[capability]}; {belief!r} cannot")
 
 
 def check_is_belief(thing: Any, name: str = "belief") -> None:

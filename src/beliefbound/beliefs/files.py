@@ -40,7 +40,26 @@ Class = TypeVar("Class", bound=type)
 
 
 def belief_kind(name: str, *, summary: str) -> Callable[[Class], Class]:
-    """Register a class of beliefs for files: it has `to_entries()`, arrays by name, and `from_entries(entries)`."""
+    """Register a class of beliefs for files: it has `to_entries()`, arrays by name, and `from_entries(entries)`.
+
+    >>> from beliefbound import DirichletBelief
+    >>> @belief_kind("doubtful", summary="a belief that is drawn from as if half of it had not been counted")
+    ... class Doubtful:
+    ...     def __init__(self, own):
+    ...         self.own, self.n_states, self.n_actions = own, own.n_states, own.n_actions
+    ...         self.available, self.initial, self.reward_range = own.available, own.initial, own.reward_range
+    ...     def sample(self, n, rng=None):
+    ...         S, A = self.n_states, self.n_actions
+    ...         half = DirichletBelief(S, A, concentration=self.own.concentration / 2, rewards=self.own.rewards)
+    ...         return half.sample(n, rng)
+    ...     def to_entries(self):
+    ...         return entries_of(self.own, prefix="own_")
+    ...     @classmethod
+    ...     def from_entries(cls, entries):
+    ...         return cls(belief_of(entries, prefix="own_"))
+    >>> belief_of(entries_of(Doubtful(DirichletBelief(2, 1)))).n_states
+    2
+    """
     enter: Callable[[Class], Class] = KINDS.register(name, summary=summary)
     return enter
 
@@ -83,16 +102,23 @@ def load_belief(path: Path | str) -> Any:
 
 
 def entries_of(
-    belief: Any, *, states: Sequence[str] | None = None, actions: Sequence[str] | None = None
+    belief: Any, *, prefix: str = "", states: Sequence[str] | None = None, actions: Sequence[str] | None = None
 ) -> dict[str, Array]:
-    """Everything that a belief is, arrays by name, for `belief_of`: what a file holds, or a part of another belief."""
+    """Everything that a belief is, arrays by name, for `belief_of`: what a file holds; or a part of another belief,
+    their names after a `prefix`.
+
+    >>> from beliefbound import DirichletBelief
+    >>> sorted(entries_of(DirichletBelief(2, 1)))[:4]
+    ['available', 'concentration', 'header', 'observed']
+    """
     if isinstance(belief, DirichletBelief):
-        return belief_arrays(belief, states=states, actions=actions)
+        found = belief_arrays(belief, states=states, actions=actions)
+        return {f"{prefix}{name}": array for name, array in found.items()}
     check_is_belief(belief)
     kind = _kind(belief)
     if kind is None:
         raise BeliefError(
-            f"{shown(belief)} cannot be saved: give its class to_entries and from_entries, and register it by "
+            f"{belief!r} cannot be saved: give its class to_entries and from_entries, and register it by "
             f"@belief_kind(name, summary=...)"
             + ("; finite beliefs are written by write_models" if hasattr(belief, "models") else "")
         )
@@ -100,11 +126,12 @@ def entries_of(
     for name, value in belief.to_entries().items():
         array = np.asarray(value)
         if not isinstance(name, str) or name == _HEADER or array.dtype.kind not in "biuf":
-            raise BeliefError(f"entry {name!r} of {shown(belief)} is {shown(value)}; give numbers, under another name")
+            raise BeliefError(f"entry {name!r} of a {kind} is {shown(value)}; give numbers, under another name")
         entries[name] = array
     header: dict[str, Any] = {"format": FORMAT, "version": _VERSION, "kind": kind}
     header |= {key: list(names) for key, names in (("states", states), ("actions", actions)) if names is not None}
-    return {**entries, _HEADER: np.frombuffer(msgspec.json.encode(header), dtype=np.uint8)}
+    entries[_HEADER] = np.frombuffer(msgspec.json.encode(header), dtype=np.uint8)
+    return {f"{prefix}{name}": array for name, array in entries.items()}
 
 
 def can_save(belief: Any) -> bool:
@@ -119,9 +146,14 @@ def _kind(belief: Any) -> str | None:
     return next((family.name for family in KINDS.families().values() if family.build is type(belief)), None)
 
 
-def belief_of(entries: Mapping[str, Array], *, file: Path = _MEMORY) -> Any:
-    """The belief of entries that `entries_of` gave; a `FileError` names the file and its fault."""
-    own = dict(entries)
+def belief_of(entries: Mapping[str, Array], *, prefix: str = "", file: Path = _MEMORY) -> Any:
+    """The belief of entries that `entries_of` gave, with the same `prefix`; a `FileError` names the file and its fault.
+
+    >>> from beliefbound import DirichletBelief
+    >>> belief_of(entries_of(DirichletBelief(2, 1)))
+    DirichletBelief(2 states, 1 actions, BetaRewards)
+    """
+    own = {name.removeprefix(prefix): array for name, array in entries.items() if name.startswith(prefix)}
     header = read_header(file, own.get(_HEADER))
     if "kind" not in header:
         return read_belief(file, own)

@@ -9,7 +9,7 @@ import pytest
 import beliefbound as bb
 from beliefbound import BetaRewards, DirichletBelief, FiniteBelief
 from beliefbound.base.errors import BeliefError, ParameterError
-from beliefbound.beliefs.capabilities import Capability, capabilities
+from beliefbound.beliefs.capabilities import Capability, capabilities_of
 from beliefbound.beliefs.check import check_belief
 from beliefbound.bounds.bound import Kind
 from beliefbound.bounds.check_policy import check_policy
@@ -100,7 +100,7 @@ def test_a_policy_goes_on_after_what_its_models_ruled_out():
     found = bb.bracket(Either(), discount=0.5, horizon=3, effort=20, rng=1)
     value = 0.3 * 1.75 + 0.02 * (0.5 * 0.5 * 0.7 + 0.25 * 0.75 * 0.7)  # the best action is the first, always
     assert found.lower.value <= value <= found.upper.value
-    assert capabilities(Either()) == {Capability.DRAW}
+    assert capabilities_of(Either()) == {Capability.DRAW}
     with pytest.raises(BeliefError, match=r"mcbrl needs a belief that can be conditioned: update\("):
         bb.make_agent("mcbrl", bb.make_env("gym:FrozenLake-v1"), belief=_Sized(Either()))
 
