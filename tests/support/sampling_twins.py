@@ -82,6 +82,28 @@ class BossTwin(MergedTwin):
         self.due = self.due or self.visits[s * self.A + a] == self.b
 
 
+class OpsrlTwin(MergedTwin):
+    """Optimistic PSRL: models drawn anew when a count has doubled."""
+
+    def __init__(self, environment, psi):
+        super().__init__(environment)
+        self.psi = psi
+
+    def reset(self, seed, cell=0, run=0):
+        super().reset(seed, cell, run)
+        self.visits, self.before = {}, {}
+
+    def plan(self):
+        self.before = dict(self.visits)
+        self.merge(self.draw([self.psi] * (self.S * self.A)))
+
+    def observe(self, s, a, r, t):
+        super().observe(s, a, r, t)
+        self.visits[s, a] = self.visits.get((s, a), 0) + 1
+        before = self.before.get((s, a), 0)
+        self.due = self.due or self.visits[s, a] - before >= max(1, before)
+
+
 class SbossTwin(MergedTwin):
     """SBOSS with samples by variance."""
 

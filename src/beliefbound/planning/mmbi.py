@@ -105,7 +105,13 @@ def _fixed_point(task: FiniteTask, most_work: float) -> Plan:
     actions = np.empty(models.n_states, dtype=np.int64)
     checkpoint, since, power = values.copy(), 0, 1
     seen: dict[bytes, IntArray] = {}
-    cycled, residual, tolerance = False, np.inf, 0.0
+    converged, cycled, residual = False, False, np.inf
+    most = _TOLERANCE * (1.0 - discount) * task.largest_value
+
+    def settled(change: float) -> bool:
+        """What is to be avoided may be worth far more than any value that is met."""
+        return change <= most and change <= _MIXED * _TOLERANCE * (1.0 - discount) * float(np.abs(values).max())
+
     most_sweeps = int(min(_MAX_SWEEPS, max(_LEAST_SWEEPS, most_work / (_SWEEP_WORK + models.n_entries))))
     for _ in range(most_sweeps):
         previous = values.copy()
@@ -113,17 +119,13 @@ def _fixed_point(task: FiniteTask, most_work: float) -> Plan:
         seen[actions.tobytes()] = actions.copy()
         since += 1
         residual = float(np.abs(values - previous).max())
-        # What is to be avoided may be worth far more than any value that is met.
-        tolerance = _TOLERANCE * (1.0 - discount) * min(task.largest_value, _MIXED * float(np.abs(values).max()))
-        if residual <= tolerance:
-            break
-        if float(np.abs(values - checkpoint).max()) <= tolerance:
-            cycled = True
+        converged = settled(residual)
+        cycled = not converged and settled(float(np.abs(values - checkpoint).max()))
+        if converged or cycled:
             break
         if since == power:
             checkpoint, since, power = values.copy(), 0, 2 * power
             seen.clear()
-    converged = residual <= tolerance
     if converged:
         candidates = [actions]
         note = ""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,11 @@ COLOURS = {
     "other": "#7b3294",
 }
 
+_MARGIN = 0.1  # inches
 _STYLE: Any = {
     "figure.figsize": (6.4, 4.0),
     "figure.dpi": 120,
     "savefig.dpi": 160,
-    "savefig.bbox": "tight",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -46,8 +47,13 @@ def figure(**keywords: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def save(drawn: Any, stem: Path) -> tuple[Path, Path]:
-    """Write `<stem>.png` and `<stem>.svg`, aside and renamed; the bytes depend on the data alone."""
+    """Write `<stem>.png` and `<stem>.svg`, aside and renamed, with `_MARGIN` around what is drawn; the bytes depend on
+    the data alone."""
     paths = stem.with_suffix(".png"), stem.with_suffix(".svg")
-    write_aside(paths[0], lambda aside: drawn.savefig(aside, format="png", metadata={"Software": None}))
-    write_aside(paths[1], lambda aside: drawn.savefig(aside, format="svg", metadata={"Date": None, "Creator": None}))
+    drawn.draw_without_rendering()  # once for both: each would find out for itself how much space it needs
+    box = drawn.get_tightbbox().padded(_MARGIN)
+    nothing: tuple[dict[str, None], ...] = {"Software": None}, {"Date": None, "Creator": None}
+    for path, metadata in zip(paths, nothing, strict=True):
+        kind = path.suffix[1:]
+        write_aside(path, partial(drawn.savefig, format=kind, metadata=metadata, bbox_inches=box))
     return paths

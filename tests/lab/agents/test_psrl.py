@@ -19,17 +19,21 @@ from support.sampling_agents import (
 
 class TestPsrl(EveryAgent):
     name = "psrl"
-    variants = ("psrl:episodes=fixed,tau=5", "psrl:episodes=fixed,tau=1")
+    variants = ("psrl:episodes=dynamic", "psrl:episodes=fixed,tau=5", "psrl:episodes=fixed,tau=1")
     mistakes = (
         ("psrl:tau=5", "tau has no effect with episodes=doubling"),
-        ("psrl:episodes=sometimes", "give one of doubling, fixed"),
+        ("psrl:episodes=sometimes", "give one of doubling, dynamic, fixed"),
     )
 
 
 def test_psrl_begins_episodes_when_a_count_has_doubled():
-    """One state, one action: at steps 1, 2, 3, 5, 9, …; or every τ steps."""
+    """One state, one action: at steps 1, 2, 3, 5, 9, …; TSDE's last a step longer each; or every τ steps."""
     single = environment_from_mdp(MDP(np.ones((1, 1, 1)), [[0.5]], initial=0), name="one", reward_range=(0.0, 1.0))
-    for name, expected in (("psrl", [1, 2, 3, 5, 9, 17]), ("psrl:episodes=fixed,tau=7", [1, 8, 15])):
+    for name, expected in (
+        ("psrl", [1, 2, 3, 5, 9, 17]),
+        ("psrl:episodes=dynamic", [1, 2, 4, 7, 11, 16]),
+        ("psrl:episodes=fixed,tau=7", [1, 8, 15]),
+    ):
         agent = make_agent(name, single)
         began, counted = [], []
         follow(agent, single, 20, watch=lambda k, a=agent, c=counted: c.append(int(a.machine.state.clock[EPISODES])))
@@ -55,6 +59,6 @@ def test_what_the_belief_rules_out_stays_out():
     check_what_is_ruled_out_stays_out("psrl")
 
 
-@pytest.mark.parametrize("name", ["psrl", "psrl:episodes=fixed,tau=300"])
+@pytest.mark.parametrize("name", ["psrl", "psrl:episodes=dynamic", "psrl:episodes=fixed,tau=300"])
 def test_who_knows_the_model_plays_optimally(name):
     check_who_knows_the_model_plays_optimally(name)

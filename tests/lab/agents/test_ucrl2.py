@@ -1,8 +1,11 @@
 """UCRL2: published radii, episodes that double."""
 
+import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from beliefbound.base.errors import ParameterError
+from beliefbound.kernels.planning.optimism import best_in_box
 from beliefbound.lab.agents import make_agent
 from beliefbound.lab.agents.ucrl2 import EPISODES, radii
 from beliefbound.lab.envs import make_env
@@ -13,7 +16,12 @@ from support.optimists import earned_on_riverswim
 
 class TestUcrl2(EveryAgent):
     name = "ucrl2"
-    mistakes = (("ucrl2:delta=2", "delta is 2.0"), ("ucrl2:discount=0.9", "ucrl2 has no 'discount'"))
+    variants = ("ucrl2:radii=bernstein",)
+    mistakes = (
+        ("ucrl2:radii=bernstein,scale=0", "scale is 0"),
+        ("ucrl2:delta=2", "delta is 2.0"),
+        ("ucrl2:discount=0.9", "ucrl2 has no 'discount'"),
+    )
 
 
 def test_ucrl2_has_the_published_radii():
@@ -53,8 +61,35 @@ def test_ucrl2_reads_its_radii_into_the_model():
     assert capped.machine.state.model.r.max() == 1.0
 
 
-def test_it_reaches_riverswims_prize():
-    assert earned_on_riverswim("ucrl2:scale=0.05") > 1200
+def test_ucrl2b_reads_its_radii_into_the_model():
+    """From the formulas: 999 tries of one pair, a tenth of them to the right."""
+    agent = make_agent("ucrl2:radii=bernstein,scale=0.5", ENVIRONMENTS["riverswim"])
+    agent.reset(0)
+    for k in range(999):
+        agent.observe(0, 0, 0.005, int(k % 10 == 0))
+    agent.act(0)
+    model, log = agent.machine.state.model, np.log(6 * 6 * 2 * 999 / 0.05)
+    assert model.width[0, 0] == pytest.approx(log / 999)
+    mean = 0.005
+    assert model.r[0, 0] == pytest.approx(mean + np.sqrt(mean * (1 - mean) * log / 999) + 3 * log / 999)
+    assert 0.5 * 6 * model.width[1, 0] == pytest.approx(1.0)  # never tried: anywhere
+
+
+def test_the_best_of_a_box_is_that_of_a_linear_programme():
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        n = int(rng.integers(2, 7))
+        p, v, w = rng.dirichlet(np.full(n, 0.5)), rng.normal(size=n), rng.choice([1e-4, 1e-2, 0.05, 0.3])
+        reach = 0.7 * (2 * np.sqrt(p * (1 - p) * w) + 6 * w)
+        sides = np.column_stack([np.maximum(0.0, p - reach), np.minimum(1.0, p + reach)])
+        best = linprog(-v, A_eq=np.ones((1, n)), b_eq=[1.0], bounds=sides)
+        found = best_in_box(p[None, None], 0, 0, v, np.argsort(v), w, 0.7)
+        assert found == pytest.approx(-best.fun, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["ucrl2:scale=0.05", "ucrl2:radii=bernstein,scale=0.05"])
+def test_it_reaches_riverswims_prize(name):
+    assert earned_on_riverswim(name) > 1200
 
 
 def test_models_too_large_are_refused():

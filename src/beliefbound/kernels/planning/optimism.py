@@ -5,6 +5,7 @@ agent adds and the *outlook* `O` is, by `kind`, with a row `p = p(·|s,a)` and a
 
 * `MEAN`: `p·V`;
 * `BALL`: `max q·V` over distributions with `‖q − p‖₁ ≤ w`;
+* `BOX`: `max q·V` over distributions with `|q_t − p_t| ≤ factor · (2 sqrt(p_t (1 − p_t) w) + 6 w)` for every t;
 * `SHIFT`: `(1 − w) p·V + w max V(t)` over the states t with `p(t) > 0`.
 
 A row of zeros leads nowhere: with `r = cap` a pair is worth the cap, which is how agents write "unknown".
@@ -16,6 +17,7 @@ span of the changes counts instead: average rewards (γ = 1), whose gain lies be
 A sweep costs `S²A` multiply-adds. Nothing is allocated.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +26,7 @@ from numba import njit
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.reference import by_reference
 
-MEAN, BALL, SHIFT = range(3)
+MEAN, BALL, SHIFT, BOX = range(4)
 LEAST, LARGEST = range(2)  # the entries of `change`
 
 
@@ -34,10 +36,10 @@ class OptimisticModel(NamedTuple):
 
     p: np.ndarray  # [s,a,t]: distributions, perhaps with some mass left out (MEAN), or rows of zeros
     r: np.ndarray  # [s,a], bonuses included
-    width: np.ndarray  # [s,a]: radius of the ball, or weight of the shift; unused for MEAN
+    width: np.ndarray  # [s,a]: radius of the ball, w of the box, or weight of the shift; unused for MEAN
     v: np.ndarray  # [s] values
     next_v: np.ndarray  # [s] scratch
-    order: np.ndarray  # int64 [s]: states by value, worst first (BALL only)
+    order: np.ndarray  # int64 [s]: states by value, worst first (BALL and BOX only)
     change: np.ndarray  # [2]: least and largest change of the last sweep
     actions: np.ndarray  # int64 [s], chosen by the last sweep
     available: np.ndarray  # bool [s,a]
@@ -45,10 +47,17 @@ class OptimisticModel(NamedTuple):
     cap: float
     kind: int
     relative: bool
+    factor: float  # of the sides of the box
 
 
 def optimistic_model(
-    available: np.ndarray, *, kind: int, discount: float, cap: float = np.inf, relative: bool = False
+    available: np.ndarray,
+    *,
+    kind: int,
+    discount: float,
+    cap: float = np.inf,
+    relative: bool = False,
+    factor: float = 1.0,
 ) -> OptimisticModel:
     """Room for one model of the size of `available[s,a]`; all zero."""
     S, A = available.shape
@@ -66,6 +75,7 @@ def optimistic_model(
         cap=float(cap),
         kind=kind,
         relative=relative,
+        factor=float(factor),
     )
 
 
@@ -134,6 +144,36 @@ def best_in_ball(p, s, a, v, order, radius):
     return value
 
 
+@njit(**EXACT)
+def best_in_box(p, s, a, v, order, w, factor):
+    """`max q·v` over distributions `q` with `|q_t − p_t| ≤ factor · (2 sqrt(p_t (1 − p_t) w) + 6 w)`; `order` has the
+    states by rising value.
+
+    Every state gets the least that it may; what is left goes to the best ones, as far as they can take it. A row of
+    zeros needs a box as wide as 1: then it leads to the best state.
+    """
+    value, left = 0.0, 1.0
+    for t in range(v.size):
+        least = max(0.0, p[s, a, t] - factor * side(p[s, a, t], w))
+        value += least * v[t]
+        left -= least
+    for i in range(order.size - 1, -1, -1):
+        t = order[i]
+        reach = factor * side(p[s, a, t], w)
+        given = min(left, min(1.0, p[s, a, t] + reach) - max(0.0, p[s, a, t] - reach))
+        value += given * v[t]
+        left -= given
+        if left <= 0.0:
+            break
+    return value
+
+
+@njit(**EXACT_INLINE)
+def side(p, w):
+    """How far a chance may be from `p` in a box of `w`."""
+    return 2.0 * math.sqrt(max(0.0, p * (1.0 - p)) * w) + 6.0 * w
+
+
 @njit(**EXACT_INLINE)
 def best_possible(p, s, a, v):
     """The largest `v[t]` with `p[s,a,t] > 0`; 0 for a row of zeros."""
@@ -150,7 +190,7 @@ def sweep(model):
     p, r, width, v, next_v, order = model.p, model.r, model.width, model.v, model.next_v, model.order
     available, kind = model.available, model.kind
     n_states, n_actions = r.shape
-    if kind == BALL:
+    if kind in (BALL, BOX):
         sort_states(v, order)
     least, largest = np.inf, -np.inf
     for s in range(n_states):
@@ -159,6 +199,8 @@ def sweep(model):
             if available[s, a]:
                 if kind == BALL:
                     outlook = best_in_ball(p, s, a, v, order, width[s, a])
+                elif kind == BOX:
+                    outlook = best_in_box(p, s, a, v, order, width[s, a], model.factor)
                 else:
                     outlook = mean_of(p, s, a, v)
                     if kind == SHIFT:

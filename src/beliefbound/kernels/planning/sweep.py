@@ -98,22 +98,31 @@ def lanes_of(p: np.ndarray, r: np.ndarray, w: np.ndarray, available: np.ndarray,
     return Lanes(p, r, w, available, float(discount), q, mixed, vbar, values[0], values[1])
 
 
-@njit(**EXACT_INLINE)
-def sweep_lanes(lanes, v, actions, out):
-    """One fused stage from `v[t,m]`: `out[s,m]`, `lanes.vbar[s]` and `actions[s]` are written.
+@njit(inline="always", **EXACT)
+def choose_lanes(q, mixed, available, vbar, actions, out):
+    """The greedy step: `actions[s]`, `out[s,m]` and `vbar[s]` from `q[s,a,m]` and `mixed[s,a]`.
 
     Returns `Σ_s |Σ_m w V_new − vbar_old|`, the change under the belief.
     """
-    q, mixed, vbar, available = lanes.q, lanes.mixed, lanes.vbar, lanes.available
-    backup_lanes(lanes.p, lanes.r, lanes.w, 0, lanes.discount, v, q, mixed)
-    change = 0.0
+    change, one = 0.0, q.shape[2] == 1
     for s in range(vbar.size):
         chosen, best = best_action(mixed, available, s)
         actions[s] = chosen
-        take_lanes(q, s, chosen, out)
+        if one:
+            out[s, 0] = best
+        else:
+            take_lanes(q, s, chosen, out)
         change += abs(best - vbar[s])
         vbar[s] = best
     return change
+
+
+@njit(**EXACT_INLINE)
+def sweep_lanes(lanes, v, actions, out):
+    """One fused stage from `v[t,m]`: `out[s,m]`, `lanes.vbar[s]` and `actions[s]` are written; the change, as above."""
+    q, mixed = lanes.q, lanes.mixed
+    backup_lanes(lanes.p, lanes.r, lanes.w, 0, lanes.discount, v, q, mixed)
+    return choose_lanes(q, mixed, lanes.available, lanes.vbar, actions, out)
 
 
 @out_of_line

@@ -10,6 +10,10 @@ policy is followed to the end of the episode.
 * `episodes=doubling`, the default, for worlds without episodes: one ends before the action that has been taken in it as
   often as before it (at least once), as in UCRL2. The policy is the optimal one for discounted rewards, which is our
   choice.
+* `episodes=dynamic`: TSDE (Ouyang, Gagrani, Nayyar & Jain, NIPS 2017), for worlds without episodes. An episode ends
+  when it has been longer than the one before, or when any pair has been tried more than twice as often as before it.
+  The paper's policy is optimal for average rewards, and its regret `O(H S sqrt(A T))` up to logarithms; ours is for
+  discounted ones.
 
 Solutions are exact, ties go to the lowest action. A prior that knows the model plays optimally.
 """
@@ -41,7 +45,7 @@ from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
 
-EPISODES, STAGE = range(2)  # the clock
+EPISODES, STAGE, LAST, DOUBLED = range(4)  # the clock
 
 
 class Stages(NamedTuple):
@@ -62,7 +66,8 @@ class State(NamedTuple):
     stream: np.ndarray  # uint64 [4]
     visits: IntArray  # [s,a]
     before: IntArray  # [s,a]: before the episode
-    clock: IntArray  # episodes begun, steps made in the present one
+    clock: IntArray  # episodes begun, steps made in the present one and in the last, whether a count has doubled in it
+    dynamic: bool
 
 
 @njit(**EXACT)
@@ -88,8 +93,9 @@ def begin_episode(state):
         for s in range(n_states):
             for a in range(n_actions):
                 state.before[s, a] = state.visits[s, a]
+    state.clock[LAST] = state.clock[STAGE] if state.clock[EPISODES] > 0 else 1
     state.clock[EPISODES] += 1
-    state.clock[STAGE] = 0
+    state.clock[STAGE], state.clock[DOUBLED] = 0, 0
 
 
 @njit(**EXACT_INLINE)
@@ -100,6 +106,8 @@ def is_over(state, s):
         return True
     if n_stages > 0:
         return state.clock[STAGE] == n_stages
+    if state.dynamic:
+        return state.clock[STAGE] > state.clock[LAST] or state.clock[DOUBLED] == 1
     a = greedy(state.models, s, 0)
     return state.visits[s, a] - state.before[s, a] >= max(1, state.before[s, a])
 
@@ -109,9 +117,9 @@ def act(state, s):
     """Begin an episode if it is due, and follow its policy."""
     if is_over(state, s):
         begin_episode(state)
+    state.clock[STAGE] += 1
     if state.stages.actions.shape[0] == 0:
         return greedy(state.models, s, 0)
-    state.clock[STAGE] += 1
     return state.stages.actions[state.clock[STAGE] - 1, s]
 
 
@@ -120,13 +128,15 @@ def observe(state, s, a, r, t):
     """Condition the belief on one transition."""
     learn(state.posterior, s, a, r, t)
     state.visits[s, a] += 1
+    if state.visits[s, a] > 2 * state.before[s, a]:
+        state.clock[DOUBLED] = 1
 
 
 @agent(
     "psrl",
-    summary="Thompson sampling by episodes, of fixed length or until a count doubles (Osband et al. 2013)",
+    summary="Thompson sampling by episodes: of fixed length, or until a count doubles (Osband et al. 2013); TSDE",
     parameters=(
-        Choice("episodes", "doubling", ("doubling", "fixed"), "until a count doubles, or of tau steps"),
+        Choice("episodes", "doubling", ("doubling", "dynamic", "fixed"), "until a count doubles; TSDE; tau steps"),
         Number("tau", 20, 1, 10**7, "steps of an episode", whole=True, needs=("episodes", ("fixed",))),
         *PRIOR,
         DISCOUNT,
@@ -153,6 +163,7 @@ def psrl(setting: Setting, *, episodes: str, tau: int, **values: Any) -> Machine
         stream=no_stream(),
         visits=np.zeros((S, A), np.int64),
         before=np.zeros((S, A), np.int64),
-        clock=np.zeros(2, np.int64),
+        clock=np.zeros(4, np.int64),
+        dynamic=episodes == "dynamic",
     )
     return Machine(state, reset, act, observe)

@@ -41,7 +41,13 @@ CAPPED, UNCAPPED = (
 
 
 def model_for(
-    setting: Setting, *, kind: int, discount: float, cap: float = math.inf, relative: bool = False
+    setting: Setting,
+    *,
+    kind: int,
+    discount: float,
+    cap: float = math.inf,
+    relative: bool = False,
+    factor: float = 1.0,
 ) -> OptimisticModel:
     """Room for a model of the setting's size, if there is any."""
     S, A = setting.n_states, setting.n_actions
@@ -50,7 +56,7 @@ def model_for(
             f"{S} states and {A} actions: a model of every transition needs {16e-9 * S * A * S:.0f} GB; "
             "take a smaller environment or an agent without a model"
         )
-    return optimistic_model(setting.available, kind=kind, discount=discount, cap=cap, relative=relative)
+    return optimistic_model(setting.available, kind=kind, discount=discount, cap=cap, relative=relative, factor=factor)
 
 
 class State(NamedTuple):
