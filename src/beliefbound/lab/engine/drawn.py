@@ -179,22 +179,23 @@ class DrawnExploit(Swept):
 
 
 class DrawnPsrl(Drawing):
-    """Thompson sampling by episodes (Osband, Russo & Van Roy 2013)."""
+    """Thompson sampling by episodes (Osband, Russo & Van Roy 2013; dynamic ones: Ouyang et al. 2017)."""
 
     def __init__(self, setting: Setting, *, episodes: str, tau: int, **values: Any) -> None:
         super().__init__(setting, "psrl")
-        self.stages = tau if episodes == "fixed" else 0
+        self.stages, self.dynamic = tau if episodes == "fixed" else 0, episodes == "dynamic"
 
     def begin(self) -> None:
         """Nothing seen."""
         self.actions: IntArray | None = None  # [s], or [stage,s]
         self.visits = np.zeros(self.available.shape, dtype=np.int64)
-        self.before, self.stage = self.visits.copy(), 0
+        self.before, self.stage, self.last = self.visits.copy(), 0, 1
 
     def choose(self, state: int) -> int:
         """Begin an episode if it is due, and follow its policy."""
         if self._over(state):
             models = self.draw(1)
+            self.last = 1 if self.actions is None else self.stage
             self.before, self.stage = self.visits.copy(), 0
             if self.stages:
                 self.actions = models.induct_greedy(np.ones(1), 1.0, self.stages)[0]
@@ -207,6 +208,8 @@ class DrawnPsrl(Drawing):
     def _over(self, s: int) -> bool:
         if self.actions is None or self.stages:
             return self.actions is None or self.stage == self.stages
+        if self.dynamic:
+            return self.stage > self.last or bool((self.visits > 2 * self.before).any())
         a = int(self.actions[s])
         return bool(self.visits[s, a] - self.before[s, a] >= max(1, self.before[s, a]))
 
