@@ -11,7 +11,7 @@ import numpy as np
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.kernels.planning import sweep
 from beliefbound.models.ascent import LanesAscent
-from beliefbound.planning.cadp import Ascent
+from beliefbound.planning.cadp import CoordinateAscent
 from beliefbound.planning.task import FiniteTask
 from benchmarks.timing import race, show
 
@@ -24,7 +24,7 @@ def sweeps(n_models: int, n_states: int, n_actions: int, horizon: int, repeats: 
     transitions = rng.dirichlet(np.full(n_states, 0.3), size=(n_models, n_states, n_actions))
     belief = FiniteBelief(transitions, rng.random((n_states, n_actions)))
     task = FiniteTask.of(belief, discount=0.95, horizon=horizon)
-    ascent, models = Ascent(task), belief.models
+    ascent, models = CoordinateAscent(task), belief.models
     actions, _ = models.induct_greedy(belief.weights, 0.95, horizon)
     values = np.zeros((n_states, n_models))
     lanes = None

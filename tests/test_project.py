@@ -16,6 +16,7 @@ from beliefbound.lab.engine.registry import AGENTS
 
 SOURCE = Path(beliefbound.__file__).parent
 TESTS = Path(__file__).parent
+ROOT = TESTS.parent
 
 LAYERS = [
     {"base"},
@@ -35,6 +36,9 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(
     path for path in SOURCE.rglob("*.py") if path.parent not in (SOURCE, SOURCE / "lab") or path.stem != "__init__"
 )
+STEMS = {path.stem for path in MODULES}
+# Names that end so are of files that commands read and write.
+FILES = {"csv", "html", "json", "md", "npz", "parquet", "png", "py", "pyi", "svg", "toml", "txt"}
 STUB = [node for node in ast.parse((SOURCE / "__init__.pyi").read_text()).body if isinstance(node, ast.ImportFrom)]
 HOME = {alias.name: node.module for node in STUB if node.module for alias in node.names}  # the module a name lives in
 ROOMS = {alias.name for node in STUB if not node.module for alias in node.names}  # modules that are public themselves
@@ -154,3 +158,56 @@ def test_every_kernel_says_whether_its_sums_may_be_reordered_and_whether_it_is_i
                 said = {"fastmath", "forceinline"} <= set(thing.targetoptions)
                 assert inlined or said, f"{module.__name__}.{name}"
     assert count > 100
+
+
+def referred(text: str) -> set[str]:
+    """The names, dotted or with slashes, between backticks: `bounds.steps`, `bounds/{steps,record}.py`."""
+    found = set()
+    for name in re.findall(r"`([a-z_][\w./]*(?:\{[\w,]+\})?[\w./]*)`", text):
+        first, _, rest = name.partition("{")
+        middle, _, last = rest.partition("}")
+        found |= {first + each + last for each in middle.split(",") if "/" in name or "." in name}
+    return found
+
+
+def is_there(name: str) -> bool:
+    """Whether a name that looks like a path, a module or a part of one is that of something."""
+    parts = re.split(r"[./]", name.removeprefix("beliefbound.").strip("/"))
+    if "/" in name:
+        parts = parts[:-1] if parts[-1] in ("py", "md", "toml") else parts
+        folders = {path.name for top in (ROOT, SOURCE, TESTS) for path in top.iterdir() if path.is_dir()}
+        tops = (ROOT, SOURCE, TESTS) if parts[0] in folders else ()
+    elif parts[-1] in FILES or len(parts) == 1:
+        return True
+    else:
+        inner = {path.name for path in SOURCE.rglob("*") if path.is_dir()} - {path.name for path in SOURCE.iterdir()}
+        if parts[0] in inner and parts[1] in STEMS:
+            return False  # a module, but not by its whole place
+        tops = (SOURCE,) if (SOURCE / parts[0]).is_dir() else ()
+    return not tops or any(_is_below(top, parts) for top in tops)
+
+
+def _is_below(top: Path, parts: list[str]) -> bool:
+    place, home = top.joinpath(*parts), top.joinpath(*parts[:-1])
+    if place.is_dir() or place.with_suffix(".py").exists() or place.with_suffix(".md").exists():
+        return True
+    texts = [file for file in (home.with_suffix(".py"), home / "__init__.py", home / "__init__.pyi") if file.exists()]
+    return any(re.search(rf"\b{parts[-1]}\b", file.read_text()) for file in texts)
+
+
+def test_modules_and_paths_that_texts_name_exist():
+    """In every docstring and comment, in ARCHITECTURE.md and in CONTRIBUTING.md, between backticks."""
+    for path in [*MODULES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]:
+        gone = sorted(name for name in referred(path.read_text()) if not is_there(name))
+        assert not gone, f"{path.relative_to(ROOT)} names {gone}, which are not there"
+
+
+def test_a_name_of_nothing_is_found():
+    text = "`bounds.gone`, `bounds/{steps,gone}.py`, `graph.search`, `planning.task.Gone`, `tests/gone`; `models.csv`"
+    assert sorted(name for name in referred(text) if not is_there(name)) == [
+        "bounds.gone",
+        "bounds/gone.py",
+        "graph.search",
+        "planning.task.Gone",
+        "tests/gone",
+    ]

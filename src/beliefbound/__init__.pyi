@@ -28,6 +28,7 @@ from .bounds.information.value import value_of_information as value_of_informati
 from .bounds.policy_files import load_policy as load_policy
 from .bounds.robust import RobustBracket as RobustBracket
 from .bounds.robust import robust_bracket as robust_bracket
+from .jobs.from_log.plan import plan_log as plan_log
 from .lab.engine.actor import load_actor as load_actor
 from .lab.engine.play import play as play
 from .lab.engine.registry import make_agent as make_agent
@@ -51,6 +52,5 @@ from .planning.plan import Plan as Plan
 from .policy import MemorylessPolicy as MemorylessPolicy
 from .policy import Policy as Policy
 from .policy import StationaryPolicy as StationaryPolicy
-from .report.from_log.plan import plan_log as plan_log
 
 __version__: str

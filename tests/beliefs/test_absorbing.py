@@ -108,7 +108,7 @@ def test_the_command_line_declares_and_verifies(tmp_path):
     assert command("bound", place, "--out", out, "--effort", 1).exit_code == 1
     done = command("bound", place, "--out", out, "--effort", 1, "--absorbing", "broken")
     assert done.exit_code == 0, done.output
-    assert json.loads((out / "bounds.json").read_text())["made"]["absorbing"] == ["broken"]
+    assert json.loads((out / "bounds.json").read_text())["job"]["made"]["absorbing"] == ["broken"]
     assert command("verify", out / "bounds.json").exit_code == 0
     done = command("convert", place, tmp_path / "b.npz", "--absorbing", "broken")
     assert done.exit_code == 0, done.output

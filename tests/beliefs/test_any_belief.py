@@ -148,7 +148,7 @@ def test_a_log_that_does_not_fit_is_refused():
 
 
 def test_a_log_is_planned_with_a_mixture(tmp_path):
-    from beliefbound.report.from_log.writing import write_plan
+    from beliefbound.jobs.from_log.writing import write_plan
 
     found = plan_log(some_log(), discount=0.9, prior=MIXTURE, n_models=200, effort=6, measure=False)
     assert found.lower.value <= found.upper.value

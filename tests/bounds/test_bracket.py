@@ -12,7 +12,7 @@ from beliefbound.bounds.dirichlet.effort import Effort
 from beliefbound.bounds.dirichlet.sampler import Sampler
 from beliefbound.bounds.finite import outcomes
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
-from beliefbound.bounds.finite.glance import glance
+from beliefbound.bounds.finite.first_bounds import first_bounds
 from beliefbound.bounds.finite.relaxation import certifier_of
 from beliefbound.kernels.compiling import paused
 from beliefbound.models.model_set import ModelSet
@@ -94,14 +94,14 @@ def test_the_clock_stands_still_while_something_is_compiled(monkeypatch, clock):
 @pytest.mark.parametrize("belief", ["finite", "dirichlet"])
 def test_somebody_may_ask_to_stop(belief):
     """At the first bounds, with much left to do; what was found is returned, after the first step."""
-    glances = 1 if belief == "finite" else 0
+    first = 1 if belief == "finite" else 0
     if belief == "finite":
         belief = chain_belief(30, 4).sample(8, np.random.default_rng(5))
     else:
         belief = DirichletBelief(2, 2, initial=0)
     seen = []
     found = bracket(belief, discount=0.9, effort=1000, rng=0, watch=seen.append, stop=lambda: bool(seen))
-    assert len(found.trace) == len(seen) == 1 + glances
+    assert len(found.trace) == len(seen) == 1 + first
     assert found.effort == 1
     assert found.lower.value <= found.upper.value
 
@@ -245,12 +245,12 @@ def test_simulations_and_particle_sets_do_not_depend_on_the_number_of_threads(re
 
 
 @pytest.mark.parametrize("horizon", [None, 4])
-def test_a_glance_encloses_the_exact_value_and_is_shown_before_anything_is_compiled(horizon):
+def test_first_bounds_enclose_the_exact_value_and_are_shown_before_anything_is_compiled(horizon):
     rng = np.random.default_rng(12)
     for signal in ("known", "bernoulli"):
         belief, (P, r, w, p0) = random_belief(rng, signal)
         task = FiniteTask.of(belief, discount=0.5, horizon=horizon, initial=p0)
-        lower, upper = glance(task)
+        lower, upper = first_bounds(task)
         assert lower.value == pytest.approx(task.policy_value(lower.policy), abs=1e-5)
         assert lower.value <= task.policy_value(lower.policy) + 1e-12
         told = qmdp(belief, discount=0.5, horizon=horizon, initial=p0).value
@@ -262,7 +262,7 @@ def test_a_glance_encloses_the_exact_value_and_is_shown_before_anything_is_compi
     assert found.bounds[:2] == (lower, upper)
 
 
-def test_no_glance_at_what_takes_longer_than_a_moment():
+def test_no_first_bounds_for_what_takes_longer_than_a_moment():
     P = np.full((2, 150, 1, 150), 1 / 150)
     belief = FiniteBelief(P, np.ones((2, 150, 1)), reward_signal="known")
-    assert glance(FiniteTask.of(belief, discount=0.9)) == []
+    assert first_bounds(FiniteTask.of(belief, discount=0.9)) == []

@@ -15,13 +15,13 @@ from beliefbound.bounds.finite.problem import models_apart, stage_values, values
 from beliefbound.bounds.posterior import fresh
 from beliefbound.bounds.steps import Meter, Tape
 from beliefbound.bounds.warmup import warm_up
+from beliefbound.jobs.bound import BoundOptions, certify_folder
 from beliefbound.lab.paper.figure1 import figure1
 from beliefbound.logs import log_of
 from beliefbound.models import ModelSet
 from beliefbound.planning import optimal
 from beliefbound.planning.optimal import optimal_values, solved_models
 from beliefbound.planning.task import FiniteTask, Task, made_once
-from beliefbound.report.certificate import certify_folder
 from support.beliefs import SIGNALS, random_belief
 
 
@@ -68,7 +68,7 @@ def test_a_certificate_makes_everything_once(calls, tmp_path):
     and the pairs solved twice."""
     belief, _ = random_belief(np.random.default_rng(5), "known", n_models=5, n_states=4)
     write_models(tmp_path / "models", belief, discount=0.9)
-    certify_folder(tmp_path / "models", tmp_path / "out", effort=12, controller=8, measure=1, seed=1)
+    certify_folder(tmp_path / "models", tmp_path / "out", BoundOptions(effort=12, controller=8, measure=1, seed=1))
     assert calls["_policy_iteration", 5] == 1
     assert calls["_policy_iteration", 1] == 1  # the expected MDP
     assert (calls["mmbi_plan"], calls["cadp_plan"], calls["_outcome_steps"]) == (1, 1, 1)

@@ -26,8 +26,8 @@ from beliefbound.bounds.posterior.risk import Objective
 from beliefbound.bounds.prior_sets import prior_set
 from beliefbound.bounds.robust import RobustBracket
 from beliefbound.cli import app
+from beliefbound.jobs.from_log.robust import drawn_models
 from beliefbound.planning.task import FiniteTask, Task
-from beliefbound.report.from_log.robust import drawn_models
 from support import oracles
 
 SETS = ("all", "cvar:0.6", "l1:0.4")
@@ -186,22 +186,23 @@ def test_the_command_writes_prior_and_policy(tmp_path):
     assert done.exit_code == 0, done.output
     assert "identical" in done.output
     # What was changed is noticed, also where it claims to come from another machine; and so is another policy.
-    written, policy = json.loads(file.read_text()), (tmp_path / "out" / "robust.policy.npz").read_bytes()
+    text, policy = file.read_text(), (tmp_path / "out" / "robust.policy.npz").read_bytes()
+    written = json.loads(text)
     for key, change in (("prior", lambda x: x[::-1]), ("upper", lambda x: x | {"value": x["value"] + 0.01})):
-        for machine in (written["made"]["machine"], "another"):
-            made = written["made"] | {"machine": machine}
-            file.write_text(json.dumps(written | {key: change(written[key]), "made": made}))
+        for machine in (written["job"]["made"]["machine"], "another"):
+            job = {"made": written["job"]["made"] | {"machine": machine}, "interrupted": False}
+            file.write_text(json.dumps(written | {key: change(written[key]), "job": job}))
             done = CliRunner().invoke(app, ["verify", str(file)])
             assert done.exit_code == 1
-            assert f"{key} is" in done.output
-    file.write_text(json.dumps(written))
+            assert f"robust.json: {key}" in done.output
+    file.write_text(text)
     other = robust_bracket(FiniteBelief(p, -np.asarray(r), w, initial=0), discount=0.5, rng=1, effort=1)
     other.policy.save(tmp_path / "out" / "robust.policy.npz")
     done = CliRunner().invoke(app, ["verify", str(file)])
     assert done.exit_code == 1
-    assert "not the policy that was certified" in done.output
+    assert "robust.policy.npz is another policy" in done.output
     (tmp_path / "out" / "robust.policy.npz").write_bytes(policy)
-    del written["made"]
+    del written["job"]
     file.write_text(json.dumps(written))
     refused = CliRunner().invoke(app, ["verify", str(file)])
     assert "robust bracket" in str(refused.exception)

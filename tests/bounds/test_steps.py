@@ -48,7 +48,7 @@ def test_more_effort_goes_on_where_less_has_stopped():
     assert more.width <= some.width
 
 
-def test_a_target_ends_an_effort_early_and_a_closed_bracket_ends_the_ladder():
+def test_a_target_ends_an_effort_early_and_a_closed_bracket_ends_it():
     found = bracket(chain(), discount=0.9, effort=1000, target_gap=0.05, rng=1)
     assert found.effort < 1000
     assert found.relative_gap <= 0.05

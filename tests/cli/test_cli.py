@@ -78,21 +78,20 @@ def test_bound_takes_a_model_folder_to_a_bracket_a_policy_and_a_report(tmp_path)
     assert "QMDP" in done.stdout
     assert "On the test models the memoryless policy earns" in done.stdout
     found = json.loads((tmp_path / "found" / "bounds.json").read_text())
-    assert found["lower"] <= found["upper"]
+    assert found["lower"]["value"] <= found["upper"]["value"]
     assert found["relative_gap"] <= 0.02
     assert {"MMBI", "QMDP", "E max"} <= {bound["method"] for bound in found["bounds"]}
-    certified = load_policy(tmp_path / "found" / found["policy"]["file"])
+    certified = load_policy(tmp_path / "found" / found["policy"])
     assert certified.n_states == 3
-    assert f"within {found['policy']['gap']:.6g} of Bayes-optimal" in done.stdout
+    assert f"within {found['regret']['value']:.6g} of Bayes-optimal" in done.stdout
     table = pl.read_csv(tmp_path / "found" / "memoryless.csv")
     exported = load_policy(tmp_path / "found" / "memoryless.json")
     assert table["idaction"].to_list() == exported.actions.tolist()
     value = models.weights @ evaluate(exported, models, discount=0.9)[:, 0]
-    assert value == pytest.approx(found["memoryless"]["value"])
-    assert found["memoryless"]["gap"] == pytest.approx(found["upper"] - value)
-    stated = (
-        f"earns exactly {value:.6g} on the training models, within {found['memoryless']['gap']:.6g} of Bayes-optimal"
-    )
+    assert value == pytest.approx(found["job"]["memoryless"]["value"])
+    assert found["job"]["memoryless"]["gap"] == pytest.approx(found["upper"]["value"] - value)
+    memoryless = found["job"]["memoryless"]
+    stated = f"earns exactly {value:.6g} on the training models, within {memoryless['gap']:.6g} of Bayes-optimal"
     for text in (
         done.stdout,
         (tmp_path / "found" / "memoryless.json").read_text(),

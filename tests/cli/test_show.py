@@ -1,7 +1,6 @@
 """What commands print: names from files are shown as they are, whatever signs they hold."""
 
 import io
-import threading
 
 import pytest
 import typer
@@ -32,12 +31,10 @@ def test_a_bar_shows_cells_that_look_like_markup():
 
 
 def test_a_search_that_was_interrupted_says_so_and_has_its_exit_code(capsys):
-    asked = threading.Event()
-    end_interrupted(asked)
+    end_interrupted(False)
     assert capsys.readouterr().err == ""
-    asked.set()
     with pytest.raises(typer.Exit) as leaving:
-        end_interrupted(asked)
+        end_interrupted(True)
     assert leaving.value.exit_code == 130
     assert "interrupted" in capsys.readouterr().err
 

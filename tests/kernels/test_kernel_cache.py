@@ -127,6 +127,35 @@ def test_a_class_among_the_arguments_may_move(package, monkeypatch):
         assert run(monkeypatch)[0] == 2.0
 
 
+KERNEL = """
+from numba import njit
+
+@njit(cache=True)
+def add(pair):
+    return pair.x + 1
+"""
+CALLER = """
+from two_kernels.{place} import Pair
+from two_kernels.kernel import add
+
+def outer():
+    return add(Pair(1.0))
+
+outer.stats = add.stats
+"""
+
+
+def test_a_class_that_the_kernel_does_not_import_may_move(package, monkeypatch):
+    """The kernel's files keep their names, and its index names a class that is no longer there."""
+    (package / "kernel.py").write_text(KERNEL)
+    for place in ("inner", "elsewhere"):
+        (package / "inner.py").write_text("")
+        (package / f"{place}.py").write_text(PAIR)
+        (package / "outer.py").write_text(CALLER.format(place=place))
+        assert run(monkeypatch) == (2.0, False)
+        assert run(monkeypatch) == (2.0, True)
+
+
 def test_what_a_kernel_does_not_import_may_change(package, monkeypatch):
     """Nor are the compiled functions of other modules touched when one changes."""
     (package / "inner.py").write_text(INNER.format(inline=False, value=1))

@@ -10,7 +10,7 @@ from beliefbound import FiniteBelief, MemorylessPolicy, StationaryPolicy, cadp, 
 from beliefbound.base.errors import ParameterError, PolicyError
 from beliefbound.models.ascent import LanesAscent
 from beliefbound.planning import starts
-from beliefbound.planning.cadp import Ascent
+from beliefbound.planning.cadp import CoordinateAscent
 from beliefbound.planning.swaps import SwapSearch
 from beliefbound.planning.task import FiniteTask
 from support.oracles import (
@@ -72,7 +72,7 @@ def test_every_sweep_equals_its_numpy_twin(layout, monkeypatch):
             p0 = np.eye(n_states)[0]
         belief = in_layout(layout, monkeypatch, p, r, w, p0, available=available)
         discount = float(rng.choice([0.0, 0.5, 0.95, 1.0]))
-        ascent = Ascent(FiniteTask.of(belief, discount=discount, horizon=horizon))
+        ascent = CoordinateAscent(FiniteTask.of(belief, discount=discount, horizon=horizon))
         actions = np.array([available.argmax(axis=1)] * horizon)
         twin, first = actions.copy(), 0
         for _ in range(4):
@@ -93,7 +93,7 @@ def test_occupancies_are_plain_sums_in_the_order_of_states(layout, n_models, n_s
     """Bit for bit, whatever the numbers of models and states leave over of a vector: no machine's own rounding."""
     p, r, w, _ = random_models(np.random.default_rng(8), n_models, n_states, 2, sparsity=0.5)
     p0 = np.eye(n_states)[0]
-    ascent = Ascent(FiniteTask.of(in_layout(layout, monkeypatch, p, r, w, p0), discount=0.9, horizon=6))
+    ascent = CoordinateAscent(FiniteTask.of(in_layout(layout, monkeypatch, p, r, w, p0), discount=0.9, horizon=6))
     assert isinstance(ascent.stages, LanesAscent) == (layout == "lanes" and n_models > 1)
     actions = np.random.default_rng(9).integers(0, 2, (6, n_states))
     b = w[:, None] * p0
@@ -115,7 +115,7 @@ def test_ascent_is_monotone_and_never_below_its_start(layout, monkeypatch):
         p, r, w, p0 = random_models(rng, n_models, n_states, n_actions, concentration=0.2)
         belief = in_layout(layout, monkeypatch, p, r, w, p0)
         start = rng.integers(0, n_actions, (horizon, n_states))
-        found = Ascent(FiniteTask.of(belief, discount=0.97, horizon=horizon)).climb(start, "random")
+        found = CoordinateAscent(FiniteTask.of(belief, discount=0.97, horizon=horizon)).ascend(start, "random")
         before = w @ policy_values(p, r, start, 0.97) @ p0
         history = np.array([before, *found.history])
         assert (np.diff(history) >= -1e-12 * history.max()).all()

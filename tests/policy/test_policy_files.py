@@ -27,8 +27,10 @@ def test_a_loaded_policy_acts_exactly_like_the_saved_one(kind, tmp_path):
     assert hash(loaded) == hash(policy)
     assert (loaded.n_states, loaded.n_actions, loaded.horizon) == (policy.n_states, policy.n_actions, policy.horizon)
     steps = policy.horizon or 60
-    for luck in range(3000 // steps):
-        assert walk(loaded, steps, seed=1, luck=luck, stray=0.2) == walk(policy, steps, seed=1, luck=luck, stray=0.2)
+    for noise in range(3000 // steps):
+        assert walk(loaded, steps, seed=1, noise=noise, stray=0.2) == walk(
+            policy, steps, seed=1, noise=noise, stray=0.2
+        )
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
 
@@ -49,7 +51,7 @@ def test_tables_can_be_pickled_and_copied(kind):
         assert hash(other) == hash(policy)
         with pytest.raises(AttributeError, match="frozen"):
             other._actions = None
-        assert walk(other, 30, seed=3, luck=1) == walk(policy, 30, seed=3, luck=1)
+        assert walk(other, 30, seed=3, noise=1) == walk(policy, 30, seed=3, noise=1)
 
 
 @pytest.mark.parametrize("kind", ["settled", "looks ahead"])
@@ -57,7 +59,7 @@ def test_adaptive_policies_can_be_pickled_and_copied(kind):
     policy = policy_of(kind)
     for other in (pickle.loads(pickle.dumps(policy)), copy.copy(policy), copy.deepcopy(policy)):
         assert other == policy
-        assert walk(other, 30, seed=3, luck=1) == walk(policy, 30, seed=3, luck=1)
+        assert walk(other, 30, seed=3, noise=1) == walk(policy, 30, seed=3, noise=1)
 
 
 def test_the_json_of_a_table_is_the_documented_one(tmp_path):
@@ -281,7 +283,7 @@ def test_no_change_of_an_array_makes_a_policy_do_harm(kind, archives, tmp_path):
                 refused += 1
                 continue
             try:
-                actions = walk(policy, 12, seed=0, luck=0, stray=0.3)
+                actions = walk(policy, 12, seed=0, noise=0, stray=0.3)
             except BeliefboundError:
                 continue
             assert set(actions) <= set(range(policy.n_actions))
@@ -329,6 +331,6 @@ def test_a_policy_that_was_used_or_detached_keeps_what_it_was(use, tmp_path):
     certifier.reopen()
     certifier.core_nodes = 300
     certifier.grow(300)
-    certifier.settle()
+    certifier.freeze_values()
     policy.save(tmp_path / "after.npz")
     assert load_policy(tmp_path / "after.npz") == policy == same

@@ -24,11 +24,11 @@ def test_equal_seeds_give_equal_behaviour_and_a_reset_forgets(kind):
     assert isinstance(policy, Policy)
     assert isinstance(policy, Agent)
     assert (policy.n_states, policy.n_actions or 2) == (3, 2)
-    first = walk(policy, 30, seed=5, luck=1, stray=0.2)
-    walk(policy, 7, seed=6, luck=2)
-    assert walk(policy, 30, seed=5, luck=1, stray=0.2) == first
-    assert walk(policy.fresh(), 30, seed=5, luck=1, stray=0.2) == first
-    other = walk(policy, 30, seed=6, luck=1, stray=0.2)
+    first = walk(policy, 30, seed=5, noise=1, stray=0.2)
+    walk(policy, 7, seed=6, noise=2)
+    assert walk(policy, 30, seed=5, noise=1, stray=0.2) == first
+    assert walk(policy.fresh(), 30, seed=5, noise=1, stray=0.2) == first
+    other = walk(policy, 30, seed=6, noise=1, stray=0.2)
     assert (other != first) == ("stochastic" in kind)
 
 
@@ -36,7 +36,7 @@ def test_equal_seeds_give_equal_behaviour_and_a_reset_forgets(kind):
 def test_walkers_of_one_policy_do_not_disturb_each_other(kind):
     """Step by step in turn, and on threads at once."""
     policy = policy_of(kind)
-    alone = [walk(policy, 30, seed=5, luck=luck) for luck in range(4)]
+    alone = [walk(policy, 30, seed=5, noise=noise) for noise in range(4)]
     one, two = policy.fresh(), policy.fresh()
     for walker, seed in ((one, 5), (two, 5)):
         walker.reset(seed)
@@ -54,7 +54,7 @@ def test_walkers_of_one_policy_do_not_disturb_each_other(kind):
     found = [None] * 4
 
     def work(i):
-        found[i] = walk(policy.fresh(), 30, seed=5, luck=i)
+        found[i] = walk(policy.fresh(), 30, seed=5, noise=i)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:
@@ -101,7 +101,7 @@ def test_bad_ids_are_answered_and_leave_the_walk_where_it_was(kind):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "horizon" in kind or "memoryless" in kind])
 def test_a_policy_says_when_its_decisions_are_over(kind):
     policy = policy_of(kind)
-    walk(policy, policy.horizon, seed=1, luck=3)
+    walk(policy, policy.horizon, seed=1, noise=3)
     state = 0
     with pytest.raises(PolicyError, match="made its 30 decisions"):
         policy.act(state)
@@ -206,7 +206,7 @@ def test_a_policy_taken_during_the_search_does_not_disturb_it():
     for certifier in (one, two):
         certifier.core_nodes = 400
         certifier.grow(400)
-        certifier.settle()
+        certifier.freeze_values()
     assert (one.lower, one.upper, one.n_nodes) == (two.lower, two.upper, two.n_nodes)
     assert early == policy.fresh()
     assert early != AdaptivePolicy(one)

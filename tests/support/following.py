@@ -16,11 +16,11 @@ def follow(agent, environment, steps, *, seed=7, twin=None, alike=None, watch=No
       alike: `alike(s, a, b)` says whether other actions will do.
       watch: called with the number of the step once both have acted.
     """
-    luck = environment_stream(seed, 3)
+    noise = environment_stream(seed, 3)
     agent.reset(agent_stream(seed, 0, 3))
     if twin is not None:
         twin.reset(seed, 0, 3)
-    s, seen = int(begin(environment.outcomes, uniform(luck))), []
+    s, seen = int(begin(environment.outcomes, uniform(noise))), []
     for k in range(steps):
         a = agent.act(s)
         if twin is not None:
@@ -28,7 +28,7 @@ def follow(agent, environment, steps, *, seed=7, twin=None, alike=None, watch=No
             assert a == b or (alike is not None and alike(s, a, b)), f"step {k}"
         if watch is not None:
             watch(k)
-        r, t = step(environment.outcomes, s, a, uniform(luck))
+        r, t = step(environment.outcomes, s, a, uniform(noise))
         agent.observe(s, a, r, t)
         if twin is not None:
             twin.observe(s, a, r, t)
@@ -52,11 +52,11 @@ def actions_of(name, environment, steps):
 
 def walk(agent, environment, steps, seed=1):
     """Step an agent that was reset through its environment, yielding states before it acts."""
-    luck, s = np.random.default_rng(seed), 0
+    noise, s = np.random.default_rng(seed), 0
     for _ in range(steps):
         yield s
         a = agent.act(s)
-        o = int(np.searchsorted(environment.outcomes.cumulative[s, a], luck.random(), side="right"))
+        o = int(np.searchsorted(environment.outcomes.cumulative[s, a], noise.random(), side="right"))
         t = int(environment.outcomes.next_state[s, a, o])
         agent.observe(s, a, float(environment.outcomes.reward[s, a, o]), t)
         s = t

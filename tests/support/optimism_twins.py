@@ -36,7 +36,7 @@ def sweep(kind, p, r, width, available, discount, cap, v):
 
 
 class Solver:
-    """Sweeps until the values settle, warm from the call before."""
+    """Sweeps until the values converge, warm from the call before."""
 
     def solve(self, kind, p, r, width):
         for _ in range(1000):

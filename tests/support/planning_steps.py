@@ -12,14 +12,14 @@ def planning_steps(name, steps, watch=None):
     """The steps at which an agent draws new models."""
     agent = make_agent(name, CHAIN)
     agent.reset(1)
-    luck = environment_stream(1, 0)
+    noise = environment_stream(1, 0)
     s, plans, found = 0, 0, []
     for k in range(1, steps + 1):
         a = agent.act(s)
         if agent.machine.state.clock[PLANS] > plans:
             plans += 1
             found.append(k)
-        r, t = step(CHAIN.outcomes, s, a, uniform(luck))
+        r, t = step(CHAIN.outcomes, s, a, uniform(noise))
         agent.observe(s, a, r, t)
         if watch is not None:
             watch(agent.machine.state, k, s, a)

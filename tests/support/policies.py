@@ -36,7 +36,7 @@ def adaptive(signal, *, stop=SETTLE, horizon=None, seed=1, nodes=30, n_states=3,
     belief, _ = random_belief(np.random.default_rng(seed), signal, n_models=4, n_states=n_states)
     certifier = certifier_of(FiniteTask.of(belief, discount=0.9, horizon=horizon), core_nodes=nodes)
     certifier.grow(nodes)
-    certifier.settle()
+    certifier.freeze_values()
     if tolerance is not None:
         certifier.tolerance = tolerance
     return AdaptivePolicy(certifier, stop=stop), certifier
@@ -74,10 +74,10 @@ def policy_of(kind):
     return ParticlePolicy(belief, np.full(3, 1 / 3), 0.9, None, 7, ((0.5, 64), (0.0, 32)))
 
 
-def walk(policy, steps, *, seed, luck, stray=0.0):
+def walk(policy, steps, *, seed, noise, stray=0.0):
     """Actions of a policy from a reset on, in a world of uniform outcomes with rewards 0 and 1; a share `stray` of the
     steps takes another action than advised."""
-    rng = np.random.default_rng(luck)
+    rng = np.random.default_rng(noise)
     policy.reset(seed)
     s, advised = int(rng.integers(policy.n_states)), []
     for _ in range(steps):

@@ -91,7 +91,7 @@ def read_models(
     * a folder with `training.csv`, `initial.csv`, `parameters.csv` (`base.io.model_folder`, rules above);
     * `.pomdpx`, the format of SARSOP, and `.pomdp`, that of Cassandra's solvers: one or more observed variables, and
       hidden ones that never change (`base.io.formats`); anything else is refused with the reason;
-    * `.npz`: arrays of parameter draws (`io.formats.draws` has the names).
+    * `.npz`: arrays of parameter draws (`base.io.formats.draws` has the names).
 
     Args:
       path: the folder or file.

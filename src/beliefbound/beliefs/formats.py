@@ -1,4 +1,4 @@
-"""Hidden-model problems from and to single files: POMDPX, Cassandra's `.pomdp`, arrays of draws (`io.formats`).
+"""Hidden-model problems from and to single files: POMDPX, Cassandra's `.pomdp`, arrays of draws (`base.io.formats`).
 
 What is seen of rewards is what the caller says, else what the file says. Else, in the formats of POMDP solvers, whose
 agents do not see rewards: `known` where all models pay the same, `unobserved` where they do not. Else, in archives of
@@ -14,7 +14,7 @@ from beliefbound.base.errors import BeliefError, FileError, ParameterError
 from beliefbound.base.io.formats.hidden_model import HiddenModel
 from beliefbound.base.validation import FloatArray
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.beliefs.rows import Part
+from beliefbound.beliefs.rows import FileRows
 from beliefbound.beliefs.signals import RewardSignal
 
 FORMATS = (".pomdpx", ".pomdp", ".npz")
@@ -104,13 +104,13 @@ def write_format(path: Path, belief: FiniteBelief, initial: FloatArray, discount
     return (write_pomdpx if kind == ".pomdpx" else write_cassandra)(path, problem)
 
 
-def part_of(belief: FiniteBelief) -> Part:
+def part_of(belief: FiniteBelief) -> FileRows:
     """The models as rows that can happen, as if they had been read from a folder."""
     dense, arrival = belief.models.dense(), belief.signal.on_arrival
     m, s, a, t = np.nonzero(dense)
     paid = belief.rewards[m, s, a] if arrival is None else arrival[m if len(arrival) > 1 else 0, s, a, t]
     pair = (m * belief.n_states + s) * belief.n_actions + a
-    return Part(dense, belief.rewards, belief.n_models, arrival is None, pair, t, dense[m, s, a, t], paid, arrival)
+    return FileRows(dense, belief.rewards, belief.n_models, arrival is None, pair, t, dense[m, s, a, t], paid, arrival)
 
 
 def _pays_alike(problem: HiddenModel) -> bool:

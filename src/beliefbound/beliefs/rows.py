@@ -25,7 +25,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class FileRows:
     """One file, assembled. `pair` (keys of `(m,s,a)`), `target`, `probability`, `paid` are its rows that can happen."""
 
     transitions: Any  # [m,s,a,t], or a list of CSR matrices with rows over (s,a)
@@ -46,7 +46,7 @@ class Part:
         return keys
 
 
-def assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, notes: list[str], names: Names) -> Part:
+def assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, notes: list[str], names: Names) -> FileRows:
     """The models of one file; `notes` gains what was assumed. Raises where rows are missing or do not sum to one."""
     file = folder / rows.file
     n_models = count_ids(rows.model, file, "idoutcome", "model")
@@ -98,7 +98,7 @@ def assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, notes
         dense = np.bincount(cell, weights=probability, minlength=present.size * n_states)
         transitions = dense.reshape(*shape, n_states)
         arrival = _on_arrival(cell, reward, (*shape, n_states))
-    return Part(
+    return FileRows(
         transitions=transitions,
         rewards=expected.reshape(shape),
         n_models=n_models,
@@ -111,7 +111,7 @@ def assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, notes
     )
 
 
-def signal_of_rows(parts: list[Part], notes: list[str]) -> RewardSignal:
+def signal_of_rows(parts: list[FileRows], notes: list[str]) -> RewardSignal:
     """What the rows say about the information in rewards; see the text of `beliefs.folder`."""
     keys, index = np.unique(np.concatenate([part.arrivals for part in parts]), return_inverse=True)
     least, most = _extremes(index, np.concatenate([part.paid for part in parts]), len(keys))
@@ -134,7 +134,7 @@ def signal_of_rows(parts: list[Part], notes: list[str]) -> RewardSignal:
     return "continuous"
 
 
-def average_model(part: Part, training: FiniteBelief) -> MDP:
+def average_model(part: FileRows, training: FiniteBelief) -> MDP:
     """Mean probabilities and, per (s,a,t), the mean reward over the models where it can happen."""
     _, n_states, n_actions = part.rewards.shape
     mean = training.mean()

@@ -345,7 +345,7 @@ def check_range(reward_range: Any, *, apart: bool = True) -> tuple[float, float]
 def named_signal(
     name: str, models: ModelSet, on_arrival: FloatArray | None, reward_range: tuple[float, float] | None
 ) -> Signal:
-    """A standard signal for models of expected rewards `models.rewards`, or of rewards `on_arrival[m,s,a,t]`."""
+    """A standard signal for models of expected rewards `rewards[m,s,a]`, or of rewards `on_arrival[m,s,a,t]`."""
     if not isinstance(name, str) or name not in get_args(RewardSignal):
         raise BeliefError(f"reward_signal is {shown(name)}; choose one of {', '.join(get_args(RewardSignal))}")
     paid = models.rewards if on_arrival is None else frozen(on_arrival)

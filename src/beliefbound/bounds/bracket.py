@@ -35,7 +35,7 @@ from beliefbound.bounds.decision import Contest, Decision, DecisionEntries
 from beliefbound.bounds.dirichlet.arrays import posterior_of
 from beliefbound.bounds.dirichlet.steps import dirichlet_steps
 from beliefbound.bounds.drawn.steps import drawn_steps
-from beliefbound.bounds.finite.glance import glance
+from beliefbound.bounds.finite.first_bounds import first_bounds
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.bounds.finite.search import finite_steps
 from beliefbound.bounds.policy_files import load_policy
@@ -347,7 +347,7 @@ def bracket_of(
         allowance = None if finite is None else Allowance(finite)
         record = Record(confidence, seen, contest=contest, decide=target == "decision", allowance=allowance)
         source = np.random.default_rng(seed)
-        record.add(*(() if finite is None else glance(finite)))
+        record.add(*(() if finite is None else first_bounds(finite)))
         warm_up(task)
         record.began, compiled = clock(), seconds()
         if finite is not None:

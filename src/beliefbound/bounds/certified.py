@@ -312,7 +312,7 @@ def _sampled(
     proof: dict[str, Any] = {"exact": False, "confidence": 1.0 - alpha / 3.0, "n_samples": found.samples}
     method = f"{found.samples} walks against upper values as control variate; betting interval"
     value = {"method": method, "estimate": found.estimate, "of": VALUE, "kind": Kind.POLICY, **proof}
-    paired = f"{found.samples} walks against information relaxations on the same luck; betting interval"
+    paired = f"{found.samples} walks against information relaxations, with common random numbers; betting interval"
     regret = Regret(found.missing, paired, estimate=found.missing_estimate, **proof)
     return Bound(found.low, "lower", **value), Bound(found.high, "upper", **value), regret
 

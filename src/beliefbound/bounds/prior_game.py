@@ -23,7 +23,7 @@ _LEANS = (0.05, 0.3)  # how far priors are moved towards one model, for policies
 _CHANCE = 1e-9  # parts of a mixture with less are left out
 
 
-class Part(NamedTuple):
+class FoundPolicy(NamedTuple):
     """A policy found so far: its value on every model, and how to have it as a controller."""
 
     values: FloatArray
@@ -37,7 +37,7 @@ class Game:
         self.task, self.priors, self.watch, self.clock = task, priors, watch, clock
         # Value vectors must hold for models that a prior leaves out as well.
         self.every = task.reweighted(np.full(task.models.n_models, 1.0 / task.models.n_models))
-        self.parts: list[Part] = []
+        self.parts: list[FoundPolicy] = []
         self._known: set[bytes] = set()
         self.chances: FloatArray = np.empty(0)
         self.lower = -np.inf
@@ -55,7 +55,7 @@ class Game:
     def _keep(self, values: FloatArray, controller: Callable[[], Controller]) -> None:
         if values.tobytes() not in self._known:
             self._known.add(values.tobytes())
-            self.parts.append(Part(values, controller))
+            self.parts.append(FoundPolicy(values, controller))
 
     def respond(self, oracle: VectorOracle, prior: FloatArray) -> None:
         """The best policies that an oracle knows at a prior, and at priors that lean from it towards each model."""

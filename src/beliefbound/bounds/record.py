@@ -15,7 +15,7 @@ from beliefbound.planning.rounding import Allowance
 from beliefbound.policy import Policy
 
 _REFUTED = "sampled bounds that contradicted others were left out; that happens with the probability left to chance"
-_ROUNDED = 4.0  # times what is allowed for rounding of each end
+ROUNDED = 4.0  # times what is allowed for rounding of each end: what counts as nothing
 _SAME = 1e-12  # of a bound: one that is better by less is not
 _NONE = 1e-9  # a gap that is shown as none
 
@@ -102,7 +102,7 @@ class Record:
         low, high, allowance = self.lower, self.upper, self._allowance
         if low is None or high is None or allowance is None:
             return False
-        return self.width <= _ROUNDED * (allowance(low.value, "lower") + allowance(high.value, "upper"))
+        return self.width <= ROUNDED * (allowance(low.value, "lower") + allowance(high.value, "upper"))
 
     def add(self, *bounds: Bound, policy: Policy | None = None, regret: Regret | None = None) -> None:
         """Keep what is better than what there was, by more than rounding.

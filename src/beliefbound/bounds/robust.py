@@ -72,7 +72,6 @@ class RobustEntries(Entries):
     width: float
     relative_gap: float
     names: NamesEntries = NamesEntries()
-    made: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,6 @@ class RobustBracket(Result):
       seed, version: of what was drawn, and of the library.
       trace: `(seconds, lower, upper)` as the bracket closed.
       names: of states, actions and models, where the belief has any.
-      made: from which models and how, where a command wrote it: for `beliefbound verify`.
     """
 
     lower: Bound
@@ -106,9 +104,8 @@ class RobustBracket(Result):
     names: Names = field(default=Names(), repr=False, compare=False)
     seed: int = field(default=0, repr=False)
     version: str = field(default="", repr=False)
-    made: dict[str, Any] | None = field(default=None, repr=False, compare=False)
 
-    _kind, _entries, _version = "robust bracket", RobustEntries, 3
+    _kind, _entries, _version = "robust bracket", RobustEntries, 4
 
     def __post_init__(self) -> None:
         if self.lower.value > self.upper.value:
@@ -157,7 +154,6 @@ class RobustBracket(Result):
             "width": self.width,
             "relative_gap": self.relative_gap,
             "names": self.names.to_dict(),
-            **({} if self.made is None else {"made": self.made}),
         }
 
     @staticmethod
@@ -172,7 +168,7 @@ class RobustBracket(Result):
         if (lower.side, upper.side) != ("lower", "upper"):
             raise ParameterError("its lower and upper bounds are on the wrong sides")
         prior, values = (array_of(getattr(entries, x), (None,), x) for x in ("prior", "model_values"))
-        made: dict[str, Any] = {"seed": entries.seed, "version": entries.library, "made": entries.made}
+        made: dict[str, Any] = {"seed": entries.seed, "version": entries.library}
         made["names"] = Names.from_entries(entries.names, models=len(values))
         return cls(lower, upper, policy, prior, values, entries.priors, entries.confidence, entries.rounds, **made)
 

@@ -29,7 +29,8 @@ Steps = Iterator[None]
 Stepwise = Generator[None, None, T]  # steps that end with a result, for `yield from`
 
 OPERATIONS = 1e9  # multiply-adds in about a second, in loops like those of the kernels
-STEP_WORK = 0.05 * OPERATIONS
+STEP_WORK = 0.05 * OPERATIONS  # of a step: some 50 ms, so that clock and caller are asked often enough
+CALL = 20_000  # operations, in time, of a call from Python
 GROWTH = 0.04  # of all the work before
 
 

@@ -32,6 +32,17 @@ Absorbing = Annotated[
     list[str] | None,
     typer.Option("--absorbing", help="A state without rows, where nothing happens any more; repeatable."),
 ]
+Horizon = Annotated[int | None, typer.Option(min=1, help="Number of decisions; default: infinite.")]
+Gap = Annotated[
+    float | None,
+    typer.Option("--gap", min=0.0, help="Stop at this share of the value; default 0.01, or 0 with a time."),
+]
+TimeLimit = Annotated[float | None, typer.Option("--time", min=0.1, help="Stop after so many seconds; default 60.")]
+Signal = Annotated[
+    str | None,
+    typer.Option(help="What the agent sees of rewards: known, deterministic, bernoulli, unobserved, continuous."),
+]
+Seed = Annotated[int, typer.Option(min=0)]
 Repair = Annotated[bool, typer.Option("--repair", help="Play the runs of corrupt parts again.")]
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import Absorbing, TimedThreads, app
-from beliefbound.cli.show import closing, loading, show_table
+from beliefbound.cli.app import Absorbing, Gap, Horizon, Seed, Signal, TimedThreads, TimeLimit, app
+from beliefbound.cli.show import closing, end_interrupted, loading, show_table
 
 
 @app.command()
@@ -16,11 +16,9 @@ def bound(
         Path, typer.Argument(help="Models: a folder with training.csv, …, or a .pomdpx, .pomdp or .npz file.")
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-bounds.")] = None,
-    horizon: Annotated[int | None, typer.Option(min=1, help="Number of decisions; default: infinite.")] = None,
-    gap: Annotated[
-        float | None, typer.Option(min=0.0, help="Stop at this share of the value; default 0.01, or 0 with a time.")
-    ] = None,
-    time: Annotated[float | None, typer.Option(min=0.1, help="Stop after so many seconds; default 60.")] = None,
+    horizon: Horizon = None,
+    target_gap: Gap = None,
+    time_limit: TimeLimit = None,
     effort: Annotated[
         int | None, typer.Option(min=1, help="In place of a time: so many steps of work, the same result every time.")
     ] = None,
@@ -28,10 +26,7 @@ def bound(
         str, typer.Option(help="value, or decision: stop as soon as one first action is proven optimal.")
     ] = "value",
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all bounds together.")] = 0.95,
-    reward_signal: Annotated[
-        str | None,
-        typer.Option(help="What the agent sees of rewards: known, deterministic, bernoulli, unobserved, continuous."),
-    ] = None,
+    reward_signal: Signal = None,
     absorbing: Absorbing = None,
     controller: Annotated[
         int | None, typer.Option(min=1, max=200, help="Also find a decision graph of at most so many nodes.")
@@ -39,55 +34,38 @@ def bound(
     measure: Annotated[
         int | None, typer.Option(min=1, max=10_000, help="Also what so many tries of each state and action are worth.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0)] = 1,
+    seed: Seed = 1,
     threads: TimedThreads = None,
 ) -> None:
     """Bracket the Bayes-optimal value of a set of models, and find policies for all of them.
 
     Writes `bounds.json`; the policy that the certificate is about, `policy.npz` (it learns as it acts) or `policy.json`
-    (a table), for `load_policy`; the best memoryless policy, with a gap of its own, as `memoryless.csv` and
-    `memoryless.json`; `bracket.png` and a `report.html`. With `--controller N`, a decision graph of at most N nodes to
-    read and to follow: `controller.json`, `controller.npz`, `controller.png`. With `--measure K`, what to measure next:
-    how much K tries of each state and action before acting, or knowing the model, would raise the value.
+    (a table), for `load_policy`; a memoryless policy, the best one where that can be proven quickly, with a gap of its
+    own, as `memoryless.csv` and `memoryless.json`; `bracket.png` and a `report.html`. With `--controller N`, a decision
+    graph of at most N nodes to read and to follow: `controller.json`, `controller.npz`, `controller.png`. With
+    `--measure K`, what to measure next: how much K tries of each state and action before acting, or knowing the model,
+    would raise the value. An earlier result in the folder gives way once the new one is complete; other files stay.
     `beliefbound verify` makes the certificate again from its seed and effort and compares.
     Ctrl-C ends the search and writes what was found; a second one leaves at once.
 
     Example: `beliefbound bound models/ --gap 0.01 --time 30`
     """
+    given = locals()
     with loading():
-        from beliefbound.report.certificate import best_rows, certify_folder
+        from beliefbound.base.options import chosen
+        from beliefbound.jobs.bound import BoundOptions, certify_folder
+        from beliefbound.report.certificate import best_rows
 
+    place = out or Path(f"{models.resolve().name if models.is_dir() else models.stem}-bounds")
     with closing() as (watch, say):
-        found = certify_folder(
-            models,
-            out or Path(f"{models.resolve().name if models.is_dir() else models.stem}-bounds"),
-            horizon=horizon,
-            confidence=confidence,
-            target_gap=gap,
-            time_limit=time,
-            effort=effort,
-            target=target,  # type: ignore[arg-type]
-            reward_signal=reward_signal,  # type: ignore[arg-type]
-            absorbing=absorbing or (),
-            controller=controller,
-            measure=measure,
-            seed=seed,
-            threads=threads,
-            watch=watch,
-            say=say,
-        )
+        found = certify_folder(models, place, chosen(BoundOptions, given), watch=watch, say=say)
     for note in found.folder.notes:
         print(f"note: {note}", file=sys.stderr)
     if found.bracket.compile_seconds >= 2.0:
         print(f"note: compiling took {found.bracket.compile_seconds:.0f} s, not counted as search", file=sys.stderr)
     show_table("Bounds on the Bayes-optimal value", *best_rows(found.bracket.bounds))
     print(found.bracket.summary())
-    if found.bracket.decision is not None:
-        for words in found.decision_words():
-            print(words)
-    for words in [*found.policy_words(), *found.information_words()]:
+    for words in [*found.decision_words(), *found.policy_words(), *found.information_words()]:
         print(words)
     print(f"report: {found.report}")
-    if found.interrupted:
-        print("interrupted: the bracket is as wide as the search had left it", file=sys.stderr)
-        raise typer.Exit(130)
+    end_interrupted(found.interrupted)

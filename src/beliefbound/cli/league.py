@@ -62,27 +62,24 @@ def league(
             doing = f"{timing.runs} runs of {timing.steps} step{'s' * (timing.steps != 1)}"
         show.turn(f"{agent}: {doing}")
 
-    with (
-        leave_on_interrupt(folder),
-        opened(executor, threads=threads, address=address) as where,
-        TurnDisplay() as show,
-    ):
-        found = play_league(
-            environment,
-            folder,
-            agents=agents,
-            prior=prior,
-            runs=runs,
-            steps=steps,
-            seed=seed,
-            budget=budget,
-            executor=where,
-            repair=repair,
-            begin=begin,
-            progress=show.block,
-            say=show.say,
-        )
-    report = write_league(found, folder)
+    with leave_on_interrupt(folder):
+        with opened(executor, threads=threads, address=address) as where, TurnDisplay() as show:
+            found = play_league(
+                environment,
+                folder,
+                agents=agents,
+                prior=prior,
+                runs=runs,
+                steps=steps,
+                seed=seed,
+                budget=budget,
+                executor=where,
+                repair=repair,
+                begin=begin,
+                progress=show.block,
+                say=show.say,
+            )
+        report = write_league(found, folder)
     show_table(f"League: {environment}", *shown(found))
     for sentence in about_shorter(found):
         print(sentence)

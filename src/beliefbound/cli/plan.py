@@ -3,12 +3,12 @@
 import sys
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import TimedThreads, app
-from beliefbound.cli.show import closing, loading, show_table
+from beliefbound.cli.app import Horizon, Seed, TimedThreads, app
+from beliefbound.cli.show import closing, end_interrupted, loading, show_table
 
 
 @app.command()
@@ -16,13 +16,14 @@ def plan(
     log: Annotated[str, typer.Argument(help="Transitions as CSV (also .gz) or Parquet; or minari:NAME.")],
     discount: Annotated[float, typer.Option(min=0.0, max=1.0, help="Of the problem; below 1 without a horizon.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-plan.")] = None,
-    horizon: Annotated[int | None, typer.Option(min=1, help="Number of decisions; default: infinite.")] = None,
+    horizon: Horizon = None,
     initial: Annotated[
         list[str] | None, typer.Option(help="Start state; repeat for several, equally likely. Default: as the log's.")
     ] = None,
-    column: Annotated[
+    columns: Annotated[
         list[str] | None,
         typer.Option(
+            "--column",
             metavar="COLUMN=NAME",
             help="Which column holds what: state, action, reward, next_state, episode, t, terminated, truncated.",
         ),
@@ -45,15 +46,17 @@ def plan(
         bool, typer.Option("--only-tried", help="Actions that were not tried in a state do not exist there.")
     ] = False,
     try_untried: Annotated[
-        bool, typer.Option("--try-untried", help="Let the policy do what was never tried, on the prior's word.")
+        bool, typer.Option("--try-untried", help="Let the policy do what was never tried, by the prior alone.")
     ] = False,
     objective: Annotated[
         str, typer.Option(help="What is to be large over models: mean, cvar:0.1, percentile:0.1, l1:0.2 or worst.")
     ] = "mean",
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all statements together.")] = 0.95,
-    models: Annotated[int, typer.Option(min=50, max=1_000_000, help="Fresh models that value policies.")] = 2000,
-    time: Annotated[
-        float | None, typer.Option(min=0.0, help="Seconds for the bracket; 0: without one. Default: 20.")
+    n_models: Annotated[
+        int, typer.Option("--models", min=50, max=1_000_000, help="Fresh models that value policies.")
+    ] = 2000,
+    time_limit: Annotated[
+        float | None, typer.Option("--time", min=0.0, help="Seconds for the bracket; 0: without one. Default: 20.")
     ] = None,
     effort: Annotated[
         int | None, typer.Option(min=1, help="In place of a time: so many steps of work, the same result every time.")
@@ -65,60 +68,36 @@ def plan(
     keep_suspicious: Annotated[
         bool, typer.Option("--keep-suspicious", help="Count rows that do not follow each other as they stand.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0)] = 1,
+    seed: Seed = 1,
     threads: TimedThreads = None,
 ) -> None:
     """From a log of transitions to a policy, what it is worth for sure, and what to measure next.
 
     The log has the columns `state, action, reward, next_state` and, if it has them, `episode, t, terminated,
     truncated`. Writes `policy.csv`, `policy.json` (for `load_policy`), `certificate.json`, `posterior.npz` (the prior
-    of an agent that goes on learning) and `report.html`. Nothing is written before everything is found.
+    of an agent that goes on learning) and `report.html`. Nothing is written before everything is found; then an
+    earlier result in the folder gives way, and other files stay.
 
     The policy does what was never tried in a state only where nothing was, unless you say `--try-untried`.
 
     Example: `beliefbound plan log.csv --discount 0.95 --out plan`
     """
+    given = locals()
     with loading():
-        from beliefbound.report.from_log.command import plan_file
+        from beliefbound.base.options import chosen
+        from beliefbound.jobs.from_log.command import PlanFileOptions, plan_file
         from beliefbound.report.from_log.headline import mean_words, next_words, sure_words
         from beliefbound.report.from_log.page import robust_words
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
-
-    choices: dict[str, Any] = {"prior": prior, "rewards": rewards, "only_tried": only_tried, "objective": objective}
     with closing() as (watch, say_stop):
 
         def doing(text: str) -> None:
             print(f"{text} …", file=sys.stderr)
             watch(text)
 
-        found, report = plan_file(
-            log,
-            target,
-            columns=column,
-            states=states,
-            actions=actions,
-            names=names,
-            keep_suspicious=keep_suspicious,
-            initial=initial,
-            terminal=terminal,
-            known_rewards=known_rewards,
-            discount=discount,
-            horizon=horizon,
-            confidence=confidence,
-            n_models=models,
-            time_limit=time,
-            effort=effort,
-            try_untried=try_untried,
-            interval=interval,
-            measure=measure,
-            seed=seed,
-            threads=threads,
-            watch=watch,
-            say=doing,
-            stopping=say_stop,
-            **choices,
-        )
+        options = chosen(PlanFileOptions, given)
+        found, report = plan_file(log, target, options, watch=watch, say=doing, stopping=say_stop)
     print(found.log.summary())
     for note in found.notes():
         print(note if note.startswith("WARNING") else f"note: {note}", file=sys.stderr)
@@ -145,6 +124,4 @@ def plan(
     if next_words(found):
         print(next_words(found))
     print(f"report: {report}")
-    if found.interrupted:
-        print("interrupted: less was computed than asked for", file=sys.stderr)
-        raise typer.Exit(130)
+    end_interrupted(found.interrupted, "less was computed than asked for")

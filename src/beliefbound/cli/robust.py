@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import Absorbing, TimedThreads, app
+from beliefbound.cli.app import Absorbing, Gap, Horizon, Seed, Signal, TimedThreads, TimeLimit, app
 from beliefbound.cli.show import closing, end_interrupted, loading, show_table
 
 
@@ -17,21 +17,16 @@ def robust(
         str, typer.Option(help="all; cvar:0.2, no model weighs more than five times its weight; l1:0.1, within 0.1.")
     ] = "all",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-robust.")] = None,
-    horizon: Annotated[int | None, typer.Option(min=1, help="Number of decisions; default: infinite.")] = None,
-    gap: Annotated[
-        float | None, typer.Option(min=0.0, help="Stop at this share of the value; default 0.01, or 0 with a time.")
-    ] = None,
-    time: Annotated[float | None, typer.Option(min=0.1, help="Stop after so many seconds; default 60.")] = None,
+    horizon: Horizon = None,
+    target_gap: Gap = None,
+    time_limit: TimeLimit = None,
     effort: Annotated[
         int | None, typer.Option(min=1, help="In place of a time: so many rounds, the same result every time.")
     ] = None,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of both bounds together.")] = 0.95,
-    reward_signal: Annotated[
-        str | None,
-        typer.Option(help="What the agent sees of rewards: known, deterministic, bernoulli, unobserved, continuous."),
-    ] = None,
+    reward_signal: Signal = None,
     absorbing: Absorbing = None,
-    seed: Annotated[int, typer.Option(min=0)] = 1,
+    seed: Seed = 1,
     threads: TimedThreads = None,
 ) -> None:
     """Bracket the value when nature picks the worst prior from a set, and find the policy that secures it.
@@ -42,37 +37,20 @@ def robust(
 
     Example: `beliefbound robust gouldian.pomdpx --priors cvar:0.2 --time 30`
     """
+    given = locals()
     with loading():
-        from beliefbound.base.interrupt import first_interrupt
-        from beliefbound.base.io.atomic import check_writable
-        from beliefbound.beliefs.folder import read_models
-        from beliefbound.bounds.robust import robust_bracket
-        from beliefbound.report.robust import model_rows, write_robust
+        from beliefbound.base.options import chosen
+        from beliefbound.jobs.robust import FILE, POLICY, RobustOptions, robust_folder
+        from beliefbound.report.page import REPORT
+        from beliefbound.report.robust import model_rows
 
-    held = read_models(models, reward_signal=reward_signal, absorbing=absorbing or ())  # type: ignore[arg-type]
-    target = out or Path(f"{models.resolve().stem}-robust")
-    check_writable(target)
-    with closing() as (watch, say), first_interrupt(say) as asked:
-        found = robust_bracket(
-            held.training,
-            priors=priors,
-            initial=held.initial,
-            discount=held.discount,
-            horizon=horizon,
-            confidence=confidence,
-            target_gap=gap,
-            time_limit=time,
-            effort=effort,
-            rng=seed,
-            threads=threads,
-            watch=watch,
-            stop=asked.is_set,
-        )
-    for note in held.notes:
+    place = out or Path(f"{models.resolve().stem}-robust")
+    with closing() as (watch, say):
+        found = robust_folder(models, place, chosen(RobustOptions, given), watch=watch, say=say)
+    for note in found.folder.notes:
         print(f"note: {note}", file=sys.stderr)
-    header, rows = model_rows(found, held.training)
+    header, rows = model_rows(found.bracket, found.folder.training)
     show_table("Weights, the least favourable prior, and what the policy earns", header, rows)
-    print(found.summary())
-    report = write_robust(found, held, models, target, horizon=horizon, confidence=confidence)
-    print(f"certificate: {target / 'robust.json'}, policy: {target / 'robust.policy.npz'}, report: {report}")
-    end_interrupted(asked)
+    print(found.bracket.summary())
+    print(f"certificate: {place / FILE}, policy: {place / POLICY}, report: {place / REPORT}")
+    end_interrupted(found.job.interrupted)

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from threading import Event
-
     import polars as pl
 
     from beliefbound.base.progress import RunDisplay
@@ -43,12 +41,10 @@ def closing() -> Iterator[tuple[Any, Any]]:
         os._exit(130)
 
 
-def end_interrupted(asked: "Event") -> None:
+def end_interrupted(interrupted: bool, words: str = "the bounds are as wide as the search had left them") -> None:
     """Where Ctrl-C ended a search, say so, and leave with its exit code."""
-    if asked.is_set():
-        import typer
-
-        print("interrupted: the bounds are as wide as the search had left them", file=sys.stderr)
+    if interrupted:
+        print(f"interrupted: {words}", file=sys.stderr)
         raise typer.Exit(130)
 
 

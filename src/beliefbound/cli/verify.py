@@ -11,7 +11,7 @@ from beliefbound.cli.show import closing, loading
 
 @app.command()
 def verify(
-    bounds: Annotated[
+    certificate: Annotated[
         Path, typer.Argument(help="A bounds.json of `beliefbound bound`, or a robust.json of `beliefbound robust`.")
     ],
     models: Annotated[
@@ -19,22 +19,25 @@ def verify(
     ] = None,
     threads: Threads = None,
 ) -> None:
-    """Make a certificate again, from its seed and effort, and compare every number.
+    """Make a certificate again, from its seed and effort, and compare everything that was written.
 
-    The same version on the same kind of machine must find the same numbers, bit for bit; another one must find the
-    same ends within a millionth of the value, and is named. The policies beside the file must be those that were
-    certified. It takes as long as the certificate took. The exit code is 0 when it was found again.
+    The same version on the same kind of machine must find the same, bit for bit: every entry of the certificate, the
+    policies, the tables, the pictures and the page beside it; and no file of another certificate may stand there. It
+    takes as long as the certificate took.
+
+    The exit code is 0 when everything was compared and is the same; 1 when something is different, or cannot be read;
+    3 when not everything could be compared, which is said first: files that are missing, or another version or kind of
+    machine, where bits may differ and then only the numbers of the certificate are compared, to a millionth of the
+    value.
 
     Example: `beliefbound verify chain8-bounds/bounds.json examples/chain8`
     """
     with loading():
-        from beliefbound.report.verify import verify_bounds
-        from beliefbound.report.verify_robust import is_robust, verify_robust
+        from beliefbound.jobs.verify import verify as verified
 
-    check = verify_robust if is_robust(bounds) else verify_bounds
     with closing() as (watch, _):
-        result = check(bounds, models, threads=threads, watch=watch)
+        result = verified(certificate, models, threads=threads, watch=watch)
     for words in result.words:
         print(words)
-    if not result.same:
-        raise typer.Exit(1)
+    if result.code:
+        raise typer.Exit(result.code)

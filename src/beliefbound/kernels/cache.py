@@ -11,6 +11,9 @@ of the same module are removed. A change in one agent does not touch the code of
 since numba chooses a free file name without a lock, so that two processes that save one function for different
 arguments may choose the same, they save one after the other (`save_one_at_a_time`). A process that is killed lets go.
 
+*Or not at all.* A function's list of what is kept names the classes of its arguments, which may live in files that it
+does not import. Where one of them has moved since, the list counts as empty (`forget_unreadable`).
+
 All this hooks into parts of numba that are not public, among them the list of locators that it asks, in turn, where a
 function is cached. Where they are missing, or `NUMBA_CACHE_LOCATOR_CLASSES` replaces them, `keep_compiled` says so, and
 nothing of ours is kept on disk: each process compiles for itself, and never runs old code.
@@ -24,6 +27,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 from beliefbound.base.io.lock import hold, hold_byte
@@ -109,6 +113,7 @@ def keep_compiled() -> bool:
         from numba.core.dispatcher import Dispatcher
 
         locators, save, compile = CacheImpl._locator_classes, IndexDataCacheFile.save, Dispatcher.compile
+        load = IndexDataCacheFile._load_index
     except (ImportError, AttributeError):
         return False
     if getattr(config, "CACHE_LOCATOR_CLASSES", ""):
@@ -117,6 +122,7 @@ def keep_compiled() -> bool:
         locators.insert(0, _locator(locators))
     if not hasattr(save, "__wrapped__"):
         IndexDataCacheFile.save = save_one_at_a_time(save)
+        IndexDataCacheFile._load_index = forget_unreadable(load)
         setattr(Dispatcher, "compile", compile_once(compile, global_compiler_lock))  # noqa: B010
     return True
 
@@ -168,6 +174,19 @@ def save_one_at_a_time(save: Any) -> Any:
             save(self, key, data)
 
     return locked
+
+
+def forget_unreadable(load: Any) -> Any:
+    """`load(file)`, the functions that a file lists; none where it names a class that is gone, or is cut off."""
+
+    @functools.wraps(load)
+    def tolerant(self):
+        try:
+            return load(self)
+        except (AttributeError, ImportError, EOFError, UnpicklingError):
+            return {}
+
+    return tolerant
 
 
 def compile_once(compile: Any, lock: Any) -> Any:

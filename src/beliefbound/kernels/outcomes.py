@@ -3,7 +3,7 @@
 An *outcome* is what nature does: with probability `p[s,a,o]` outcome `o` follows action `a` in state `s`, pays
 `reward[s,a,o]` and leads to `next_state[s,a,o]`. The realised reward thus belongs to the outcome, not to its
 expectation. `o` is found by inverting the distribution function at one uniform `u` in [0, 1), so two agents that
-meet the same `u` in the same place meet the same luck.
+meet the same `u` in the same place meet the same outcome where their actions have the same one (common random numbers).
 
 `cumulative[s,a,o] = p[s,a,0] + … + p[s,a,o]` is exactly 1 from the last outcome of positive probability on: padding is
 never reached, and neither is an outcome of probability zero.

@@ -40,7 +40,7 @@ class Request(NamedTuple):
 
 
 @by_reference
-class Rules(NamedTuple):
+class RunSetup(NamedTuple):
     """Which runs are played and how, and where results go: one entry a run. The last two may have no columns."""
 
     seed: int
@@ -59,7 +59,7 @@ class Rules(NamedTuple):
 
 @njit(**EXACT)
 def environment_stream(seed, run):
-    """The stream of the environment's luck in a run."""
+    """The stream of the environment's randomness in a run."""
     return seed_stream(np.array([seed, ENVIRONMENT, run], np.uint64))
 
 
@@ -71,7 +71,7 @@ def agent_stream(seed, cell, run):
 
 # Not cached by itself: its machine is an argument. What `play_loop` makes of it is.
 @njit(nogil=True, inline="always")
-def play_runs(reset, act, observe, state, asked, outcomes, rules):
+def play_runs(reset, act, observe, state, asked, outcomes, setup):
     """Play runs `first`, `first + 1`, …, one for each entry of `total`; or do what is asked, and return an action.
 
     Where something else than playing is asked for, nothing is looked at beyond one run of one step.
@@ -80,47 +80,47 @@ def play_runs(reset, act, observe, state, asked, outcomes, rules):
     if kind == OBSERVE:
         observe(state, asked.s, asked.a, asked.r, asked.t)
         return 0
-    curve, every = rules.curve, rules.every
-    for i in range(rules.total.size):
+    curve, every = setup.curve, setup.every
+    for i in range(setup.total.size):
         if kind != ACT:
-            reset(state, asked.stream if kind == RESET else agent_stream(rules.seed, rules.cell, rules.first + i))
+            reset(state, asked.stream if kind == RESET else agent_stream(setup.seed, setup.cell, setup.first + i))
             if kind == RESET:
                 return 0
-        luck = environment_stream(rules.seed, rules.first + i)
-        s = begin(outcomes, uniform(luck)) if kind == PLAY else asked.s
+        noise = environment_stream(setup.seed, setup.first + i)
+        s = begin(outcomes, uniform(noise)) if kind == PLAY else asked.s
         gained, discounted, weight = 0.0, 0.0, 1.0
-        for _ in range(rules.skipped):
-            weight *= rules.discount
+        for _ in range(setup.skipped):
+            weight *= setup.discount
         point = 0
-        for k in range(rules.skipped, rules.steps):
+        for k in range(setup.skipped, setup.steps):
             while point < curve.shape[1] and (point + 1) * every <= k:
                 curve[i, point] = gained
                 point += 1
-            if rules.visits.shape[1] > 0:
-                rules.visits[i, s] += 1
+            if setup.visits.shape[1] > 0:
+                setup.visits[i, s] += 1
             a = act(state, s)
             if kind == ACT:
                 return a
             if not 0 <= a < outcomes.cumulative.shape[1]:
                 raise IndexError("an action outside the range")
-            r, t = step(outcomes, s, a, uniform(luck))
+            r, t = step(outcomes, s, a, uniform(noise))
             observe(state, s, a, r, t)
             gained += r
             discounted += weight * r
-            weight *= rules.discount
+            weight *= setup.discount
             s = t
-            if rules.terminal[s]:
+            if setup.terminal[s]:
                 break
         while point < curve.shape[1]:
             curve[i, point] = gained
             point += 1
-        rules.total[i], rules.utility[i] = gained, discounted
+        setup.total[i], setup.utility[i] = gained, discounted
     return 0
 
 
-def _play(state, asked, outcomes, rules):
+def _play(state, asked, outcomes, setup):
     """`play_runs` of the machine whose functions are this function's globals."""
-    return play_runs(reset, act, observe, state, asked, outcomes, rules)  # noqa: F821
+    return play_runs(reset, act, observe, state, asked, outcomes, setup)  # noqa: F821
 
 
 def _inlined(function: Any) -> Any:
@@ -136,7 +136,7 @@ def _inlined(function: Any) -> Any:
 
 @cache
 def play_loop(reset: Any, act: Any, observe: Any) -> Any:
-    """`play(state, asked, outcomes, rules)` of a machine, compiled.
+    """`play(state, asked, outcomes, setup)` of a machine, compiled.
 
     It is a copy of `_play` that stands, for numba, in the file of `act`: so its machine code is kept on disk beside the
     agent's own, and compiled again when that file or a kernel changes. (numba cannot keep a closure over functions: in
@@ -154,14 +154,14 @@ def play_loop(reset: Any, act: Any, observe: Any) -> Any:
         return njit(**{**EXACT, "cache": False})(function)
 
 
-def _nowhere() -> tuple[Outcomes, Rules]:
-    """The arguments of the loop after `asked`, of the types that `agents.play` gives, for one run of one step."""
+def _nowhere() -> tuple[Outcomes, RunSetup]:
+    """The arguments of the loop after `asked`, of the types that `lab.engine.play` gives, for one run of one step."""
     table, states = np.ones((1, 1, 1)), np.zeros((1, 1, 1), np.int64)
     outcomes = Outcomes(table, states, table, np.ones(1))
     for array in outcomes:
         array.setflags(write=False)
     results = np.zeros(1), np.zeros(1), np.zeros((1, 0)), np.zeros((1, 0), np.int64)
-    return outcomes, Rules(0, 0, 0, 1, 1.0, 0, 1, np.zeros(1, np.bool_), *results)
+    return outcomes, RunSetup(0, 0, 0, 1, 1.0, 0, 1, np.zeros(1, np.bool_), *results)
 
 
 NOWHERE = _nowhere()

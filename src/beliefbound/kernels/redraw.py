@@ -20,14 +20,14 @@ kernel = njit(**EXACT)  # compiled once for all agents that call it
 
 @by_reference
 class Scratch(NamedTuple):
-    """Room for one draw."""
+    """Empty arrays for one draw."""
 
     theta: np.ndarray  # [outcome]
     rho: np.ndarray  # [reward value]
 
 
 def scratch_for(posterior: Posterior) -> Scratch:
-    """Room for a draw from a posterior."""
+    """Empty arrays for a draw from a posterior."""
     return Scratch(np.zeros(posterior.alpha.shape[1]), np.zeros(len(posterior.reward)))
 
 

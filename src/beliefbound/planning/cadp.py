@@ -101,14 +101,14 @@ def cadp_plan(
             raise PolicyError("without a horizon CADP starts from a StationaryPolicy; use .first_step()")
         return best_by_swaps(task, start, restarts, mmbi)
     check_horizon(task.horizon, task.models.n_entries, 8 * task.models.n_models * task.models.n_states)
-    ascent = Ascent(task)
+    ascent = CoordinateAscent(task)
     best: Ascended | None = None
     tried: set[bytes] = set()
     for name, actions in _starts(task, task.horizon, start, restarts, mmbi):
         if actions.tobytes() in tried:
             continue
         tried.add(actions.tobytes())
-        found = ascent.climb(actions, name)
+        found = ascent.ascend(actions, name)
         if best is None or found.rho > best.rho + task.rounding:
             best = found
     assert best is not None
@@ -169,7 +169,7 @@ class Ascended:
     history: tuple[float, ...]
 
 
-class Ascent:
+class CoordinateAscent:
     """Coordinate ascent on one task with a horizon, from any number of starts."""
 
     def __init__(self, task: FiniteTask) -> None:
@@ -178,7 +178,7 @@ class Ascent:
         self.shape = task.models.rewards.shape[:2]
         self.stages = task.models.ascent(task.weights, task.start, task.discount, task.horizon, task.rounding)
 
-    def climb(self, actions: IntArray, start: str) -> Ascended:
+    def ascend(self, actions: IntArray, start: str) -> Ascended:
         """Ascend from `actions [t,s]` until `rho` stops; the argument is left alone."""
         actions = actions.copy()
         values: FloatArray = np.empty(self.shape)

@@ -25,6 +25,17 @@ def truncation_stages(epsilon: float, *, discount: float, r_max: float) -> int:
     return math.ceil(max(1.0, stages - 1e-12))
 
 
+def stages_until(share: float, discount: float, *, most: int) -> int:
+    """Decisions after which what follows has at most a `share` of the weight of everything; `most`, if that is fewer.
+
+    >>> stages_until(0.05, 0.9, most=1000), stages_until(0.05, 1.0, most=1000)
+    (29, 1000)
+    """
+    if discount == 1.0:
+        return most
+    return max(1, min(most, math.ceil(math.log(share) / math.log(max(discount, 1e-6)))))
+
+
 def lemma2_models(epsilon: float, *, discount: float, r_max: float) -> int:
     """Lemma 2 as printed: sampled models for an expected loss of at most `epsilon`. See `uniform_models`.
 

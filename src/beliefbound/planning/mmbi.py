@@ -10,9 +10,9 @@ The belief is *not* conditioned on how a state was reached: that is the approxim
 time-indexed, and `Σ_m w_m V_m(s)` is its exact expected value, hence a lower bound on the Bayes-optimal value of the
 finite belief from every start state at once. Cost: `M·S²·A` multiply-adds a stage.
 
-Infinite horizon: with `epsilon`, truncate as in Lemma 1. Without, sweep until the values settle on a stationary policy.
-That fixed point need not exist: the greedy policies may cycle. Then the best policy of the cycle is returned, and the
-plan says so.
+Infinite horizon: with `epsilon`, truncate as in Lemma 1. Without, sweep until the values converge, to a stationary
+policy. That fixed point need not exist: the greedy policies may cycle. Then the best policy of the cycle is returned,
+and the plan says so.
 """
 
 from dataclasses import replace
@@ -108,7 +108,7 @@ def _fixed_point(task: FiniteTask, most_work: float) -> Plan:
     converged, cycled, residual = False, False, np.inf
     most = _TOLERANCE * (1.0 - discount) * task.largest_value
 
-    def settled(change: float) -> bool:
+    def unchanged(change: float) -> bool:
         """What is to be avoided may be worth far more than any value that is met."""
         return change <= most and change <= _MIXED * _TOLERANCE * (1.0 - discount) * float(np.abs(values).max())
 
@@ -119,8 +119,8 @@ def _fixed_point(task: FiniteTask, most_work: float) -> Plan:
         seen[actions.tobytes()] = actions.copy()
         since += 1
         residual = float(np.abs(values - previous).max())
-        converged = settled(residual)
-        cycled = not converged and settled(float(np.abs(values - checkpoint).max()))
+        converged = unchanged(residual)
+        cycled = not converged and unchanged(float(np.abs(values - checkpoint).max()))
         if converged or cycled:
             break
         if since == power:

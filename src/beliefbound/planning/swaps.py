@@ -48,7 +48,7 @@ def best_by_swaps(
         if actions.tobytes() in tried:
             continue
         tried.add(actions.tobytes())
-        found, count, left = search.climb(actions)
+        found, count, left = search.ascend(actions)
         if best is None or search.rho() > best[0] + search.rounding:
             best = (search.rho(), found, name, count, left)
     assert best is not None
@@ -117,7 +117,7 @@ class SwapSearch:
         rewards = np.ascontiguousarray(self.models.rewards[:, state, action])
         kernel.swap(self.models.rows(state, action), rewards, self.discount, state, self.n, self.v)
 
-    def climb(self, actions: IntArray) -> tuple[IntArray, int, float]:
+    def ascend(self, actions: IntArray) -> tuple[IntArray, int, float]:
         """From `actions [s]` to a local optimum: actions, number of swaps, and the gain of the best swap left."""
         actions = actions.copy()
         self.factor(actions)

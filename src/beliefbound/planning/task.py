@@ -42,7 +42,7 @@ class Parts:
         self.of_models: dict[Hashable, Any] = {}
 
 
-class Part(Generic[T, R]):
+class KeptResult(Generic[T, R]):
     """A function of a task whose result is kept, with the task or with its models."""
 
     def __init__(self, make: Callable[[T], R], *, of_models: bool) -> None:
@@ -65,14 +65,14 @@ class Part(Generic[T, R]):
         return task.parts.of_models if self._of_models else task.parts.own
 
 
-def made_once(make: Callable[[T], R]) -> Part[T, R]:
+def made_once(make: Callable[[T], R]) -> KeptResult[T, R]:
     """A function of a task whose result is kept with the task."""
-    return Part(make, of_models=False)
+    return KeptResult(make, of_models=False)
 
 
-def made_once_for_models(make: Callable[["FiniteTask"], R]) -> Part["FiniteTask", R]:
+def made_once_for_models(make: Callable[["FiniteTask"], R]) -> KeptResult["FiniteTask", R]:
     """A function of a task that does not read its weights: the result is kept for all weights of the same models."""
-    return Part(make, of_models=True)
+    return KeptResult(make, of_models=True)
 
 
 def effective_horizon(discount: float, horizon: int | None) -> float:

@@ -23,7 +23,7 @@ Arrays of objects are refused unread.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -31,6 +31,7 @@ import numpy as np
 from beliefbound.base.errors import FileError, PolicyError
 from beliefbound.base.io.arrays import read_arrays, write_arrays
 from beliefbound.base.io.atomic import write_text
+from beliefbound.base.io.paths import as_path
 from beliefbound.base.limits import HEADER_BYTES
 from beliefbound.base.validation import FloatArray, IntArray, check_names
 
@@ -147,22 +148,30 @@ def _checked(path: Path, raw: bytes) -> dict[str, Any]:
     return dict(content)
 
 
-def write_archive(
-    path: Path,
-    kind: str,
-    arrays: Mapping[str, Any],
-    *,
-    state_names: Sequence[str] | None = None,
-    action_names: Sequence[str] | None = None,
-    note: str | None = None,
-) -> None:
-    """Write a policy of a kind as an archive of arrays; names that would not fit into the header are left out."""
-    content: dict[str, Any] = {"format": FORMAT, "version": VERSION, "kind": kind}
-    for key, value in (("note", note), ("action_names", action_names), ("state_names", state_names)):
-        if value is not None and len(msgspec.json.encode({**content, key: value})) <= HEADER_BYTES:
-            content[key] = value
-    header = msgspec.json.encode(content)
-    write_arrays(path, {"header": np.frombuffer(header, dtype=np.uint8), **arrays})
+class ArchivedPolicy:
+    """A policy whose file is an archive: `_arrays` says what is in it, and `_archive` which kind it is."""
+
+    _archive: ClassVar[str]
+
+    def _arrays(self) -> Mapping[str, Any]:
+        raise NotImplementedError
+
+    def save(
+        self,
+        path: Path | str,
+        *,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+        note: str | None = None,
+    ) -> None:
+        """Write the policy as an archive of arrays, in the form that the module of its kind documents; names and the
+        note are for whoever reads the file. Names that would not fit into the header are left out."""
+        content: dict[str, Any] = {"format": FORMAT, "version": VERSION, "kind": self._archive}
+        for key, value in (("note", note), ("action_names", action_names), ("state_names", state_names)):
+            if value is not None and len(msgspec.json.encode({**content, key: value})) <= HEADER_BYTES:
+                content[key] = value
+        header = msgspec.json.encode(content)
+        write_arrays(as_path(path), {"header": np.frombuffer(header, dtype=np.uint8), **self._arrays()})
 
 
 def read_archive(path: Path) -> tuple[str, dict[str, np.ndarray[Any, Any]]]:

@@ -123,10 +123,14 @@ def check_left(stage: int, horizon: int | None) -> None:
         )
 
 
-def checked_action(state: int, action: Any, available: BoolArray) -> int:
-    """An action that `available[s,a]` offers in `state`, as somebody's policy returned it."""
+def checked_action(state: int, action: Any, available: BoolArray, who: str = "the policy") -> int:
+    """An action that `available[s,a]` offers in `state`, as somebody's policy or agent returned it."""
+    # True is an int for Python, and no action.
     if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer):
-        raise ObservationError(f"the policy chose {action!r} in state {state}; an action is a whole number")
-    if not 0 <= action < available.shape[1] or not available[state, action]:
-        raise ObservationError(f"the policy chose action {action} in state {state}, which does not offer it")
+        raise ObservationError(f"{who} chose {action!r} in state {state}; an action is a whole number")
+    if not 0 <= action < available.shape[1]:
+        most = available.shape[1] - 1
+        raise ObservationError(f"{who} chose action {action} in state {state}; actions run from 0 to {most}")
+    if not available[state, action]:
+        raise ObservationError(f"{who} chose action {action} in state {state}, which does not offer it")
     return int(action)

@@ -7,6 +7,7 @@ A file of a result is one JSON object, never anything that is executed:
     kind      which class it is: "bound", "regret", "bracket", "plan", "best memoryless", "runs" or "information"
     policy    the name of a file beside it with the policy (`policy.files`); null where there is none
     …         what `to_dict()` of that class gives
+    job       where a command wrote it (`beliefbound bound`, `robust`): what that has to say besides, an object
 
 Numbers are written so that they are read back bit for bit; one that is not finite is refused.
 """
@@ -29,6 +30,7 @@ from beliefbound.policy.naming import Names, printable
 from beliefbound.policy.tables import read_table
 
 FORMAT = "beliefbound result"
+_HEADER = ("format", "version", "kind", "policy", "job")
 
 
 def html_table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
@@ -78,14 +80,21 @@ class Result:
         file = as_path(path)
         policy: Policy | None = getattr(self, "policy", None)
         name = None if policy is None else _policy_name(file, policy)
-        content = {"format": FORMAT, "version": self._version, "kind": self._kind, "policy": name, **self.to_dict()}
-        try:
-            text = json.dumps(content, allow_nan=False, ensure_ascii=False)
-        except ValueError:
-            raise ParameterError(f"this {self._kind} holds numbers that are not finite; it cannot be saved") from None
+        content = self.as_file(name)
         if policy is not None and name is not None:
             getattr(self, "names", Names()).save(policy, file.parent / name)
-        write_text(file, text + "\n")
+        write_text(file, json.dumps(content, ensure_ascii=False) + "\n")
+
+    def as_file(self, policy: str | None, job: dict[str, Any] | None = None) -> dict[str, Any]:
+        """What a file of the result holds whose policy is in the file `policy` beside it."""
+        content = {"format": FORMAT, "version": self._version, "kind": self._kind, "policy": policy, **self.to_dict()}
+        if job is not None:
+            content["job"] = job
+        try:
+            json.dumps(content, allow_nan=False)
+        except ValueError:
+            raise ParameterError(f"this {self._kind} holds numbers that are not finite; it cannot be saved") from None
+        return content
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
@@ -102,15 +111,19 @@ class Result:
     @classmethod
     def _read(cls, file: Path) -> tuple[Any, Policy | None]:
         """The entries of a file, their types checked, and its policy."""
-        try:
-            content = msgspec.json.decode(file.read_bytes())
-        except OSError as cause:
-            raise FileError(f"cannot read {file}: {cause.strerror or cause}") from None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
-            raise FileError(f"{file} is not a saved result: {cause}") from None
-        if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-            raise FileError(f"{file} is not a saved result: its format is not {FORMAT!r}")
-        version, kind, name = (content.pop(key, None) for key in ("version", "kind", "policy"))
+        content = content_of(file)
+        entries, name = cls.entries_of(file, content), content.get("policy")
+        if name is None:
+            return entries, None
+        if not isinstance(name, str) or not name or Path(name).name != name:
+            raise FileError(f"{file} is damaged: its policy is {name!r}, which is no name of a file beside it")
+        return entries, cls._read_policy(file.parent / name)
+
+    @classmethod
+    def entries_of(cls, file: Path, content: dict[str, Any]) -> Any:
+        """The entries of a file's content, their types checked."""
+        entries = {key: held for key, held in content.items() if key not in _HEADER}
+        version, kind = content.get("version"), content.get("kind")
         if kind != cls._kind:
             raise FileError(f"{file} holds a {kind!r}, not a {cls._kind!r}; load it with the class that saved it")
         if type(version) is not int or version != cls._version:
@@ -119,18 +132,26 @@ class Result:
                 f"again, or read it with the release of beliefbound that wrote it"
             )
         try:
-            entries = msgspec.convert(content, cls._entries)
+            return msgspec.convert(entries, cls._entries)
         except (msgspec.ValidationError, RecursionError) as cause:
             raise FileError(f"{file} is damaged: {cause}") from None
-        if name is None:
-            return entries, None
-        if not isinstance(name, str) or not name or Path(name).name != name:
-            raise FileError(f"{file} is damaged: its policy is {name!r}, which is no name of a file beside it")
-        return entries, cls._read_policy(file.parent / name)
 
     @staticmethod
     def _read_policy(file: Path) -> Policy:
         return read_table(file)
+
+
+def content_of(file: Path) -> dict[str, Any]:
+    """What the file of a result holds, of whichever kind it is."""
+    try:
+        content = msgspec.json.decode(file.read_bytes())
+    except OSError as cause:
+        raise FileError(f"cannot read {file}: {cause.strerror or cause}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
+        raise FileError(f"{file} is not a saved result: {cause}") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise FileError(f"{file} is not a saved result: its format is not {FORMAT!r}")
+    return content
 
 
 @contextmanager

@@ -7,10 +7,11 @@ import polars as pl
 
 from beliefbound.base.io.atomic import as_parquet, check_writable, write_aside, write_bytes
 from beliefbound.base.io.paths import as_path
+from beliefbound.base.io.result_folder import one_result
 from beliefbound.lab.experiments.statistics import differences, summary
 from beliefbound.lab.experiments.store import Store
 from beliefbound.report.figures import figure, save
-from beliefbound.report.page import Page, Picture, Section, Table, write_page
+from beliefbound.report.page import REPORT, Page, Picture, Section, Table, write_page
 
 
 def write_report(folder: Path | str, *, runs: int | None = None) -> tuple[pl.DataFrame, Path]:
@@ -23,24 +24,26 @@ def write_report(folder: Path | str, *, runs: int | None = None) -> tuple[pl.Dat
     store.check()
     check_writable(out)
     frame = store.read()
-    write_bytes(out / "runs.parquet", as_parquet(frame))
-    table = summary(frame, stuck_below=store.spec.stuck_below)
-    write_aside(out / "summary.csv", table.write_csv)
-    pairs = differences(frame)
-    if len(pairs):
-        write_aside(out / "differences.csv", pairs.write_csv)
-    sections = [
-        _environment(out, i, environment, table, pairs, frame, store)
-        for i, environment in enumerate(store.spec.environments)
-        if environment in frame["environment"].unique().to_list()
-    ]
-    page = Page(
-        title=store.spec.title or f"{len(store.spec.agents)} agents on {', '.join(store.spec.environments)}",
-        lead="Mean total rewards with 95% bootstrap intervals; agents faced the same environment noise run by run.",
-        sections=sections,
-        facts=_facts(store, frame),
-    )
-    return table, write_page(page, out / "report.html")
+    with one_result(out, "run", last=REPORT) as aside:
+        write_bytes(aside / "runs.parquet", as_parquet(frame))
+        table = summary(frame, stuck_below=store.spec.stuck_below)
+        write_aside(aside / "summary.csv", table.write_csv)
+        pairs = differences(frame)
+        if len(pairs):
+            write_aside(aside / "differences.csv", pairs.write_csv)
+        sections = [
+            _environment(aside, i, environment, table, pairs, frame, store)
+            for i, environment in enumerate(store.spec.environments)
+            if environment in frame["environment"].unique().to_list()
+        ]
+        page = Page(
+            title=store.spec.title or f"{len(store.spec.agents)} agents on {', '.join(store.spec.environments)}",
+            lead="Mean total rewards with 95% bootstrap intervals; agents faced the same environment noise run by run.",
+            sections=sections,
+            facts=_facts(store, frame),
+        )
+        write_page(page, aside / REPORT)
+    return table, out / REPORT
 
 
 def _facts(store: Store, frame: pl.DataFrame) -> list[tuple[str, str]]:

@@ -1,29 +1,13 @@
 """What to measure next, in the report of a set of models: tries of a state and an action, and knowing everything."""
 
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.information.result import Information
-from beliefbound.bounds.information.value import information_of
-from beliefbound.planning.task import FiniteTask
 from beliefbound.policy.naming import printable
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Picture, Section, Table
 
 _SHOWN = 20  # lines of the ranking
-
-
-def measured_next(task: FiniteTask, found: Bracket, *, tries: int, confidence: float, seed: int) -> Information:
-    """What so many tries of each state and action are worth before acting, given a bracket; a function of the seed."""
-    return information_of(task, tries=tries, bounds=found, confidence=confidence, rng=seed)
-
-
-def information_entries(found: Information | None) -> dict[str, Any] | None:
-    """As an entry of `bounds.json`."""
-    return None if found is None else msgspec.json.decode(msgspec.json.encode(found.to_dict()))
 
 
 def information_words(found: Information) -> list[str]:
@@ -42,10 +26,9 @@ def information_words(found: Information) -> list[str]:
 
 
 def information_sections(found: Information | None, place: Path) -> list[Section]:
-    """The ranking as a table and a picture, which is written to `place` with `information.json`."""
+    """The ranking as a table and a picture, which is written to `place`."""
     if found is None:
         return []
-    found.save(place / "information.json")
     with figure() as (drawn, axes):
         found.plot(axes)
         picture = save(drawn, place / "information")[1]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from beliefbound.base.io.atomic import write_text
 
+REPORT = "report.html"  # of every folder that has one
+
 
 @dataclass(frozen=True)
 class Table:

@@ -1,10 +1,8 @@
 """`beliefbound robust`: the certificate under the least favourable prior as files and as a page."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from beliefbound.beliefs import FiniteBelief
@@ -13,8 +11,7 @@ from beliefbound.bounds.prior_sets import prior_set
 from beliefbound.bounds.robust import RobustBracket
 from beliefbound.policy.results import literal
 from beliefbound.report.figures import figure, save
-from beliefbound.report.page import Page, Picture, Section, Table, write_page
-from beliefbound.report.verify import Made
+from beliefbound.report.page import REPORT, Page, Picture, Section, Table, write_page
 
 _DRAWN = 40  # models that fit into a picture: those of largest weight, or of largest weight in the prior
 
@@ -28,26 +25,13 @@ def model_rows(found: RobustBracket, belief: FiniteBelief) -> tuple[list[str], l
 
 
 def write_robust(
-    found: RobustBracket, folder: ModelFolder, models: Path, target: Path, *, horizon: int | None, confidence: float
-) -> Path:
-    """Write `robust.json` with its policy, `prior.{png,svg}` and `report.html`, whose path is returned. `models` is
-    where the folder was read from, `confidence` what was asked for."""
-    made = Made.of(
-        folder,
-        models,
-        horizon=horizon,
-        confidence=confidence,
-        target="value",
-        seed=found.seed,
-        effort=found.rounds,
-        version=found.version,
-    )
-    replace(found, made=msgspec.to_builtins(made)).save(target / "robust.json")
-    name = models.resolve().name
+    found: RobustBracket, folder: ModelFolder, name: str, place: Path, *, horizon: int | None, interrupted: bool
+) -> None:
+    """Write `prior.{png,svg}` and `report.html` about the models of a folder, which have a name."""
     with figure() as (drawn, axes):
         draw_prior(found, folder.training, axes)
-        picture = save(drawn, target / "prior")[1]
-    return write_page(_page(found, folder, name, picture, horizon), target / "report.html")
+        picture = save(drawn, place / "prior")[1]
+    write_page(_page(found, folder, name, picture, horizon, interrupted), place / REPORT)
 
 
 def draw_prior(found: RobustBracket, belief: FiniteBelief, ax: Any) -> None:
@@ -61,18 +45,21 @@ def draw_prior(found: RobustBracket, belief: FiniteBelief, ax: Any) -> None:
     ax.legend(frameon=False)
 
 
-def _page(found: RobustBracket, folder: ModelFolder, name: str, picture: Path, horizon: int | None) -> Page:
+def _page(
+    found: RobustBracket, folder: ModelFolder, name: str, picture: Path, horizon: int | None, interrupted: bool
+) -> Page:
     belief = folder.training
     proven = found.confidence == 1.0
     holds = "proven" if proven else f"with {100 * found.confidence:.4g}% confidence"
     words = prior_set(found.priors, belief.weights).words
     worst, mean = float(found.model_values.min()), float(belief.weights @ found.model_values)
+    early = " The search was interrupted: more time would have brought a narrower bracket." if interrupted else ""
     cut = f" The {_DRAWN} models of largest weight are drawn." if belief.n_models > _DRAWN else ""
     return Page(
         title=f"What {name} is worth under the worst prior",
         lead=(
             f"Whichever of {words} is true, there is a policy that earns {found.lower.value:.6g} or more, and no "
-            f"policy earns more than {found.upper.value:.6g} under all of them ({holds})."
+            f"policy earns more than {found.upper.value:.6g} under all of them ({holds}).{early}"
         ),
         facts=[
             ("models", str(belief.n_models)),

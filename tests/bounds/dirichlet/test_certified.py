@@ -87,7 +87,7 @@ def test_values_and_distances_fail_no_more_often_than_they_say(kind):
             nearer.append(max(0.0, found.best.value - found.lower.value) - found.regret.value)
         assert failed <= 13
         assert min(nearer) >= 0.0
-        assert np.mean(nearer) > 0.005 * best  # what differences on common luck, or on the same models, gain
+        assert np.mean(nearer) > 0.005 * best  # differences with common random numbers gain
     if kind == "seen":
         agent = Last()
         certify(agent, belief, discount=DISCOUNT, horizon=HORIZON, samples=16, rng=1)

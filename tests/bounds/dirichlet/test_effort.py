@@ -1,4 +1,4 @@
-"""Sizes at each stage of the ladder: a function of the problem, larger at later stages, smaller for larger problems."""
+"""Sizes at each stage of a bracket: a function of the problem, larger at later stages, smaller for larger problems."""
 
 import numpy as np
 

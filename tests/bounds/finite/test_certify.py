@@ -23,7 +23,7 @@ from beliefbound.bounds.certified import Certified
 from beliefbound.bounds.finite import simulation
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.alpha_policy import AlphaPolicy, read_sarsop
-from beliefbound.bounds.finite.controller_value import completed, controller_values
+from beliefbound.bounds.finite.controller_value import completed, enclosed_values
 from beliefbound.bounds.finite.relaxation import certifier_of
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.policy_files import load_policy
@@ -85,7 +85,7 @@ def test_without_a_horizon_graphs_with_and_without_circles_are_linear_systems():
     policy = settled(belief, horizon=None)
     task, long = (FiniteTask.of(belief, discount=0.9, horizon=h) for h in (None, 400))
     controller = policy.data[0]
-    np.testing.assert_allclose(controller_values(controller, task), controller_values(controller, long), atol=1e-12)
+    np.testing.assert_allclose(enclosed_values(controller, task)[0], enclosed_values(controller, long)[0], atol=1e-12)
     circle = completed(controller)
     circle = circle._replace(after=np.where(circle.after < 0, circle.after, 0 * circle.after))
     circle = circle._replace(state=np.zeros_like(circle.state), action=np.zeros_like(circle.action))
@@ -96,7 +96,7 @@ def test_without_a_horizon_graphs_with_and_without_circles_are_linear_systems():
         roots=np.array([0]), first=rows[0], arrive=rows[1], seen=rows[2], available=rows[3],
         pool=np.array([[0]]), pool_first=np.array([0, 1]),
     )  # fmt: skip
-    values = controller_values(loop, FiniteTask.of(one, discount=0.5))
+    values = enclosed_values(loop, FiniteTask.of(one, discount=0.5))[0]
     np.testing.assert_allclose(values, [[2.0, 6.0]])
 
 

@@ -10,7 +10,7 @@ from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.finite.cells import Size, cell_steps, divide, sizes, worthwhile
 from beliefbound.bounds.finite.merged import MergedSearch
-from beliefbound.bounds.finite.pairs import pair_gains, with_pairs
+from beliefbound.bounds.finite.pairs import gain_steps, with_pairs
 from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import problem_of
 from beliefbound.bounds.policy_files import load_policy
@@ -101,7 +101,7 @@ def test_cells_fill_with_the_models_that_lose_most_and_bound_from_above():
     task = FiniteTask.of(belief, discount=0.9, horizon=3)
     problem = problem_of(task, stages=3, policies=())
     gain, exact = (
-        pair_gains(problem, task),
+        finish(gain_steps(problem, task, Meter())),
         oracles.bayes_adaptive_value(P, r, w, p0, 0.9, 3, "bernoulli"),
     )
     for size in sizes(problem, 4):

@@ -41,7 +41,7 @@ def test_the_policy_of_a_sampled_bound_is_the_one_that_was_simulated(tolerance, 
         belief, _ = random_belief(rng, SIGNALS[i % 4], n_models=3, n_states=2)
         certifier = certifier_of(FiniteTask.of(belief, discount=0.9, horizon=4), core_nodes=3)
         certifier.grow(3)
-        certifier.settle()
+        certifier.freeze_values()
         certifier.tolerance = tolerance
         costs = certifier.sample(np.arange(4, dtype=np.uint64), 0, 64 * 64, clip=np.inf, stop=stop, threads=1)
         policy = AdaptivePolicy(certifier, stop=stop)
@@ -63,7 +63,7 @@ def test_a_full_graph_does_not_change_the_policy():
     costs = []
     for certifier in (wide, tight):
         certifier.grow(3)
-        certifier.settle()
+        certifier.freeze_values()
         costs.append(certifier.sample(np.arange(4, dtype=np.uint64), 0, 64, clip=np.inf, stop=np.inf, threads=1))
     np.testing.assert_array_equal(costs[0].below, costs[1].below)
 

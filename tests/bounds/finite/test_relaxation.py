@@ -25,7 +25,7 @@ def certifier(belief, **knobs):
         FiniteTask.of(belief, discount=0.9, horizon=knobs.pop("horizon", 5)), **{"core_nodes": 1, **knobs}
     )
     made.grow(made.core_nodes)
-    made.settle()
+    made.freeze_values()
     return made
 
 

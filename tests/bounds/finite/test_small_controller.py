@@ -8,12 +8,12 @@ import pytest
 
 from beliefbound import FiniteBelief, cadp, load_policy, write_models
 from beliefbound.base.errors import ParameterError
-from beliefbound.bounds.finite.controller_value import controller_values, start_value
+from beliefbound.bounds.finite.controller_value import enclosed_values, start_value
 from beliefbound.bounds.finite.local_search import Nodes, Search
 from beliefbound.bounds.finite.outcomes import outcome_rows
 from beliefbound.bounds.finite.small_controller import small_controller
+from beliefbound.jobs.bound import BoundOptions, certify_folder
 from beliefbound.planning.task import FiniteTask
-from beliefbound.report.certificate import certify_folder
 from support.beliefs import SIGNALS, random_belief
 from support.enumeration import value_by_enumeration
 
@@ -28,7 +28,7 @@ def test_the_value_is_that_of_what_the_file_does(tmp_path, signal):
     assert value_by_enumeration(policy, belief, 0.2, 5) == pytest.approx(graph.value, abs=0.2**5 / 0.8)
     task = FiniteTask.of(belief, discount=0.2)
     controller = policy.data[0]
-    again = start_value(controller_values(controller, task), controller, task)
+    again = start_value(enclosed_values(controller, task)[0], controller, task)
     np.testing.assert_allclose(again, graph.model_values, atol=1e-9)
     assert graph.value >= cadp(belief, discount=0.2).value() - 1e-9  # the table is one of its beginnings
     assert len(graph.nodes) <= 4
@@ -67,7 +67,9 @@ def test_the_report_shows_the_graph_with_every_name(tmp_path):
     names = {"states": ("low & <dry>", "high"), "actions": ("wait", "burn"), "model_names": ("M1", "<M2>")}
     named = FiniteBelief.of(belief.models, belief.weights, initial=np.array([1.0, 0.0]), **names)
     write_models(tmp_path / "models", named, discount=0.5)
-    found = certify_folder(tmp_path / "models", tmp_path / "out", effort=20, target_gap=0.05, controller=4)
+    found = certify_folder(
+        tmp_path / "models", tmp_path / "out", BoundOptions(effort=20, target_gap=0.05, controller=4)
+    )
     page = (tmp_path / "out" / "report.html").read_text()
     assert "What to do, as a decision graph" in page
     assert "low &amp; &lt;dry&gt;" in page
@@ -78,9 +80,9 @@ def test_the_report_shows_the_graph_with_every_name(tmp_path):
     assert {node["action"] for node in written["nodes"]} <= {"wait", "burn"}
     assert set(written["model_values"]) == {"M1", "<M2>"}
     bounds = json.loads((tmp_path / "out" / "bounds.json").read_text())
-    assert bounds["controller"]["value"] == found.graph.value
-    assert bounds["models"] == ["M1", "<M2>"]
+    assert bounds["job"]["controller"]["value"] == found.graph.value
+    assert bounds["names"]["models"] == ["M1", "<M2>"]
     header = np.load(tmp_path / "out" / "controller.npz")["header"].tobytes()
     assert json.loads(header)["state_names"] == ["low & <dry>", "high"]
     with pytest.raises(ParameterError, match="without a horizon"):
-        certify_folder(tmp_path / "models", tmp_path / "out", horizon=3, controller=4)
+        certify_folder(tmp_path / "models", tmp_path / "out", BoundOptions(horizon=3, controller=4))

@@ -51,7 +51,7 @@ def test_bounds_of_children_equal_opening_them_and_hold_for_every_completion():
     for _ in range(30):
         p, r, w, p0 = random_models(rng, 3, 2, 2, concentration=0.2, sparsity=0.4)
         p0 = np.eye(2)[0] if rng.random() < 0.5 else p0
-        problem = kernel.Problem(p, r, w, np.ones((2, 2), dtype=bool), 0.9, p0)
+        problem = kernel.WeightedModels(p, r, w, np.ones((2, 2), dtype=bool), 0.9, p0)
         solved, child_solved, again = (kernel.new_solved(problem, 3) for _ in range(3))
         scratch, rule = kernel.new_scratch(problem, 3), np.empty((3, 2), dtype=np.int64)
         every = np.array(list(itertools.product(range(2), repeat=6))).reshape(-1, 3, 2)
@@ -94,14 +94,14 @@ def test_it_improves_on_cadp_where_cadp_is_not_the_best(monkeypatch):
     """From a poor incumbent the search still ends at the best policy."""
     rng = np.random.default_rng(3)
     monkeypatch.setattr(exact, "cadp_plan", lambda task: cadp_plan(task, restarts=False))
-    monkeypatch.setattr(exact.Ascent, "climb", lambda self, actions, start: no_climb(self, actions))
+    monkeypatch.setattr(exact.CoordinateAscent, "ascend", lambda self, actions, start: unchanged(self, actions))
     for _ in range(20):
         p, r, w, p0, belief = random_problem(rng, (4, 2, 2), concentration=0.1)
         best, _ = best_memoryless_value(p, r, w, p0, 0.9, 3)
         assert best_memoryless(belief, discount=0.9, horizon=3).lower.value == pytest.approx(best, abs=1e-9)
 
 
-def no_climb(ascent, actions):
+def unchanged(ascent, actions):
     """The policy as it stands, evaluated."""
     rho = ascent.task.policy_value(MemorylessPolicy(actions))
     values = np.empty(ascent.shape)

@@ -13,7 +13,7 @@ from beliefbound.kernels.play import environment_stream
 from beliefbound.kernels.random import seed_stream, uniform
 from beliefbound.lab.agents import make_agent, play
 from beliefbound.lab.agents.beetle import (
-    Problem,
+    BackupInputs,
     add,
     backup,
     best_function,
@@ -76,7 +76,7 @@ def histories(unknowns, steps):
 def value_after_backups(unknowns, steps, s):
     """Values of the prior in state s after backups at every point, `steps` times, from 0: no sweep, no cuts."""
     problem = problem_of(unknowns, histories(unknowns, steps), size=10**6, ridge=1e-22)
-    problem = Problem(*problem[:4], math.inf)
+    problem = BackupInputs(*problem[:4], math.inf)
     pool, scratch = first_pool(problem), scratch_for(problem)
     for _ in range(steps):
         after = new_pool(problem)
@@ -206,13 +206,13 @@ def test_it_plays_as_its_twin_does():
     twin, played = BeetleTwin(agent.machine.state), []
     agent.reset(1)
     twin.reset(1)
-    luck = environment_stream(5, 0)
-    s = int(begin(CHAIN.outcomes, uniform(luck)))
+    noise = environment_stream(5, 0)
+    s = int(begin(CHAIN.outcomes, uniform(noise)))
     for k in range(60):
         played.append(agent.act(s))
         assert played[-1] == twin.act(s), f"step {k}"
         a = played[-1] if k % 3 else k % 2  # now and then another action than its own
-        r, t = step(CHAIN.outcomes, s, a, uniform(luck))
+        r, t = step(CHAIN.outcomes, s, a, uniform(noise))
         agent.observe(s, a, r, t)
         twin.observe(s, a, r, t)
         s = int(t)

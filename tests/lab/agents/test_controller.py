@@ -7,7 +7,7 @@ import pytest
 
 from beliefbound.kernels.play import agent_stream
 from beliefbound.lab.agents import make_agent, play
-from beliefbound.lab.agents.controller import Ascent, Models, Tables, advantages, evaluate, softmax, train
+from beliefbound.lab.agents.controller import Messages, Models, Tables, advantages, evaluate, softmax, train
 from support.coin import coin
 from support.environments import CHAIN
 from support.every_agent import EveryAgent
@@ -27,7 +27,7 @@ class TestController(EveryAgent):
 def room(nodes, states, actions, horizon):
     shapes = [(horizon + 1, nodes, states), (nodes, states), (nodes, states), (nodes, states, actions), (nodes, states)]
     shapes += [(nodes, states, actions, states, nodes), (nodes, states, actions, states)]
-    return Ascent(*map(np.zeros, shapes))
+    return Messages(*map(np.zeros, shapes))
 
 
 def coin_models():

@@ -59,13 +59,13 @@ def test_new_models_are_drawn_when_few_of_them_fit():
     agent = make_agent("mcbrl-lookahead:n=8,schedule=moved,renew=0.5,prior=known-rewards", CHAIN)
     agent.reset(5)
     state, weights, plans = agent.machine.state, None, 0
-    luck, s, due = np.random.default_rng(1), 0, True
+    noise, s, due = np.random.default_rng(1), 0, True
     for _ in range(300):
         a = agent.act(s)
         assert (state.core.clock[PLANS] > plans) == due
         if due:
             plans, weights = plans + 1, np.full(8, 1 / 8)
-        t = int(luck.choice(5, p=CHAIN.mdp.transitions[s, a]))
+        t = int(noise.choice(5, p=CHAIN.mdp.transitions[s, a]))
         weights = weights * state.core.models.p[s, a, t]
         agent.observe(s, a, float(CHAIN.mdp.rewards[s, a]), t)
         due = not weights.sum() > 0
@@ -83,7 +83,7 @@ def test_new_models_are_drawn_when_the_bracket_of_the_state_has_moved():
     agent = make_agent("mcbrl-lookahead:n=8,schedule=bracket,shift=0.25,prior=known-rewards", CHAIN)
     agent.reset(5)
     state, plans = agent.machine.state, 0
-    luck, s, due = np.random.default_rng(1), 0, True
+    noise, s, due = np.random.default_rng(1), 0, True
     for _ in range(300):
         a = agent.act(s)
         assert (state.core.clock[PLANS] > plans) == due
@@ -94,7 +94,7 @@ def test_new_models_are_drawn_when_the_bracket_of_the_state_has_moved():
             for held in (state.core.models.q, state.alone.q)
         ]
         due = max(abs(ends[2] - ends[0]), abs(ends[3] - ends[1])) >= 0.25 * max(ends[1] - ends[0], 1e-6)
-        t = int(luck.choice(5, p=CHAIN.mdp.transitions[s, a]))
+        t = int(noise.choice(5, p=CHAIN.mdp.transitions[s, a]))
         due = due or not (state.weights * state.core.models.p[s, a, t]).sum() > 0
         agent.observe(s, a, float(CHAIN.mdp.rewards[s, a]), t)
         s = t

@@ -22,12 +22,12 @@ RIVER, CHAIN = make_env("riverswim"), make_env("chain")
 
 def walk(environment, agent, steps=60, seed=3):
     """Transitions of an agent, as arrays."""
-    luck = np.random.default_rng(seed)
+    noise = np.random.default_rng(seed)
     agent.reset(seed)
     s, seen = 0, []
     for _ in range(steps):
         a = agent.act(s)
-        o = int(np.searchsorted(environment.outcomes.cumulative[s, a], luck.random(), side="right"))
+        o = int(np.searchsorted(environment.outcomes.cumulative[s, a], noise.random(), side="right"))
         t, r = int(environment.outcomes.next_state[s, a, o]), float(environment.outcomes.reward[s, a, o])
         agent.observe(s, a, r, t)
         seen.append((s, a, r, t))

@@ -225,8 +225,8 @@ def test_bandits_pay_one_with_the_chances_of_their_arms():
     assert drawn.prior().mean().rewards.tolist() == [[0.5] * 5]
     many = np.concatenate([make_env(f"bandit:500,seed={k}").mdp.rewards[0] for k in range(8)])
     assert stats.kstest(many, "uniform").pvalue > 1e-3
-    luck = [step(env.outcomes, 0, a, 0.5) for a in (0, 1)]  # the same uniform is the same luck
-    assert luck == [(0.0, 0), (1.0, 0)]
+    outcomes = [step(env.outcomes, 0, a, 0.5) for a in (0, 1)]  # the same uniform is the same event
+    assert outcomes == [(0.0, 0), (1.0, 0)]
 
 
 def test_riverswim_swims_right_when_patient_and_left_when_not():
@@ -372,7 +372,7 @@ def test_the_mdp_is_the_expectation_of_the_outcomes(name):
     assert not env.outcomes.reward.flags.writeable
 
 
-def test_the_same_uniform_is_the_same_luck_for_both_chain_actions():
+def test_the_same_uniform_is_the_same_event_for_both_chain_actions():
     env = make_env("chain")
     for u in np.random.default_rng(0).random(200):
         slips = u >= 0.8

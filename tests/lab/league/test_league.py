@@ -120,8 +120,8 @@ def test_a_run_on_drawn_mdps_is_the_run_on_its_own_draw():
 
 def test_the_ranking_keeps_who_cannot_be_told_from_the_leader():
     rng = np.random.default_rng(1)
-    luck = rng.normal(size=200)
-    scores = {"a:x=1": luck + 1.0, "a:x=2": luck + 0.5, "b": luck + 1.0 + 0.1 * rng.normal(size=200), "c": luck}
+    noise = rng.normal(size=200)
+    scores = {"a:x=1": noise + 1.0, "a:x=2": noise + 0.5, "b": noise + 1.0 + 0.1 * rng.normal(size=200), "c": noise}
     frame = pl.concat(
         pl.DataFrame({"agent": [name] * 200, "seed": [1] * 200, "run": np.arange(200), "total": score})
         for name, score in scores.items()

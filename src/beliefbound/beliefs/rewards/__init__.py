@@ -1,4 +1,4 @@
-"""Beliefs about rewards: one class each behind the protocol of `rewards.belief`."""
+"""Beliefs about rewards: one class each behind the protocol of `beliefs.rewards.belief`."""
 
 from beliefbound.beliefs.rewards.belief import RewardBelief, RewardColumns, RewardSample
 from beliefbound.beliefs.rewards.beta import BetaRewards

@@ -4,7 +4,7 @@ A horizon so long that what follows is worth under 0.1% of the range of values i
 rewards are still counted to the horizon only. From above this is valid because with rewards at least `r_min`, `V_T ≤
 V_∞ − r_min γ^T/(1−γ)`.
 
-Rewards are divided by a power of two, `Problem.unit`, that makes them at most 1: tolerances of kernels are absolute.
+Rewards are divided by a power of two, `BAMDP.unit`, that makes them at most 1: tolerances of kernels are absolute.
 """
 
 import numpy as np
@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from beliefbound.base.errors import ObservationError
 from beliefbound.beliefs.capabilities import Capability, counted, lacking
-from beliefbound.kernels.particles.rows import Problem
+from beliefbound.kernels.particles.rows import BAMDP
 from beliefbound.kernels.posterior import Posterior
 from beliefbound.planning.task import Task, made_once
 
-_TAIL = 1e-3
+_TAIL = 1e-3  # of the range of values: what a horizon may cut off and still count as none
 
 
-def problem_of(task: Task, address: npt.NDArray[np.uint64], *, horizon: int | None) -> Problem:
+def problem_of(task: Task, address: npt.NDArray[np.uint64], *, horizon: int | None) -> BAMDP:
     """The belief as arrays over pairs (state, action), with particles at `address`, to be planned for `horizon`."""
     posterior = posterior_of(task)
     if posterior is None:
@@ -27,7 +27,7 @@ def problem_of(task: Task, address: npt.NDArray[np.uint64], *, horizon: int | No
     available = np.array(task.belief.available).ravel()
     largest = float(np.abs(posterior.paid[:, available]).max())
     unit = 2.0 ** np.ceil(np.log2(largest)) if largest > 0.0 else 1.0  # a power of two: nothing is rounded
-    return Problem(
+    return BAMDP(
         posterior=posterior._replace(paid=posterior.paid / unit),
         available=available,
         n_states=task.belief.n_states,
@@ -46,7 +46,7 @@ def posterior_of(task: Task) -> Posterior | None:
     return counted(task.belief)
 
 
-def reward_range(problem: Problem) -> tuple[float, float]:
+def reward_range(problem: BAMDP) -> tuple[float, float]:
     """Least and largest reward that an available action can pay, in the problem's unit."""
     paid = problem.posterior.paid[:, problem.available]
     return float(paid.min()), float(paid.max())
@@ -59,20 +59,20 @@ def planned(discount: float, horizon: int | None) -> int | None:
     return horizon
 
 
-def tail_correction(task: Task, problem: Problem) -> float:
+def tail_correction(task: Task, problem: BAMDP) -> float:
     """What an infinite-horizon upper bound may be lowered by for a horizon: `r_min γ^T/(1−γ)`."""
     if task.horizon is None or problem.horizon >= 0:
         return 0.0
     return float(reward_range(problem)[0] * task.discount**task.horizon / (1.0 - task.discount))
 
 
-def arrival(problem: Problem, pair: int, column: int) -> int:
+def arrival(problem: BAMDP, pair: int, column: int) -> int:
     """The next state that a column of a pair shows."""
     j = column % problem.posterior.alpha.shape[1]
     return int(problem.posterior.arrive[pair, j]) if problem.posterior.tied else j
 
 
-def column_of(problem: Problem, state: int, action: int, reward: float | None, next_: int) -> tuple[int, int]:
+def column_of(problem: BAMDP, state: int, action: int, reward: float | None, next_: int) -> tuple[int, int]:
     """`(pair, column)` of what a step showed; raises where the belief rules it out."""
     posterior, pair = problem.posterior, state * problem.posterior.n_actions + action
     inside = 0 <= state < problem.n_states and 0 <= action < posterior.n_actions and 0 <= next_ < problem.n_states

@@ -46,9 +46,9 @@ from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
 
 _MODELS, _EACH = 4.0 * OPERATIONS, 128  # for fresh models; how many for each scenario: they are cheap
-_LEAST_MODELS = 512
+_LEAST_MODELS = 512  # however long they take
 _BATCH = 1024  # models that a table is valued on together, where they are small
-_BATCH_BYTES = 64 << 20
+_BATCH_BYTES = 64 << 20  # of them
 _STAGE, _LAST_STAGE = 2, 6  # of `bounds.dirichlet.effort`: sizes of particle sets, larger where a problem needs them
 _TOGETHER = 8  # scenarios between two looks at the clock
 LEAST_SAMPLES = 2 * _TOGETHER  # scenarios to read an interval from

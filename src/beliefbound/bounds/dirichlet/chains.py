@@ -17,14 +17,15 @@ from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.dirichlet.effort import NODE, Effort, fresh, work
 from beliefbound.kernels.particles import renewal
 from beliefbound.kernels.particles.renewal import Search, new_search
-from beliefbound.kernels.particles.rows import Problem, Rows, clear, new_rows, particles_at, width_of
+from beliefbound.kernels.particles.rows import BAMDP, Rows, clear, new_rows, particles_at, width_of
 from beliefbound.kernels.particles.solving import optimal
 from beliefbound.kernels.random import inverse_cdf
+from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import Task
 
 _LEAST = 0.2  # share of particles that still count when they are renewed
 _TAIL = 0.05  # scenarios end where this share of the value is left
-_MOST_STEPS = 2000
+_MOST_STEPS = 2000  # a discount of .9985; beyond, what is left counts as the most that it can be
 
 
 class Drop(NamedTuple):
@@ -37,13 +38,11 @@ class Drop(NamedTuple):
 class Chain:
     """Scratch for one chain of sets of particles, used again for the next."""
 
-    def __init__(self, task: Task, problem: Problem, seed: int, stages: int, effort: Effort) -> None:
+    def __init__(self, task: Task, problem: BAMDP, seed: int, stages: int, effort: Effort) -> None:
         self.task, self.problem, self.seed, self.stages, self.effort = task, problem, seed, stages, effort
         self.n = effort.particles
-        depth = _MOST_STEPS if task.discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(task.discount + 1e-9))
-        if problem.horizon >= 0:
-            depth = min(depth, problem.horizon)
-        self.depth = min(max(1, depth), _MOST_STEPS)
+        most = _MOST_STEPS if problem.horizon < 0 else min(problem.horizon, _MOST_STEPS)
+        self.depth = stages_until(_TAIL, task.discount, most=most)
         self.states = np.flatnonzero(task.start)
         self.weights = task.start[self.states]
         self.first = np.argmax(task.belief.available, axis=1)[:, None]  # where policies start
@@ -52,8 +51,8 @@ class Chain:
     def rows(self) -> Rows:
         pairs = len(self.problem.available)
         wanted = pairs * (1 + self.effort.sets)
-        room = PARTICLE_BYTES // (8 * width_of(self.problem) * self.n)
-        return new_rows(self.problem, max(pairs, min(wanted, room)), self.n)
+        fit = PARTICLE_BYTES // (8 * width_of(self.problem) * self.n)
+        return new_rows(self.problem, max(pairs, min(wanted, fit)), self.n)
 
     @cached_property
     def search(self) -> Search:
@@ -67,20 +66,20 @@ class Chain:
         return np.empty((self.problem.n_states, self.n), dtype=np.int64)
 
     def draw(
-        self, problem: Problem, generation: int, counts: IntArray, left: int, slots: IntArray, q: FloatArray
+        self, problem: BAMDP, generation: int, counts: IntArray, left: int, slots: IntArray, q: FloatArray
     ) -> None:
         """Particles after `counts`, and their optimal values. There must be space for a row of every pair."""
         particles_at(problem, self.rows, generation, counts, slots)
         optimal(problem.discount, self.rows.draws, slots, left, self.policy, q)
 
-    def run(self, index: int, luck: FloatArray | None = None) -> Drop:
-        """One chain: its first particles' mean of `V*_m`, minus its information relaxation. `luck`: uniforms of the
+    def run(self, index: int, uniforms: FloatArray | None = None) -> Drop:
+        """One chain: its first particles' mean of `V*_m`, minus its information relaxation. `uniforms` of the
         scenario, for the start and for each step, where it has them in common with others."""
-        if luck is None:
+        if uniforms is None:
             rng = np.random.default_rng((self.seed, 3, self.n, index))
             x, u = int(rng.choice(len(self.states), p=self.weights)), rng.random(self.depth)
         else:
-            x, u = int(inverse_cdf(self.weights, luck[0])), luck[1 : self.depth + 1]
+            x, u = int(inverse_cdf(self.weights, uniforms[0])), uniforms[1 : self.depth + 1]
         problem = self.problem._replace(address=np.array([self.seed, 3, self.n, index], dtype=np.uint64))
         search = self.search
         clear(self.rows)
@@ -97,7 +96,7 @@ class Chain:
         operations += NODE * self.n * search.prob.shape[1] * problem.posterior.n_actions * expanded
         return Drop(problem.unit * (max(0.0, known - top) + max(0.0, cost)), operations)
 
-    def _scenario(self, problem: Problem, x: int, u: FloatArray) -> float:
+    def _scenario(self, problem: BAMDP, x: int, u: FloatArray) -> float:
         """The least cost in a scenario that starts in `x`, or a lower bound on it; particles are fetched as the search
         needs them."""
         search, least = self.search, math.log(_LEAST * self.n)

@@ -14,7 +14,7 @@ import numpy as np
 
 from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.bounds.steps import OPERATIONS, STEP_WORK
-from beliefbound.kernels.particles.rows import Problem, n_columns, width_of
+from beliefbound.kernels.particles.rows import BAMDP, n_columns, width_of
 
 _FIRST, _TIMES = 0.5, 8.0  # budget of the first stage in seconds of `OPERATIONS`, and how it grows
 _ITERATIONS = 4  # of policy iteration
@@ -22,12 +22,12 @@ _DRAW = 40  # operations to draw a number
 TRAJECTORY_STEP = 5e4  # operations that a step of a trajectory takes beside its particles
 NODE = 8.0  # operations that a history takes for each particle, outcome and action
 _SHARE = 0.4  # of the budget, for each side
-_LEVELS = ((0.5, 1024), (0.15, 256), (0.0, 64))
-_LEAST = 32
+_LEVELS = ((0.5, 1024), (0.15, 256), (0.0, 64))  # of the value that is left, at least: particles
+_LEAST = 32  # particles: with 16 a bracket is 6% wider (`soak/constants.py`)
 _ALIKE = 4.0  # times what steps take by themselves: fewer particles would save little
 _SAMPLES, _FEW = 256, 16  # that a stage should have of each kind; that it must have, or else it does without
 _SETS, _HISTORIES = 60, 250  # of a typical chain
-_PARTICLES, _MOST_SETS, _NODES = 256, 512, 2048
+_PARTICLES, _MOST_SETS, _NODES = 256, 512, 2048  # of a chain, where the budget allows: its sets, and its histories
 _POOL = 1.5  # what the values of the policy's pool take, beside the solution of the models
 _PIECE = 0.01  # of the budget, for one sample
 _BATCH_BYTES = 8 << 20  # models that are drawn and solved together
@@ -49,7 +49,7 @@ def budget(stage: int) -> float:
     return float(OPERATIONS * _FIRST * _TIMES**stage)
 
 
-def work(problem: Problem) -> float:
+def work(problem: BAMDP) -> float:
     """Operations to solve one model."""
     pairs, n_states = len(problem.available), problem.n_states
     if problem.horizon >= 0:
@@ -57,19 +57,19 @@ def work(problem: Problem) -> float:
     return float(_ITERATIONS * (n_states**3 / 3.0 + n_states**2 + pairs * n_states))
 
 
-def fresh(problem: Problem) -> float:
+def fresh(problem: BAMDP) -> float:
     """Operations to draw and solve one model."""
     return work(problem) + _DRAW * len(problem.available) * width_of(problem)
 
 
-def most_sweeps(problem: Problem) -> int:
+def most_sweeps(problem: BAMDP) -> int:
     """Sweeps over a fresh model that is too large to be solved; 0 for one that is solved."""
     if problem.n_states < _SWEPT:
         return 0
     return _MOST_SWEEPS if problem.horizon < 0 else problem.horizon
 
 
-def valued(problem: Problem) -> float:
+def valued(problem: BAMDP) -> float:
     """Operations to draw one model and to value it by itself."""
     sweeps, pairs = most_sweeps(problem), len(problem.available)
     if not sweeps:
@@ -78,7 +78,7 @@ def valued(problem: Problem) -> float:
     return pairs * float(_DRAW * width_of(problem) + _SWEEP * typical * problem.n_states)
 
 
-def batch(problem: Problem) -> int:
+def batch(problem: BAMDP) -> int:
     """Models that are drawn and valued together."""
     if most_sweeps(problem):
         return 1
@@ -91,7 +91,7 @@ def piece(stage: int) -> float:
     return max(STEP_WORK, _PIECE * budget(stage))
 
 
-def effort(problem: Problem, stage: int, stages: int, depth: int) -> Effort:
+def effort(problem: BAMDP, stage: int, stages: int, depth: int) -> Effort:
     """For a stage of the work, with `stages` tables a set and a policy that looks ahead `depth` times at most.
 
     >>> import numpy as np
@@ -108,7 +108,7 @@ def effort(problem: Problem, stage: int, stages: int, depth: int) -> Effort:
     return Effort(_levels(problem, stage, depth), *_chain(problem, stage, stages))
 
 
-def _levels(problem: Problem, stage: int, depth: int) -> tuple[tuple[float, int], ...]:
+def _levels(problem: BAMDP, stage: int, depth: int) -> tuple[tuple[float, int], ...]:
     left = problem.discount ** np.arange(depth)
     steps, above = [], np.inf
     for share, _ in _LEVELS:
@@ -131,7 +131,7 @@ def _levels(problem: Problem, stage: int, depth: int) -> tuple[tuple[float, int]
     return tuple((least, max(_LEAST, int(scale * n))) for least, n in _LEVELS)
 
 
-def _chain(problem: Problem, stage: int, stages: int) -> tuple[int, int, int]:
+def _chain(problem: BAMDP, stage: int, stages: int) -> tuple[int, int, int]:
     """Particles of a set, histories, sets."""
     pairs, n_actions, share = len(problem.available), problem.posterior.n_actions, _SHARE * budget(stage)
     row = 8 * pairs * width_of(problem)

@@ -47,7 +47,7 @@ class FreshModels:
         self.values += map_with_scratch(self._batch, range(first, first + count), scratch)
 
     def scratch(self) -> FloatArray:
-        """Room for the models of one thread."""
+        """Empty arrays for the models of one thread."""
         return np.empty((len(self.problem.available), width_of(self.problem), self.n))
 
     def _batch(self, index: int, models: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ A walk is the counts, until the policy stops to learn; from there on it is one a
 memory and time at step 10 000 as at step 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,6 @@ import numpy as np
 
 from beliefbound.base.errors import ObservationError, PolicyError
 from beliefbound.base.executors.threads import map_with_scratch
-from beliefbound.base.io.paths import as_path
 from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.base.validation import FloatArray, IntArray, check_seed
 from beliefbound.beliefs import Belief
@@ -24,9 +23,9 @@ from beliefbound.bounds.dirichlet.policy_file import KIND, arrays_of, read_parti
 from beliefbound.bounds.dirichlet.prepared import whole_of
 from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
 from beliefbound.bounds.dirichlet.walks import Earned, Uniforms
-from beliefbound.kernels.particles.rows import Problem, width_of
+from beliefbound.kernels.particles.rows import BAMDP, width_of
 from beliefbound.planning.task import Task
-from beliefbound.policy.files import write_archive
+from beliefbound.policy.files import ArchivedPolicy
 from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
 
 
@@ -42,12 +41,14 @@ class _Walk:
     planner: Replanning | None = None  # of the whole belief, once an outcome was seen that the certificate leaves out
 
 
-class ParticlePolicy(Replanning):
+class ParticlePolicy(ArchivedPolicy, Replanning):
     """Acts under a Dirichlet belief; made by `bracket`. A function of what it observes and of its own fixed seed.
 
     After an action it did not advise, its counts are still right and it goes on from there; the certificate is for its
     own advice only.
     """
+
+    _archive = KIND
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class ParticlePolicy(Replanning):
         counts[:] = 0
         self._walk = _Walk(counts)
         if surprised:
-            self._own = None  # the room to work held draws of the whole belief
+            self._own = None  # its scratch arrays held draws of the whole belief
 
     def act(self, state: int) -> int:
         """The action in `state`, where the observations have led.
@@ -147,29 +148,20 @@ class ParticlePolicy(Replanning):
         return CompiledWalks(self, seed, threads) if same else None
 
     def fresh(self) -> "ParticlePolicy":
-        """The same policy at its start, with a walk and room to work of its own."""
+        """The same policy at its start, with a walk and scratch arrays of its own."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._begin()
         return other
 
-    def save(
-        self,
-        path: Path | str,
-        *,
-        state_names: Sequence[str] | None = None,
-        action_names: Sequence[str] | None = None,
-        note: str | None = None,
-    ) -> None:
-        """Write the policy as an archive of arrays, in the form that `bounds.dirichlet.policy_file` documents; names
-        and the note are for whoever reads the file."""
+    def _arrays(self) -> Mapping[str, Any]:
         arrays = arrays_of(self.belief, self.start, self.discount, self.horizon, self.seed, self.levels)
-        if ParticlePolicy(**read_particle(as_path(path), arrays)) != self:
+        if ParticlePolicy(**read_particle(Path("the policy"), arrays)) != self:
             raise PolicyError(f"a policy for {self.belief!r} cannot be saved: the form of file does not describe it")
-        write_archive(as_path(path), KIND, arrays, state_names=state_names, action_names=action_names, note=note)
+        return arrays
 
     @cached_property
-    def _whole(self) -> Problem:
+    def _whole(self) -> BAMDP:
         """The problem with its rare outcomes."""
         return whole_of(self.task).at(self.seed, 1)
 

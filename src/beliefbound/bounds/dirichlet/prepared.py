@@ -16,7 +16,7 @@ import numpy as np
 from beliefbound.bounds.bound import Side
 from beliefbound.bounds.dirichlet.arrays import planned, problem_of
 from beliefbound.bounds.dirichlet.rare import Extremes, cut
-from beliefbound.kernels.particles.rows import Problem
+from beliefbound.kernels.particles.rows import BAMDP
 from beliefbound.planning.task import Task, made_once
 
 _NOWHERE = np.empty(0, dtype=np.uint64)
@@ -25,10 +25,10 @@ _NOWHERE = np.empty(0, dtype=np.uint64)
 class Ranged(NamedTuple):
     """A problem, and the least and largest values of any policy on any of its models."""
 
-    problem: Problem
+    problem: BAMDP
     extremes: Extremes
 
-    def at(self, *address: int) -> Problem:
+    def at(self, *address: int) -> BAMDP:
         """The problem with particles at an address."""
         return self.problem._replace(address=np.array(address, dtype=np.uint64))
 
@@ -39,7 +39,7 @@ class Ranged(NamedTuple):
         return float(unit * low), float(unit * high)
 
 
-def _ranged(problem: Problem) -> Ranged:
+def _ranged(problem: BAMDP) -> Ranged:
     return Ranged(problem, Extremes(problem, None if problem.horizon < 0 else problem.horizon))
 
 

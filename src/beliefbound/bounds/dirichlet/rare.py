@@ -25,11 +25,11 @@ from typing import Literal
 import numpy as np
 
 from beliefbound.base.validation import BoolArray, FloatArray, IntArray
-from beliefbound.kernels.particles.rows import Problem
+from beliefbound.kernels.particles.rows import BAMDP
 from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.task import effective_horizon
 
-SHARE = {"lower": 1e-3, "upper": 3e-4}
+SHARE = {"lower": 1e-3, "upper": 3e-4}  # of the range of values: what outcomes that are cut may cost in all
 _ROUNDS = 100  # of policy iteration
 _FADED = 1e-18  # what follows then is lost in rounding
 _WORK = 5e7  # comparisons that they may take
@@ -37,8 +37,8 @@ _MOST_STAGES = 5000  # a horizon up to which extremes are those of each stage
 
 
 def cut(
-    problem: Problem, side: Literal["lower", "upper"], horizon: int | None, extremes: "Extremes | None" = None
-) -> Problem:
+    problem: BAMDP, side: Literal["lower", "upper"], horizon: int | None, extremes: "Extremes | None" = None
+) -> BAMDP:
     """The problem without rare outcomes, worth at least as much (`upper`) or at most as much (`lower`); itself where
     there are none. `extremes`: of the problem, where they are known."""
     posterior, pairs = problem.posterior, len(problem.available)
@@ -72,7 +72,7 @@ def cut(
 class Extremes:
     """Least and largest values of any policy on any model of a problem, for so many decisions."""
 
-    def __init__(self, problem: Problem, horizon: int | None) -> None:
+    def __init__(self, problem: BAMDP, horizon: int | None) -> None:
         self._problem, self._horizon = problem, horizon
         self._possible, self._arrive = _outcomes(problem)
         self._tables: dict[bool, FloatArray] = {}
@@ -155,7 +155,7 @@ def _followed(reward: FloatArray, factor: FloatArray, follows: IntArray) -> Floa
     return values
 
 
-def _outcomes(problem: Problem) -> tuple[BoolArray, IntArray]:
+def _outcomes(problem: BAMDP) -> tuple[BoolArray, IntArray]:
     """Which outcomes `[pair,j]` are possible, and where they lead: `[pair,j]`, or `[j]` if that is the same for all."""
     posterior = problem.posterior
     if not posterior.tied:
@@ -163,7 +163,7 @@ def _outcomes(problem: Problem) -> tuple[BoolArray, IntArray]:
     return (posterior.alpha[posterior.row] > 0.0) & (posterior.arrive >= 0), np.maximum(posterior.arrive, 0)
 
 
-def _paid(problem: Problem, possible: BoolArray, top: bool) -> FloatArray:
+def _paid(problem: BAMDP, possible: BoolArray, top: bool) -> FloatArray:
     """The largest, or least, reward of each pair."""
     worst = -np.inf if top else np.inf
     paid = problem.posterior.paid.reshape(*problem.posterior.reward.shape, -1)

@@ -15,7 +15,6 @@ at most `V*`, however poor the particles are, and no sample is below `floor`. Sh
 the policy goes on with the belief as a whole.
 """
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -35,33 +34,33 @@ from beliefbound.kernels.particles.look import (
     STATE,
     STEPS,
     LookSpace,
-    Rules,
     Trajectory,
+    TrajectoryParameters,
     expected_policy,
     look,
     new_expected,
     new_look_space,
     walk,
 )
-from beliefbound.kernels.particles.rows import Problem, draw_models, n_columns, width_of
+from beliefbound.kernels.particles.rows import BAMDP, draw_models, n_columns, width_of
 from beliefbound.kernels.particles.solving import values_of
 from beliefbound.kernels.random import stream_from
+from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import Task
 
 _SHORT = 0.1  # a horizon after which more than this share of the value follows is planned for as it is
-_TAIL = 5e-3
+_TAIL = 5e-3  # of the value: what may be left where the policy stops to learn
 POOL = 6  # policies to fall back on: the expected MDP's, then particles' own
-_LEAF_MODELS = 64
+_LEAF_MODELS = 64  # on which what is left is valued, where rows are short
 _TOLERANCE = 3e-4  # of the range of values
 MIX = 0.6  # share of what knowing the model is worth in the look-ahead; the rest is what the best of the pool earns
-_MOST_STEPS = 1000
+_MOST_STEPS = 1000  # a discount of .995
 _TAKEN, _TAKEN_AT_LEAST = 0.6, 0.05  # of what the expected MDP is worth, and of the range of values, above the least
 
 
 def policy_depth(discount: float, horizon: int | None) -> int:
     """Steps that the policy looks ahead in: after them little is left."""
-    depth = _MOST_STEPS if discount == 1.0 else math.ceil(math.log(_TAIL) / math.log(max(discount, 1e-6)))
-    return min(depth, _MOST_STEPS if horizon is None else horizon, _MOST_STEPS)
+    return stages_until(_TAIL, discount, most=_MOST_STEPS if horizon is None else min(horizon, _MOST_STEPS))
 
 
 def leaf_models(pairs: int, wide: int) -> int:
@@ -69,7 +68,7 @@ def leaf_models(pairs: int, wide: int) -> int:
     return int(np.clip(ROWS_BYTES // (8 * pairs * wide), 2, _LEAF_MODELS))
 
 
-class Lookahead(NamedTuple):
+class ActionAdvice(NamedTuple):
     """What to do at a hyperstate, what knowing the model could still be worth, and the control variate `[a,column]`."""
 
     action: int
@@ -94,7 +93,7 @@ class Replanning:
         levels: Sequence[tuple[float, int]],
         *,
         whole: bool = False,
-        problem: Problem | None = None,
+        problem: BAMDP | None = None,
     ) -> None:
         """`levels`: `(share, particles)`, falling: as long as this share of the value is left, so many particles.
         `whole`: rare outcomes are kept. `problem`: in place of the belief's, where something is known besides."""
@@ -126,7 +125,7 @@ class Replanning:
     @cached_property
     def floor(self) -> float:
         """No sample of `simulate` is below: the least that any policy earns, minus what the control variate may take
-        away where luck was good. The more it may, the less samples spread; the less, the nearer the floor."""
+        away where the draws were good. The more it may, the less samples spread; the less, the nearer the floor."""
         starts, left = self.start > 0.0, self._left(0)
         low, high = (x[starts] for x in (self._extremes.low(left), self._extremes.high(left)))
         left = -1 if self._forever(left) else left
@@ -138,12 +137,12 @@ class Replanning:
         return float(self._problem.unit * (least - spread))
 
     def simulate(
-        self, rng: np.random.Generator, space: Workspace, luck: FloatArray | None = None
+        self, rng: np.random.Generator, space: Workspace, uniforms: FloatArray | None = None
     ) -> tuple[float, float]:
         """One trajectory under the belief, which estimates this policy's value from the start or less; and the work it
-        took, in operations, if it had been the only one. `luck`: uniforms for the start and for each step, where it has
+        took, in operations, if it had been the only one. `uniforms`: for the start and for each step, where it has
         them in common with others."""
-        u = rng.random(self.depth + 1) if luck is None else np.append(luck[1 : self.depth + 1], luck[0])
+        u = rng.random(self.depth + 1) if uniforms is None else np.append(uniforms[1 : self.depth + 1], uniforms[0])
         state = int(np.searchsorted(np.cumsum(self.start), u[-1], side="right"))
         state = min(state, int(np.flatnonzero(self.start)[-1]))
         counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
@@ -152,8 +151,8 @@ class Replanning:
         trajectory, operations, floor = Trajectory(counts, place, sums), 0.0, self.floor / self._problem.unit
         for level, scratch in enumerate(space.spaces):
             before = sums[STEPS]
-            rules = Rules(self._until[level], horizon, self._short, self._tolerance, MIX, floor)
-            done = walk(self._problem, scratch, rules, trajectory, self._first, self._lows, u)
+            parameters = TrajectoryParameters(self._until[level], horizon, self._short, self._tolerance, MIX, floor)
+            done = walk(self._problem, scratch, parameters, trajectory, self._first, self._lows, u)
             operations += (sums[STEPS] - before + done) * (TRAJECTORY_STEP + self._each * self.levels[level][1])
             if done:
                 break
@@ -196,7 +195,7 @@ class Replanning:
         """Whether so much is left that the horizon does not matter for what to do."""
         return left < 0 or self.discount**left <= _SHORT
 
-    def _advice(self, work: Workspace, counts: IntArray, state: int, stage: int) -> Lookahead | None:
+    def _advice(self, work: Workspace, counts: IntArray, state: int, stage: int) -> ActionAdvice | None:
         """What to do; nothing where the policy stops to learn."""
         if stage >= self.depth:
             return None
@@ -206,10 +205,10 @@ class Replanning:
         advice = self._look(work, counts, state, left, level)
         return None if self.discount**stage * advice.gap <= self._tolerance else advice
 
-    def _look(self, work: Workspace, counts: IntArray, state: int, left: int, level: int) -> Lookahead:
+    def _look(self, work: Workspace, counts: IntArray, state: int, left: int, level: int) -> ActionAdvice:
         space = work.spaces[level]
         action, gap = look(self._problem, space, counts, state, left, self._first, MIX)
-        return Lookahead(int(action), float(gap), space.guide.copy())
+        return ActionAdvice(int(action), float(gap), space.guide.copy())
 
     def _last_policy(self, work: Workspace, counts: IntArray, left: int) -> IntArray:
         """The expected MDP's optimal policy; with a horizon that matters, its first step."""

@@ -8,8 +8,9 @@ nothing of, supply a control variate of mean zero, in shares that keep every sam
 *From above*, rewards alone are summed up, and what is left counts as the most: between what any model allows.
 """
 
-import math
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -22,11 +23,13 @@ from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.kernels.particles.hyperstate import step
 from beliefbound.kernels.random import inverse_cdf
+from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import Task
 from beliefbound.policy.protocol import checked_action
+from beliefbound.policy.stepping import transitions
 
 _LEFT = 5e-4  # of the value: what may be left at the depth
-_MOST_STEPS = 2000
+_MOST_STEPS = 2000  # a discount of .996; beyond, what is left counts as the least, and as the most
 
 Uniforms = Callable[[int], FloatArray]  # of scenario `i`: of the start, then of each step
 
@@ -57,8 +60,7 @@ class Walks(Protocol):
 
 def walk_depth(discount: float, horizon: int | None) -> int:
     """Steps of a walk: after them little is left."""
-    depth = _MOST_STEPS if discount == 1.0 else math.ceil(math.log(_LEFT) / math.log(max(discount, 1e-6)))
-    return min(depth, _MOST_STEPS if horizon is None else horizon, _MOST_STEPS)
+    return stages_until(_LEFT, discount, most=_MOST_STEPS if horizon is None else min(horizon, _MOST_STEPS))
 
 
 class FollowedWalks:
@@ -93,8 +95,10 @@ class FollowedWalks:
         counts = np.zeros((guide._pairs, guide._columns), dtype=np.int64)
         none, floor = np.zeros((n_actions, guide._columns)), self.floor / problem.unit
         total, plain, factor, low = 0.0, 0.0, 1.0, self._extremes.low(guide._left(0))
-        for stage in range(self.depth):
-            a = checked_action(s, policy.act(s), task.belief.available)
+        stage = 0
+
+        def follow(s: int, a: int) -> tuple[float, int]:
+            nonlocal total, plain, factor, low, stage
             now, low = float(low[s]), self._extremes.low(guide._left(stage + 1))
             values = self._values(counts, s, stage) if self.levels and stage < guide.depth else none
             drawn, slack = float(u[stage + 1]), max(0.0, (total - floor) / factor + now)
@@ -103,9 +107,12 @@ class FollowedWalks:
             pair = s * n_actions + a
             total, plain = total + factor * float(value), plain + factor * float(reward)
             factor *= problem.discount * float(problem.keep[pair])
-            t = arrival(problem, pair, int(column))
-            policy.observe(s, a, self._shown(pair, int(column)), t)
-            s = t
+            stage += 1
+            return self._shown(pair, int(column)), arrival(problem, pair, int(column))
+
+        check = partial(checked_action, available=task.belief.available)
+        for made in islice(transitions(policy, s, follow, check=check), self.depth):
+            s = made.next_state
         high = self._extremes.high(guide._left(self.depth))
         least, most = total + factor * float(low[s]), plain + factor * float(high[s])
         return Earned(problem.unit * least, float(np.clip(problem.unit * most, *self.range)))

@@ -4,11 +4,10 @@ It is a finite-state controller of a finite belief (`bounds.finite.controller`),
 show. Whatever else happens, it goes on with the first policy of its pool, which is memoryless, for ever. So it has an
 exact value on every model.
 
-The file is an archive of the kind `completed` (`policy.files`) with the arrays of a settled policy
+The file is an archive of the kind `completed` (`policy.files`) with the arrays of a committed policy
 (`bounds.finite.adaptive_file`).
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -16,25 +15,26 @@ import numpy as np
 
 from beliefbound.base.errors import ObservationError
 from beliefbound.base.io.arrays import Array, Shapes
-from beliefbound.base.io.paths import as_path
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.adaptive_file import arrays_of, read_controller
 from beliefbound.bounds.finite.controller import Controller
 from beliefbound.bounds.finite.controller_value import completed, widened
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy.files import write_archive
+from beliefbound.policy.files import ArchivedPolicy
 from beliefbound.policy.protocol import check_id, check_left, check_transition
 
 KIND = "completed"
 
 
-class CompletedPolicy:
+class CompletedPolicy(ArchivedPolicy):
     """Follows a controller as long as it knows what it sees, then the first policy of the pool.
 
     Attributes:
       n_states, n_actions: sizes.
       horizon: decisions; `None`: for ever.
     """
+
+    _archive = KIND
 
     def __init__(self, controller: Controller) -> None:
         self._controller = completed(controller)
@@ -49,7 +49,7 @@ class CompletedPolicy:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CompletedPolicy):
             return NotImplemented
-        mine, theirs = arrays_of(self._controller, None), arrays_of(other._controller, None)
+        mine, theirs = self._arrays(), other._arrays()
         return all(np.array_equal(mine[name], theirs[name], equal_nan=mine[name].dtype.kind == "f") for name in mine)
 
     def __hash__(self) -> int:
@@ -85,17 +85,8 @@ class CompletedPolicy:
         """The same policy at its start, with a walk of its own."""
         return type(self)(self._controller)
 
-    def save(
-        self,
-        path: Path | str,
-        *,
-        state_names: Sequence[str] | None = None,
-        action_names: Sequence[str] | None = None,
-        note: str | None = None,
-    ) -> None:
-        """Write the policy as an archive of arrays; names are for whoever reads the file."""
-        names = {"state_names": state_names, "action_names": action_names}
-        write_archive(as_path(path), KIND, arrays_of(self._controller, None), note=note, **names)
+    def _arrays(self) -> dict[str, Array]:
+        return arrays_of(self._controller, None)
 
 
 def read_completed(path: Path, arrays: dict[str, Array]) -> CompletedPolicy:

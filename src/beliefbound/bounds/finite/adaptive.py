@@ -9,7 +9,7 @@ It plays what `kernels.graph.information_relaxation.follow` simulates, action by
    long as beliefs lie in the graph: at each of them that earns at least the graph's lower value, for certain.
 3. *Commit.* At the first belief outside the graph it picks the best policy of the pool and follows that for ever.
 
-A sampled bound is the value of 1–3. An exact bound is that of 2–3 alone: the policy that settles at the start (`stop`
+A sampled bound is the value of 1–3. An exact bound is that of 2–3 alone: the policy that commits at the start (`stop`
 below 0) earns at least the graph's lower value, for certain.
 
 A walk is a node of the graph, or one belief outside it, or a policy of the pool: it needs no more memory at step
@@ -17,9 +17,8 @@ A walk is a node of the graph, or one belief outside it, or a policy of the pool
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -27,16 +26,15 @@ import numpy as np
 import numpy.typing as npt
 
 from beliefbound.base.errors import ObservationError
-from beliefbound.base.io.paths import as_path
 from beliefbound.base.validation import check_seed
 from beliefbound.bounds.finite.adaptive_file import KIND, arrays_of
-from beliefbound.bounds.finite.controller import Controller, Lookahead, Outside, freeze
+from beliefbound.bounds.finite.controller import Controller, FrozenSearch, Outside, freeze
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE
 from beliefbound.kernels.graph.information_relaxation import goes_on
 from beliefbound.kernels.graph.nodes import Graph
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy.files import write_archive
+from beliefbound.policy.files import ArchivedPolicy
 from beliefbound.policy.protocol import check_id, check_left, check_reward, check_transition
 
 SETTLE = -1.0  # a `stop` that is passed at once
@@ -51,11 +49,11 @@ class _Walk:
     at: int = -1  # the state; −1 before the first observation
     node: int = -1  # −1: the walk's own belief
     cost: float = 0.0
-    settled: bool = False
+    committed: bool = False
     pool: int = -1
 
 
-class AdaptivePolicy:
+class AdaptivePolicy(ArchivedPolicy):
     """Acts on the posterior of a finite belief. Made by `bracket`; the value that was bounded is that of its advice.
 
     After an action it did not advise, the posterior is still right and it goes on from there; the certificate is for
@@ -66,16 +64,18 @@ class AdaptivePolicy:
       horizon: decisions; `None`: for ever.
     """
 
+    _archive = KIND
+
     def __init__(self, certifier: Certifier, *, stop: float = SETTLE) -> None:
         self._certifier: Certifier | None = certifier
         self._stop = float(stop)
         self._detached = False
         self._make: Callable[[], Controller] | None = None
-        self._frozen: tuple[Controller, Lookahead | None] | None = None
+        self._frozen: tuple[Controller, FrozenSearch | None] | None = None
         self._begin(certifier.problem.available.shape, certifier.task.horizon)
 
     @classmethod
-    def of(cls, controller: Controller, lookahead: Lookahead | None) -> "AdaptivePolicy":
+    def of(cls, controller: Controller, lookahead: FrozenSearch | None) -> "AdaptivePolicy":
         """A policy from its frozen data."""
         policy = cls.__new__(cls)
         policy._certifier, policy._detached, policy._make = None, True, None
@@ -86,7 +86,7 @@ class AdaptivePolicy:
 
     @classmethod
     def later(cls, make: Callable[[], Controller], sizes: tuple[int, ...]) -> "AdaptivePolicy":
-        """A policy for ever that settles at the start, whose controller is made when it is first asked for."""
+        """A policy for ever that commits at the start, whose controller is made when it is first asked for."""
         policy = cls.__new__(cls)
         policy._certifier, policy._detached, policy._frozen, policy._make = None, True, None, make
         policy._stop = SETTLE
@@ -106,7 +106,7 @@ class AdaptivePolicy:
             self._certifier.graph, self._detached = graph, True
 
     @property
-    def data(self) -> tuple[Controller, Lookahead | None]:
+    def data(self) -> tuple[Controller, FrozenSearch | None]:
         """The controller and, for a policy that looks ahead, what that needs: made when first asked for."""
         with _FREEZING:
             if self._frozen is None and self._make is not None:
@@ -178,7 +178,7 @@ class AdaptivePolicy:
         self._walk = walk
 
     def as_controller(self, task: FiniteTask) -> Controller | None:
-        """Itself, once it has settled; one that looks ahead builds beliefs beyond the graph, without end."""
+        """Itself, once it has committed; one that looks ahead builds beliefs beyond the graph, without end."""
         controller, lookahead = self.data
         return controller if lookahead is None else None
 
@@ -186,18 +186,8 @@ class AdaptivePolicy:
         """The same policy at its start, with a walk of its own on the same frozen graph."""
         return AdaptivePolicy.of(*self.data)
 
-    def save(
-        self,
-        path: Path | str,
-        *,
-        state_names: Sequence[str] | None = None,
-        action_names: Sequence[str] | None = None,
-        note: str | None = None,
-    ) -> None:
-        """Write the policy as an archive of arrays, in the form that `bounds.finite.adaptive_file` documents; names and
-        the note are for whoever reads the file."""
-        names = {"state_names": state_names, "action_names": action_names}
-        write_archive(as_path(path), KIND, arrays_of(*self.data), note=note, **names)
+    def _arrays(self) -> Mapping[str, Any]:
+        return arrays_of(*self.data)
 
     def _standing(self, s: int) -> _Walk:
         """The walk, which is in state `s`; at the start, it begins there."""
@@ -213,7 +203,7 @@ class AdaptivePolicy:
             raise ObservationError(f"the last transition ended in state {walk.at}, not in state {s}")
         return walk
 
-    def _place(self, walk: _Walk, lookahead: Lookahead) -> tuple[Graph, int]:
+    def _place(self, walk: _Walk, lookahead: FrozenSearch) -> tuple[Graph, int]:
         """The graph and the node in it where a walk is."""
         if walk.node >= 0:
             return lookahead.graph, walk.node
@@ -229,11 +219,11 @@ class AdaptivePolicy:
         assert lookahead is not None
         return self._outside.secure(lookahead.problem)
 
-    def _looks_ahead(self, walk: _Walk, lookahead: Lookahead) -> bool:
-        if not walk.settled:
+    def _looks_ahead(self, walk: _Walk, lookahead: FrozenSearch) -> bool:
+        if not walk.committed:
             powers, tolerance, stop = lookahead.powers, lookahead.tolerance, lookahead.stop
-            walk.settled = not goes_on(*self._place(walk, lookahead), walk.cost, powers, tolerance, stop)
-        return not walk.settled
+            walk.committed = not goes_on(*self._place(walk, lookahead), walk.cost, powers, tolerance, stop)
+        return not walk.committed
 
     def _advance(self, walk: _Walk, action: int, row: int) -> None:
         """Move on by one outcome; out of the graph, commit to the policy of the pool that is best there."""
@@ -252,4 +242,4 @@ class AdaptivePolicy:
         if after > COMMIT:
             walk.node = after
         else:
-            walk.pool, walk.settled = COMMIT - after, True
+            walk.pool, walk.committed = COMMIT - after, True

@@ -2,7 +2,7 @@
 
 Sizes: n nodes (beliefs), s states, a actions, k outcome rows, w the most rows of a state, i policies of the pool.
 
-    state [n], action [n]         a node's state, and its action once the policy has settled
+    state [n], action [n]         a node's state, and its action once the policy has committed
     after [n,w]                   after an outcome: a node; −1: impossible; −2 − i: policy i of the pool, for ever
     roots                         nodes of the start states
     first [s,a+1], arrive [k]     outcomes of (s,a) are the rows first[s,a] … first[s,a+1] − 1; arrive is the next state
@@ -13,10 +13,10 @@ Sizes: n nodes (beliefs), s states, a actions, k outcome rows, w the most rows o
 
 A policy that looks ahead has as well, with m models and e entries (a model's weight in a node's belief):
 
-    tolerance, stop, depth        when it settles
+    tolerance, stop, depth        when it commits
     stage, key, upper, lower [n]; prob, above, below [n,w]; loss [n,a]; choice [n]: its action while it looks ahead
     begin [n+1], model [e], weight [e]   the belief of node x is the entries begin[x] … begin[x+1] − 1
-    like, reward, q, v, partner, cell, pairs, keys, discount, problem_horizon, mix: as in `kernels.graph.nodes.Problem`
+    like, reward, q, v, partner, cell, pairs, keys, discount, problem_horizon, mix: as in `kernels.graph.nodes`
 
 Every array is checked before it is used: a file may advise badly, but it cannot lead outside its own arrays.
 """
@@ -27,18 +27,18 @@ from typing import Any
 import numpy as np
 
 from beliefbound.base.io.arrays import Array, Shapes
-from beliefbound.bounds.finite.controller import KEPT, Controller, Lookahead, frozen_graph
+from beliefbound.bounds.finite.controller import KEPT, Controller, FrozenSearch, frozen_graph
 from beliefbound.bounds.finite.problem import FOREVER, pool_numbers
 from beliefbound.kernels.graph.cells import no_cells
 from beliefbound.kernels.graph.controller import COMMIT
-from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.kernels.graph.nodes import BeliefMDP
 
 KIND = "adaptive"
 _LARGEST = 1 << 62
 _TABLES = ("like", "reward", "q", "v", "partner", "cell", "pairs", "keys", "discount", "mix")
 
 
-def arrays_of(controller: Controller, lookahead: Lookahead | None) -> dict[str, Array]:
+def arrays_of(controller: Controller, lookahead: FrozenSearch | None) -> dict[str, Array]:
     """Everything that a policy is, by name."""
     arrays: dict[str, Any] = controller._asdict() | {"horizon": _whole(controller.horizon)}
     if lookahead is not None:
@@ -50,7 +50,7 @@ def arrays_of(controller: Controller, lookahead: Lookahead | None) -> dict[str, 
     return {name: np.asarray(array) for name, array in arrays.items()}
 
 
-def read_adaptive(path: Path, arrays: dict[str, Array]) -> tuple[Controller, Lookahead | None]:
+def read_adaptive(path: Path, arrays: dict[str, Array]) -> tuple[Controller, FrozenSearch | None]:
     """The frozen data of an adaptive policy; a `FileError` names the file and its fault."""
     file = Shapes(path, arrays)
     controller = read_controller(file)
@@ -121,7 +121,7 @@ def _check_links(file: Shapes, first: Array, arrive: Array, state: Array, after:
         raise file.wrong("after", "leads to nodes of other states than the outcomes do")
 
 
-def _lookahead(file: Shapes, controller: Controller) -> Lookahead:
+def _lookahead(file: Shapes, controller: Controller) -> FrozenSearch:
     n_states, n_actions = controller.available.shape
     n_outcomes, n_policies = len(controller.arrive), len(controller.pool_first) - 1
     tolerance, stop = file.number("tolerance", "f8", 0.0, np.inf), file.number("stop", "f8", 0.0, np.inf)
@@ -150,7 +150,7 @@ def _lookahead(file: Shapes, controller: Controller) -> Lookahead:
     told = (q, partner, cell, pairs, no_cells())
     names = pool_numbers(n_states, n_policies)
     numbers = (keys, discount, horizon, mix)
-    problem = Problem(like, arrive, first, reward, available, *told, v, names, *numbers, merged=False)
+    problem = BeliefMDP(like, arrive, first, reward, available, *told, v, names, *numbers, merged=False)
     kept = _nodes(file, n_models, depth, n_actions) | {"state": controller.state}
     if not available[controller.state, kept["action"]].all():
         raise file.wrong("choice", "takes actions that are not available")
@@ -160,7 +160,7 @@ def _lookahead(file: Shapes, controller: Controller) -> Lookahead:
     if ((kept["prob"] > 0.0) != (controller.after != -1)).any():
         raise file.wrong("prob", "is above 0 at other outcomes than are possible")
     powers = np.power(discount, np.arange(depth + 1))
-    return Lookahead(problem, frozen_graph(problem, kept), powers, tolerance, stop)
+    return FrozenSearch(problem, frozen_graph(problem, kept), powers, tolerance, stop)
 
 
 def _nodes(file: Shapes, n_models: int, depth: int, n_actions: int) -> dict[str, Array]:

@@ -1,16 +1,15 @@
 """A policy given by alpha vectors: at belief `b` in state `s`, the first action of the vector of `s` with the largest
 `b·α`.
 
-That is how POMDP solvers hand over their policies (`io.formats.policyx`). What the vectors promise is not believed: the
-policy is certified by what it earns. Where beliefs repeat, it is a finite-state controller (`as_controller`), whose
-value is exact; else it is simulated.
+That is how POMDP solvers hand over their policies (`base.io.formats.policyx`). What the vectors promise is not
+believed: the policy is certified by what it earns. Where beliefs repeat, it is a finite-state controller
+(`as_controller`), whose value is exact; else it is simulated.
 
 The file of such a policy is an archive of the kind `alpha vectors` (`policy.files`): `state [i]`, `action [i]`, `value
 [i,m]`; the belief it walks with, `weights [m]`, `like [m,k]`, `arrive [k]`, `first [s,a+1]`, `seen [k]` (as in
 `bounds.finite.adaptive_file`) and `available [s,a]`.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,14 +18,13 @@ import numpy as np
 from beliefbound.base.errors import ObservationError, PolicyError
 from beliefbound.base.io.arrays import Array, Shapes
 from beliefbound.base.io.formats.policyx import AlphaVectors, read_alpha_vectors
-from beliefbound.base.io.paths import as_path
 from beliefbound.base.validation import BoolArray, FloatArray, check_seed
 from beliefbound.bounds.finite.adaptive_file import read_outcomes
 from beliefbound.bounds.finite.controller import Controller, outcome_row
 from beliefbound.bounds.finite.outcomes import Outcomes, outcomes_of
 from beliefbound.kernels.graph.controller import IMPOSSIBLE
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy.files import write_archive
+from beliefbound.policy.files import ArchivedPolicy
 from beliefbound.policy.protocol import check_id, check_reward, check_transition
 
 KIND = "alpha vectors"
@@ -34,13 +32,15 @@ _QUANTUM = 2.0**-40  # weights that differ by less are the same weight
 _MOST_NODES = 20_000  # beliefs that a controller may have
 
 
-class AlphaPolicy:
+class AlphaPolicy(ArchivedPolicy):
     """Follows the best alpha vector at its posterior.
 
     Attributes:
       n_states, n_actions: sizes.
       horizon: `None`: it acts for ever.
     """
+
+    _archive = KIND
 
     horizon = None
 
@@ -98,18 +98,6 @@ class AlphaPolicy:
     def fresh(self) -> Self:
         """The same policy at its start, with a walk of its own."""
         return type(self)(self._vectors, self._outcomes, self._weights, self._available)
-
-    def save(
-        self,
-        path: Path | str,
-        *,
-        state_names: Sequence[str] | None = None,
-        action_names: Sequence[str] | None = None,
-        note: str | None = None,
-    ) -> None:
-        """Write the policy as an archive of arrays."""
-        names = {"state_names": state_names, "action_names": action_names}
-        write_archive(as_path(path), KIND, self._arrays(), note=note, **names)
 
     def _arrays(self) -> dict[str, Array]:
         outcomes = {"like": self._outcomes.like, "arrive": self._outcomes.arrive, "first": self._outcomes.first}

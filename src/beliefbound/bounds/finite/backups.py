@@ -10,11 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from beliefbound.base.validation import FloatArray, IntArray
-from beliefbound.bounds.steps import Meter, Stepwise
+from beliefbound.bounds.steps import CALL, Meter, Stepwise
 from beliefbound.kernels.graph import alpha as kernel
 from beliefbound.kernels.graph.alpha import Points, new_vectors
-from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.kernels.random import uniform
+from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
 
@@ -23,7 +24,6 @@ RANDOM, MIX = 0.15, 0.8  # share of steps that are random; the most that a traje
 _DEPTH = 60  # steps of a trajectory, where the discount allows as many
 _LEFT = 1e-4  # of the value: what may be left at the end of one
 _MOST_BYTES = 1 << 28  # of vectors: beyond, fewer of them
-_CALL = 20_000  # operations, in time, of a call from Python
 _BACKUP = 0.2  # operations, in time, of a multiply-add with a vector: they are done several at once
 _LEAST = 500.0  # operations of a backup, however few vectors there are
 
@@ -34,7 +34,7 @@ class PointBackups:
     def __init__(
         self,
         task: FiniteTask,
-        problem: Problem,
+        problem: BeliefMDP,
         policies: Sequence[TablePolicy],
         stream: IntArray,
         *,
@@ -48,10 +48,9 @@ class PointBackups:
         self.states = np.flatnonzero(task.start)
         self._stream, self._gain = stream, gain
         self._chances = np.cumsum(task.start[self.states])
-        faded = int(np.ceil(np.log(_LEFT) / np.log(max(task.discount, 1e-6))))
-        self._depth = max(1, min(_DEPTH, faded))
+        self._depth = stages_until(_LEFT, task.discount, most=_DEPTH)
 
-    def use(self, problem: Problem) -> None:
+    def use(self, problem: BeliefMDP) -> None:
         """From now on, with the leaf values of another problem of the same task."""
         self.problem = problem
 
@@ -69,7 +68,7 @@ class PointBackups:
             s, drawn, before = int(self.states[min(i, len(self.states) - 1)]), mix * uniform(self._stream), used
             where = self._stream, points, used, self._depth
             used = kernel.walk(self.problem, self.vectors, s, weights, *where, random, drawn)
-            meter.add(_CALL + (used - before) * each)
+            meter.add(CALL + (used - before) * each)
             if meter.full():
                 yield
 
@@ -82,7 +81,7 @@ class PointBackups:
                 each = np.cumsum(self.work()[points.state[order[i:]]])
                 more = i + max(1, int(np.searchsorted(each, meter.left, side="right")))
                 gained += kernel.back_up_points(self.problem, self.vectors, points, order[i:more], self._gain)
-                meter.add(_CALL + float(each[more - i - 1]))
+                meter.add(CALL + float(each[more - i - 1]))
                 i = more
                 if meter.full():
                     yield

@@ -12,6 +12,7 @@ import numpy as np
 
 from beliefbound.base.limits import CELL_BYTES
 from beliefbound.base.validation import FloatArray, IntArray
+from beliefbound.bounds.finite.pairs import EPSILON
 from beliefbound.bounds.finite.problem import scale_of
 from beliefbound.bounds.steps import Meter, Stepwise
 from beliefbound.kernels.graph.cells import (
@@ -25,12 +26,11 @@ from beliefbound.kernels.graph.cells import (
     sweep_cell,
     told_apart,
 )
-from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.kernels.graph.nodes import BeliefMDP
 
 _SIZES = {8: (9, 6), 6: (12, 9), 5: (16, 12), 4: (16,), 3: (24,)}  # models in a cell: resolutions, finest first
 _SWEEPS = 200  # of one cell; valid after any number
 _FEWER = 0.75  # of the cells there were: what larger ones must save
-_EPSILON = 1e-6  # of the scale of values: when sweeps stop earlier
 
 
 def divide(gain: FloatArray, k: int) -> IntArray:
@@ -52,7 +52,7 @@ def divide(gain: FloatArray, k: int) -> IntArray:
 
 
 def solving_steps(
-    problem: Problem, division: IntArray, resolution: int, epsilon: float, meter: Meter
+    problem: BeliefMDP, division: IntArray, resolution: int, epsilon: float, meter: Meter
 ) -> Stepwise[Cells]:
     """The cells of one division, solved on their grids step by step; sweeps end where they change less than
     `epsilon`."""
@@ -83,7 +83,7 @@ def solving_steps(
     return Cells(division[None], tables, table, resolution)
 
 
-def read_cells(problem: Problem, cells: Cells, weights: FloatArray) -> FloatArray:
+def read_cells(problem: BeliefMDP, cells: Cells, weights: FloatArray) -> FloatArray:
     """The bound at stage 0 by the first division, `[s]`."""
     corners = new_corners(cells.models.shape[2])
     q = np.where(problem.available, 0.0, -np.inf)
@@ -113,7 +113,7 @@ def worthwhile(size: Size, last: Size | None) -> bool:
     return size.cells <= 2 and size.models > last.models
 
 
-def sizes(problem: Problem, n_models: int) -> list[Size]:
+def sizes(problem: BeliefMDP, n_models: int) -> list[Size]:
     """All that there are for so many models and fit in memory, those of least work first."""
     found, rows = [], len(problem.arrive)
     for k, resolutions in _SIZES.items():
@@ -128,9 +128,9 @@ def sizes(problem: Problem, n_models: int) -> list[Size]:
 
 
 def cell_steps(
-    problem: Problem, gain: FloatArray, weights: FloatArray, start: FloatArray, size: Size, meter: Meter
+    problem: BeliefMDP, gain: FloatArray, weights: FloatArray, start: FloatArray, size: Size, meter: Meter
 ) -> Stepwise[tuple[Cells, float]]:
     """Cells of one size, solved step by step, and their bound at the start, but for rounding."""
-    epsilon = _EPSILON * scale_of(problem, weights, start)
+    epsilon = EPSILON * scale_of(problem, weights, start)
     cells = yield from solving_steps(problem, divide(gain, size.models), size.resolution, epsilon, meter)
     return cells, float(start @ read_cells(problem, cells, weights))

@@ -1,7 +1,7 @@
 """A certified policy as frozen data, apart from the search that found it.
 
 `Controller`: what the policy does that looks ahead for the lower value alone (`kernels.graph.controller`). A node is a
-belief; it has one action, and each outcome leads to a node or to a policy of the pool, for ever. `Lookahead`: what a
+belief; it has one action, and each outcome leads to a node or to a policy of the pool, for ever. `FrozenSearch`: what a
 policy needs besides that looks ahead between lower and upper values, inside the graph and beyond it.
 """
 
@@ -15,7 +15,7 @@ from beliefbound.base.errors import ObservationError
 from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.beliefs.amounts import alike
 from beliefbound.bounds.finite.outcomes import rows_of
-from beliefbound.bounds.finite.relaxation import Certifier, settle
+from beliefbound.bounds.finite.relaxation import Certifier, freeze_values
 from beliefbound.kernels.graph.alpha import Vectors
 from beliefbound.kernels.graph.controller import COMMIT, IMPOSSIBLE, compile_controller, fill_table, join
 from beliefbound.kernels.graph.nodes import (
@@ -24,8 +24,8 @@ from beliefbound.kernels.graph.nodes import (
     FROZEN_ENTRIES,
     FROZEN_NODES,
     NODES,
+    BeliefMDP,
     Graph,
-    Problem,
     new_graph,
 )
 from beliefbound.kernels.graph.search import make_child
@@ -92,22 +92,22 @@ def outcome_row(
     return int(rows[0] - first[s, 0])
 
 
-class Lookahead(NamedTuple):
+class FrozenSearch(NamedTuple):
     """The problem, the frozen graph (the fields `KEPT` and its table), and when to look ahead no more."""
 
-    problem: Problem
+    problem: BeliefMDP
     graph: Graph
     powers: FloatArray  # [stage]: γ^k up to the depth
     tolerance: float
     stop: float
 
 
-def freeze(certifier: Certifier, stop: float) -> tuple[Controller, Lookahead | None]:
+def freeze(certifier: Certifier, stop: float) -> tuple[Controller, FrozenSearch | None]:
     """What a certifier's policy is now, apart from the search, which may go on; it looks ahead unless `stop` is below
     0."""
     opened = certifier.graph.size[FROZEN_NODES] == 0
     if opened:
-        settle(certifier.problem, certifier.graph)
+        freeze_values(certifier.problem, certifier.graph)
     controller = _controller(certifier)
     lookahead = None if stop < 0.0 else _lookahead(certifier, stop)
     if opened:
@@ -140,7 +140,7 @@ def _controller(certifier: Certifier) -> Controller:
 
 
 def _better_vectors(
-    problem: Problem, graph: Graph, vectors: Vectors, action: npt.NDArray[np.int32]
+    problem: BeliefMDP, graph: Graph, vectors: Vectors, action: npt.NDArray[np.int32]
 ) -> tuple[IntArray, IntArray]:
     """`(nodes, vectors)`: nodes that have their lower value from a vector, which looking ahead one step does not reach,
     and the best vector there. (What a vector goes on as need not be among the leaves of the graph.)"""
@@ -177,7 +177,7 @@ class VectorNodes(NamedTuple):
     begin: npt.NDArray[np.int32]  # [asked]: the node of each vector that was asked for, or the policy it is
 
 
-def vector_nodes(problem: Problem, vectors: Vectors, asked: IntArray, first: int) -> VectorNodes:
+def vector_nodes(problem: BeliefMDP, vectors: Vectors, asked: IntArray, first: int) -> VectorNodes:
     """The controllers `asked` and all that they go on as; nodes are numbered from `first`. Outcomes of actions that a
     controller does not take lead to a memoryless policy: nothing is promised there."""
     node = np.zeros(int(vectors.size[0]), dtype=np.int32)
@@ -204,7 +204,7 @@ def vector_nodes(problem: Problem, vectors: Vectors, asked: IntArray, first: int
 
 def controller_of(
     task: FiniteTask,
-    problem: Problem,
+    problem: BeliefMDP,
     policies: Sequence[TablePolicy],
     state: IntArray,
     action: npt.NDArray[np.int32],
@@ -250,7 +250,7 @@ def table_controller(policy: TablePolicy, task: FiniteTask) -> Controller:
     )
 
 
-def _lookahead(certifier: Certifier, stop: float) -> Lookahead:
+def _lookahead(certifier: Certifier, stop: float) -> FrozenSearch:
     problem, size = certifier.problem, certifier.graph.size
     n, entries = int(size[FROZEN_NODES]), int(size[FROZEN_ENTRIES])
     ends = {"begin": n + 1, "model": entries, "weight": entries}
@@ -260,7 +260,7 @@ def _lookahead(certifier: Certifier, stop: float) -> Lookahead:
     for name in ("prob", "above", "below"):
         kept[name][beyond] = 0.0  # rows that the state does not have were never written
     powers = np.power(problem.discount, np.arange(certifier.depth + 1))
-    return Lookahead(problem, frozen_graph(problem, kept), powers, certifier.tolerance, stop)
+    return FrozenSearch(problem, frozen_graph(problem, kept), powers, certifier.tolerance, stop)
 
 
 class Outside:
@@ -268,12 +268,12 @@ class Outside:
 
     HERE = 1
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: BeliefMDP) -> None:
         self.graph = new_graph(problem, 2, 2 * len(problem.reward))
         self._action = np.empty(1, dtype=np.int32)
         self._after = np.empty((1, self.graph.child.shape[1]), dtype=np.int32)
 
-    def move(self, problem: Problem, frozen: Graph, source: Graph, node: int, row: int) -> None:
+    def move(self, problem: BeliefMDP, frozen: Graph, source: Graph, node: int, row: int) -> None:
         """To the belief after outcome `row` of a node of `source`, which is the frozen graph or this one."""
         own = self.graph
         begin, end = int(source.begin[node]), int(source.begin[node + 1])
@@ -286,14 +286,14 @@ class Outside:
         make_child(problem, own, 0, row)
         join(problem, frozen, own, self.HERE)
 
-    def secure(self, problem: Problem) -> tuple[int, npt.NDArray[np.int32]]:
+    def secure(self, problem: BeliefMDP) -> tuple[int, npt.NDArray[np.int32]]:
         """`(action, after[row])` of the belief, as in a controller."""
         compile_controller(problem, self.graph, self.HERE, self.HERE + 1, self._action, self._after)
         return int(self._action[0]), self._after[0]
 
 
-def frozen_graph(problem: Problem, kept: dict[str, Any]) -> Graph:
-    """A frozen graph of the nodes in `kept`, without room to grow."""
+def frozen_graph(problem: BeliefMDP, kept: dict[str, Any]) -> Graph:
+    """A frozen graph of the nodes in `kept`, without spare capacity."""
     n = len(kept["state"])
     table = np.full(1 << max(4, (2 * n).bit_length()), -1, dtype=np.int32)
     graph = new_graph(problem, 1, 0)._replace(table=table, **kept)

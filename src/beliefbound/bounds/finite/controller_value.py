@@ -58,11 +58,6 @@ def widened(controller: Controller, task: FiniteTask) -> Controller:
     return completed(wide._replace(available=task.models.available))
 
 
-def controller_values(controller: Controller, task: FiniteTask) -> FloatArray:
-    """`[root, m]`: the value on each model of starting at each root, exact up to rounding."""
-    return enclosed_values(controller, task)[0]
-
-
 def enclosed_values(controller: Controller, task: FiniteTask) -> tuple[FloatArray, FloatArray]:
     """`[root, m]` twice: the value on each model of starting at each root, and how far it can be from the true one."""
     if controller.horizon is not None and controller.horizon != task.horizon:

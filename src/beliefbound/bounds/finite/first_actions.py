@@ -26,8 +26,8 @@ from beliefbound.planning.rounding import Allowance, ChainErrors
 from beliefbound.planning.task import FiniteTask
 
 # Operations for the value of a policy on every model, or a share of the search's own; beyond, it is left out.
-_MOST_WORK, _SHARE = 3e8, 0.25
-_SWEEPS, _SETTLED = 100, 1e-13  # where the graph has circles; what is missing then is taken off
+_MOST_WORK, _SHARE = 3e8, 0.25  # of the sweeps: operations, or a share of what the search has taken
+_SWEEPS, _CONVERGED = 100, 1e-13  # where the graph has circles; what is missing then is taken off
 
 
 def action_bounds(certifier: Certifier) -> tuple[FloatArray, FloatArray]:
@@ -155,7 +155,7 @@ def model_values(certifier: Certifier, first: int | None = None) -> FloatArray |
         return np.asarray(values[controller.roots[0]])
     for _ in range(sweeps - 1):
         change = follow_once(problem, state, stage, action, after, order, values, values)
-        if change <= _SETTLED * float(np.abs(values).max()):
+        if change <= _CONVERGED * float(np.abs(values).max()):
             break
     # One more step on the side: its least change, for ever, bounds what is missing (MacQueen).
     new = values.copy()

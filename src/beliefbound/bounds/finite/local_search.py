@@ -23,7 +23,7 @@ from beliefbound.bounds.finite.outcomes import Outcomes
 from beliefbound.planning.task import FiniteTask
 
 _RISE = 1e-9  # of the largest value: what a change must win
-_SWEEPS = 10
+_SWEEPS = 10  # over all nodes, at most: one that wins nothing is the last
 _TIMES = 4  # splits, as a multiple of the nodes: a split may let another node go
 _SHAKES, _LEAST_SHAKES = 1500, 5  # nodes times models changed at random, and times at least
 _SPLITS, _MERGES = 64, 8  # ways to split, and pairs to merge, that are valued before one is taken

@@ -18,7 +18,7 @@ from beliefbound.bounds.bound import Bound, Kind, Side
 from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import allowance_of, problem_of
 from beliefbound.kernels.graph.lookahead import look_ahead
-from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.models.evaluation import check_fits
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
@@ -92,7 +92,7 @@ def _value(task: FiniteTask, depth: int, side: Side, policies: Sequence[TablePol
     return allowance.upper(value) if side == "upper" else allowance.lower(value)
 
 
-def _check_leaves(problem: Problem, depth: int) -> None:
+def _check_leaves(problem: BeliefMDP, depth: int) -> None:
     """Refuse a tree that would never end: `(actions · outcomes)^depth` leaves, of as many models each."""
     widest = int((problem.first[:, -1] - problem.first[:, 0]).max())
     depth = min(depth, problem.horizon)

@@ -27,9 +27,9 @@ from beliefbound.bounds.finite.pairs import gain_steps
 from beliefbound.bounds.finite.problem import allowance_of, pool_numbers, scale_of
 from beliefbound.bounds.finite.relaxation import Address, Certifier
 from beliefbound.bounds.record import Record
-from beliefbound.bounds.steps import Account, Meter, Steps, Stepwise
+from beliefbound.bounds.steps import CALL, Account, Meter, Steps, Stepwise
 from beliefbound.kernels.graph.alpha import Points, Vectors
-from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.kernels.random import seed_stream
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
@@ -41,9 +41,8 @@ _GAIN = 1e-6  # of the scale of values: what a new vector must add
 _LEAVES = 48  # vectors of a state at the leaves of the graph: each costs a look at every node
 _VECTORS = 0.35  # share of the work
 _CELLS = 0.3  # what larger cells may take, as a share of the work so far
-_SETTLE = 2.0  # times the work, and values are made consistent again
+_CONSISTENT_EVERY = 2.0  # times the work, and values are made consistent again
 _LAGGED = 0.999  # of the gap: less, and it has fallen
-_CALL = 20_000  # operations, in time, of a call from Python
 _ALLOCATE = 10.0  # operations, in time, of a number in a new array
 
 
@@ -54,7 +53,7 @@ class MergedSearch:
     def __init__(
         self,
         task: FiniteTask,
-        problem: Problem,
+        problem: BeliefMDP,
         policies: Sequence[TablePolicy],
         address: Address,
         record: Record,
@@ -92,7 +91,7 @@ class MergedSearch:
             if self._losses is None:
                 self._losses = yield from gain_steps(self.problem, self.task, self.meter)
             affordable = sizes(self.problem, self.task.models.n_models)
-        growing, settled = True, 0.0
+        growing, consistent = True, 0.0
         while growing or self._more_vectors:
             larger = [size for size in affordable if size.work <= _CELLS * self.meter.done and worthwhile(size, last)]
             if self._more_vectors and (not growing or self._vector_work <= _VECTORS * self.meter.done):
@@ -103,10 +102,10 @@ class MergedSearch:
             else:
                 before, width = certifier.work, self.width
                 growing = grow(certifier, self.record, certifier.rounding, self.meter.left)
-                self.meter.add(_CALL + certifier.work - before)
-                if not growing or certifier.work > _SETTLE * settled:
-                    settled = certifier.work
-                    self.settle()
+                self.meter.add(CALL + certifier.work - before)
+                if not growing or certifier.work > _CONSISTENT_EVERY * consistent:
+                    consistent = certifier.work
+                    self.make_consistent()
                     # A graph with circles may have had nothing left to build only because values lagged behind.
                     growing |= certifier.n_nodes < certifier.core_nodes and self.width < _LAGGED * width
                 self.closed = self.width <= certifier.rounding
@@ -118,10 +117,10 @@ class MergedSearch:
         self.note()
         yield
 
-    def settle(self) -> None:
+    def make_consistent(self) -> None:
         """Make all values of the graph consistent."""
         assert self.certifier is not None
-        self.certifier.settle()
+        self.certifier.freeze_values()
         self.certifier.reopen()
         rows = self.certifier.graph.child.shape[1]
         self.meter.add(20.0 * self.certifier.n_nodes * rows)
@@ -147,11 +146,11 @@ class MergedSearch:
         while x < n:
             more = min(n, x + max(1, int(self.meter.left / each)))
             certifier.refresh(x, more)
-            self.meter.add(_CALL + (more - x) * each)
+            self.meter.add(CALL + (more - x) * each)
             x = more
             if self.meter.full():
                 yield
-        self.settle()
+        self.make_consistent()
 
     def _tell_cells(self, size: Size) -> Stepwise[None]:
         """Solve cells of one size, which are used from now on. Larger ones may be looser at the start, where grids are

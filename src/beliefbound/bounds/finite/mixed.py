@@ -1,7 +1,7 @@
 """A mixture of finite-state controllers: one of them is drawn at the start and followed for ever.
 
 All of them are parts of one `Controller`, which has a root for each part and start state. The file of a mixture is an
-archive of the kind `mixed` (`policy.files`): the arrays of a settled policy (`bounds.finite.adaptive_file`), its
+archive of the kind `mixed` (`policy.files`): the arrays of a committed policy (`bounds.finite.adaptive_file`), its
 `roots` being those of the parts in turn, and `chances [part]`.
 """
 
@@ -13,7 +13,6 @@ import numpy as np
 
 from beliefbound.base.errors import PolicyError
 from beliefbound.base.io.arrays import Array, Shapes
-from beliefbound.base.io.paths import as_path
 from beliefbound.base.validation import FloatArray, check_seed
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.adaptive_file import arrays_of, read_controller
@@ -22,12 +21,12 @@ from beliefbound.kernels.graph.controller import COMMIT
 from beliefbound.kernels.play import agent_stream
 from beliefbound.kernels.random import categorical
 from beliefbound.planning.task import FiniteTask
-from beliefbound.policy.files import write_archive
+from beliefbound.policy.files import ArchivedPolicy
 
 KIND = "mixed"
 
 
-class MixedPolicy:
+class MixedPolicy(ArchivedPolicy):
     """Draws one of its parts at `reset(seed)` and follows it.
 
     Attributes:
@@ -35,6 +34,8 @@ class MixedPolicy:
       n_states, n_actions: sizes.
       horizon: decisions; `None`: for ever.
     """
+
+    _archive = KIND
 
     def __init__(self, joined: Controller, chances: FloatArray) -> None:
         """`joined` holds all parts (`join_controllers`): its roots are those of the parts in turn."""
@@ -83,18 +84,6 @@ class MixedPolicy:
     def fresh(self) -> Self:
         """The same policy at its start, nothing drawn."""
         return type(self)(self._joined, self._chances)
-
-    def save(
-        self,
-        path: Path | str,
-        *,
-        state_names: Sequence[str] | None = None,
-        action_names: Sequence[str] | None = None,
-        note: str | None = None,
-    ) -> None:
-        """Write the policy as an archive of arrays; names are for whoever reads the file."""
-        names = {"state_names": state_names, "action_names": action_names}
-        write_archive(as_path(path), KIND, self._arrays(), note=note, **names)
 
     def _arrays(self) -> dict[str, Array]:
         return {**arrays_of(self._joined, None), "chances": self._chances}

@@ -57,7 +57,7 @@ def outcome_rows(belief: FiniteBelief) -> Outcomes:
 
 
 class Rows(NamedTuple):
-    """The same as kernels take them (`kernels.graph.nodes.Problem`): `like` by state, then by model."""
+    """The same as kernels take them (`kernels.graph.nodes.BeliefMDP`): `like` by state, then by model."""
 
     like: FloatArray  # [·]: of state s, [m,k] of its own rows
     arrive: IntArray  # [k]

@@ -19,14 +19,14 @@ from beliefbound.bounds.basic import qmdp_of
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.problem import allowance_of, problem_of, scale_of, search_depth
 from beliefbound.bounds.steps import Meter, Stepwise, finish
-from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.kernels.graph.pairs import solve_pair
 from beliefbound.planning.task import FiniteTask, made_once_for_models
 
 _SIZES = ((4, 33), (4, 17), (2, 17), (1, 17), (1, 9), (1, 5), (1, 3))  # pairings, grid points
 _COARSE = 5  # grid points that tell a good pair from a bad one
 _SWEEPS = 400  # of one pair without a horizon; valid after any number
-_EPSILON = 1e-6  # of the scale of values: when sweeps stop earlier
+EPSILON = 1e-6  # of the scale of values: when sweeps stop earlier
 _WORK = 50_000_000  # outcomes met at grid points, for choosing and for solving: under a second
 _STEP = 2.0  # operations at an outcome; sweeps mostly end before their limit
 _CALL = 50_000  # operations, in time, of anything called from Python
@@ -59,7 +59,7 @@ def pair_bound(
     return paired if paired.value <= told.value else told
 
 
-def bound_of(problem: Problem, task: FiniteTask) -> Bound:
+def bound_of(problem: BeliefMDP, task: FiniteTask) -> Bound:
     """The bound of a problem whose pairs are solved."""
     n, value = len(problem.partner), float(task.start @ read_pairs(problem, task.weights))
     method = f"told which of two models, least of {n} pairing{'s' if n > 1 else ''}" if n else "QMDP"
@@ -67,20 +67,20 @@ def bound_of(problem: Problem, task: FiniteTask) -> Bound:
     return Bound(allowance_of(task, problem).upper(value), "upper", method, kind=kind)
 
 
-def with_pairs(problem: Problem, task: FiniteTask) -> Problem:
+def with_pairs(problem: BeliefMDP, task: FiniteTask) -> BeliefMDP:
     """The problem of a task with its models paired and the pairs solved; as it is, with QMDP for upper values, where
     that is beyond the limits."""
     return finish(pair_steps(problem, task, Meter()))[0]
 
 
-def pair_steps(problem: Problem, task: FiniteTask, meter: Meter) -> Stepwise[tuple[Problem, FloatArray | None]]:
+def pair_steps(problem: BeliefMDP, task: FiniteTask, meter: Meter) -> Stepwise[tuple[BeliefMDP, FloatArray | None]]:
     """The same, step by step; and what each pair loses, `[m,m]`, where pairs were solved."""
     n_models, n_stages = task.models.n_models, len(problem.q)
     each = _pair_work(problem)
     n_pairings, n_grid = _size(problem, (n_models + 1) // 2 * each)
     if n_pairings == 0:
         return problem, None
-    epsilon = _EPSILON * scale_of(problem, task.weights, task.start)
+    epsilon = EPSILON * scale_of(problem, task.weights, task.start)
     n_states, n_actions = problem.available.shape
     losses = yield from gain_steps(problem, task, meter)
     gain, solved = losses.copy(), _solved_pairs(task)
@@ -101,15 +101,10 @@ def pair_steps(problem: Problem, task: FiniteTask, meter: Meter) -> Stepwise[tup
     return problem._replace(partner=partner, cell=cell, pairs=pairs), losses
 
 
-def pair_gains(problem: Problem, task: FiniteTask) -> FloatArray:
+def gain_steps(problem: BeliefMDP, task: FiniteTask, meter: Meter) -> Stepwise[FloatArray]:
     """`[m,m]`: what an agent that is told only the pair loses against one that is told the model, on a coarse grid."""
-    return finish(gain_steps(problem, task, Meter()))
-
-
-def gain_steps(problem: Problem, task: FiniteTask, meter: Meter) -> Stepwise[FloatArray]:
-    """The same, step by step."""
     weights, start, each = task.weights, task.start, _pair_work(problem)
-    epsilon, solved = _EPSILON * scale_of(problem, weights, start), _solved_pairs(task)
+    epsilon, solved = EPSILON * scale_of(problem, weights, start), _solved_pairs(task)
     candidates, grid = _candidates(len(weights), _WORK // (_COARSE * each)), np.linspace(0.0, 1.0, _COARSE)
     gain = np.zeros((len(weights), len(weights)))
     for i, j in candidates[(weights[candidates] > 0.0).all(axis=1)]:
@@ -138,7 +133,9 @@ class _SolvedPairs:
         self._q: FloatArray | None = None  # what the pairs were solved from
         self._nbytes = 0
 
-    def __call__(self, problem: Problem, i: int, j: int, n_grid: int, epsilon: float, *, tables: bool = True) -> _Pair:
+    def __call__(
+        self, problem: BeliefMDP, i: int, j: int, n_grid: int, epsilon: float, *, tables: bool = True
+    ) -> _Pair:
         if self._q is None or self._q.shape != problem.q.shape or not np.may_share_memory(self._q, problem.q):
             self._found, self._q, self._nbytes = {}, problem.q, 0
         key = (i, j, n_grid, epsilon, tables)
@@ -158,7 +155,7 @@ def _solved_pairs(task: FiniteTask) -> _SolvedPairs:
     return _SolvedPairs()
 
 
-def _pair_work(problem: Problem) -> int:
+def _pair_work(problem: BeliefMDP) -> int:
     """Outcomes met at one grid point of one pair."""
     return len(problem.arrive) * (len(problem.q) if len(problem.q) > 1 else _SWEEPS)
 
@@ -185,7 +182,7 @@ def matching(gain: FloatArray) -> list[list[int]]:
     return [sorted(pair) for pair in order] + [[m] for m in left]
 
 
-def _size(problem: Problem, work: int) -> tuple[int, int]:
+def _size(problem: BeliefMDP, work: int) -> tuple[int, int]:
     """Pairings and grid points that the limits allow, given the work for one pairing and one point; `(0, 0)` if none
     do."""
     n_models = problem.q.shape[1]
@@ -204,19 +201,19 @@ def _candidates(n_models: int, most: int) -> IntArray:
     return np.ascontiguousarray(pairs)
 
 
-def read_pairs(problem: Problem, weights: FloatArray) -> FloatArray:
+def read_pairs(problem: BeliefMDP, weights: FloatArray) -> FloatArray:
     """`W(b,s)` at stage 0, `[s]`: the least over pairings of the best action's value."""
     least: FloatArray = np.min([q.max(axis=-1) for q in _by_pairing(problem, weights)], axis=0)
     return least
 
 
-def pair_values(problem: Problem, weights: FloatArray) -> FloatArray:
+def pair_values(problem: BeliefMDP, weights: FloatArray) -> FloatArray:
     """An upper bound for every first action at stage 0, `[s,a]`; −∞ where unavailable."""
     least: FloatArray = np.min(_by_pairing(problem, weights), axis=0)
     return least
 
 
-def _by_pairing(problem: Problem, weights: FloatArray) -> list[FloatArray]:
+def _by_pairing(problem: BeliefMDP, weights: FloatArray) -> list[FloatArray]:
     """`[s,a]` at stage 0, for each pairing; by QMDP where there are none."""
     if len(problem.partner) == 0:
         return [np.where(problem.available, np.tensordot(weights, problem.q[0], axes=1), -np.inf)]

@@ -12,7 +12,6 @@ All of these are made once for a set of models, whatever their weights (`plannin
 there, with as many stages as it asks for.
 """
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,9 +23,10 @@ from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.finite.outcomes import row_steps
 from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.kernels.graph.cells import no_cells
-from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.models import ModelSet
 from beliefbound.models.enclosing import lowered
+from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.optimal import inducted, solved_models
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask, made_once_for_models
@@ -38,7 +38,7 @@ _MAX_STAGE = 1000  # deepest node of a graph: undiscounted problems end here, di
 _MIXED = 1e3  # times the value at the start: values beyond are of another scale
 
 
-def problem_of(task: FiniteTask, *, stages: int, policies: Sequence[TablePolicy], mix: float = 0.6) -> Problem:
+def problem_of(task: FiniteTask, *, stages: int, policies: Sequence[TablePolicy], mix: float = 0.6) -> BeliefMDP:
     """The arrays for nodes up to stage `stages`; `mix`: how much the policy is drawn to upper values."""
     return finish(problem_steps(task, Meter(), stages=stages, policies=policies, mix=mix))
 
@@ -52,12 +52,12 @@ def problem_steps(
     mix: float = 0.6,
     apart: FloatArray | None = None,
     values: Sequence[FloatArray] | None = None,
-) -> Stepwise[Problem]:
+) -> Stepwise[BeliefMDP]:
     """The same, step by step. `apart`, `values`: in place of the task's own, where models are too large to solve."""
     rows, models, kept = (yield from row_steps(task, meter)), task.models, stages_kept(task, stages)
     if values is None:
         values = [values_of(task, policy, kept) for policy in policies]
-    return Problem(
+    return BeliefMDP(
         like=rows.like,
         arrive=rows.arrive,
         first=rows.first,
@@ -93,21 +93,19 @@ def search_depth(task: FiniteTask, n_policies: int = 0) -> int:
     low, high = task.models.reward_range
     if low == high:
         return 1
-    depth = _MAX_STAGE
-    if task.discount < 1.0:
-        depth = math.ceil(math.log(0.1 * LEAF) / math.log(max(task.discount, 1e-6)))
+    depth = stages_until(0.1 * LEAF, task.discount, most=_MAX_STAGE)
     if task.horizon is not None:
         kept = TABLE_BYTES // (8 * task.models.rewards.size * (1 + n_policies // task.models.n_actions))
         depth = min(depth, task.horizon, max(8, kept))
-    return max(1, min(depth, _MAX_STAGE))
+    return depth
 
 
-def allowance_of(task: FiniteTask, problem: Problem) -> Allowance:
+def allowance_of(task: FiniteTask, problem: BeliefMDP) -> Allowance:
     """What rounding can take from values on the graph of a problem."""
     return Allowance(task, int(np.diff(problem.first, axis=1).max()))
 
 
-def scale_of(problem: Problem, weights: FloatArray, start: FloatArray, largest: float | None = None) -> float:
+def scale_of(problem: BeliefMDP, weights: FloatArray, start: FloatArray, largest: float | None = None) -> float:
     """What is small is small beside this: the `largest` value there is, by default the largest that is told; or some
     times what is told at the start, where that is much less, and the largest are those of actions and states to be
     avoided."""

@@ -4,9 +4,9 @@ A `Certifier` holds the belief graph of `kernels.graph.search` for one finite be
 
 1. *Search* (`grow`). Nodes are added where the gap at the root comes from; `lower` and `upper` at the root are exact
    bounds at any time.
-2. *Information relaxation* (`settle`, then `sample`). With the graph's upper values `W` as penalty and control variate,
-   a scenario `U` of uniforms gives two costs with `0 ≤ c⁺(U) ≤ c⁻(U)`: `W(root) − E c⁺ ≥ V*` and `W(root) − E c⁻ =
-   value of the graph's policy ≤ V*`. Their means are read off with the confidence bounds of
+2. *Information relaxation* (`freeze_values`, then `sample`). With the graph's upper values `W` as penalty and control
+   variate, a scenario `U` of uniforms gives two costs with `0 ≤ c⁺(U) ≤ c⁻(U)`: `W(root) − E c⁺ ≥ V*` and
+   `W(root) − E c⁻ = value of the graph's policy ≤ V*`. Their means are read off with the confidence bounds of
    `bounds.statistics.betting`, which hold at all sample sizes at once. The interval is on the costs, not on the values:
    what the graph has proven is not sampled again. `E (c⁻ − c⁺)` bounds how far the policy is from Bayes-optimal.
 
@@ -14,7 +14,7 @@ Costs are bounded, as betting demands: `c⁺` is clipped (which only raises the 
 more than a stop settles for what is proven where it stands, so `c⁻` is at most the stop plus two gaps; a gap is at
 most `min_π max_{m,s} V*_m(s) − V^π_m(s)`.
 
-Scenarios are addresses (`kernels.random`) and are run in blocks of fixed size, each from the settled graph, so the
+Scenarios are addresses (`kernels.random`) and are run in blocks of fixed size, each from the frozen graph, so the
 numbers do not depend on the number of threads.
 """
 
@@ -48,14 +48,14 @@ from beliefbound.kernels.graph import growth
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.alpha import Vectors
 from beliefbound.kernels.graph.cells import new_corners
-from beliefbound.kernels.graph.information_relaxation import Rules, run_block
+from beliefbound.kernels.graph.information_relaxation import ScenarioLimits, run_block
 from beliefbound.kernels.graph.nodes import (
     ENTRIES,
     FROZEN_ENTRIES,
     FROZEN_NODES,
     NODES,
+    BeliefMDP,
     Graph,
-    Problem,
     new_graph,
 )
 from beliefbound.kernels.random import GOLDEN
@@ -64,8 +64,9 @@ from beliefbound.policy import TablePolicy
 
 Address = npt.NDArray[np.uint64]
 BLOCK = 64  # scenarios between two restorations of the graph: what they share they build once, whoever runs them
-_SETTLED = 1e-12  # of the largest value: when sweeps over a graph with circles have settled
+_CONVERGED = 1e-12  # of the largest value: when sweeps over a graph with cycles end
 _MOST_NODES = 1_000_000  # beliefs expanded in one scenario
+FEW_NODES, MANY_NODES = 25, 2000  # that bounds let one expand, by what they may take; it is valid with any number
 _MOST_SCENARIOS = 100_000_000  # their costs take 2.4 GB
 _CLOSED = 1e-10  # of the value: a gap that counts as none
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
@@ -93,7 +94,7 @@ class Certifier:
     def __init__(
         self,
         task: FiniteTask,
-        problem: Problem,
+        problem: BeliefMDP,
         policies: Sequence[TablePolicy],
         *,
         core_nodes: int = 200_000,
@@ -185,15 +186,17 @@ class Certifier:
         nodes = min(nodes, self.core_nodes)
         if self.n_nodes < nodes and self._idle < growth.IDLE:
             unit, idle = self.node_work, 0 if forced >= 0 else self._idle
-            rules = growth.Rules(nodes, float(work), unit, float(tolerance), self.depth - 1, int(forced), int(idle))
-            idle, done = growth.grow(self.problem, self.graph, self.weights, self.roots, rules)
+            until = growth.GrowthLimits(
+                nodes, float(work), unit, float(tolerance), self.depth - 1, int(forced), int(idle)
+            )
+            idle, done = growth.grow(self.problem, self.graph, self.weights, self.roots, until)
             self.work += done
             if forced >= 0:
                 return bool(idle < growth.IDLE)
             self._idle = int(idle)
         return self.n_nodes < self.core_nodes and self._idle < growth.IDLE
 
-    def use(self, problem: Problem) -> None:
+    def use(self, problem: BeliefMDP) -> None:
         """From now on, new nodes have leaf values of another problem of the same task."""
         if problem.cells is not self.problem.cells:
             self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))
@@ -211,9 +214,9 @@ class Certifier:
         by_cells = divisions * (n_actions + 8.0 + problem.cells.models.shape[2])
         return float(2.0 + n_actions + problem.v.shape[3] + len(problem.partner) * (n_actions + 6.0) + by_cells)
 
-    def settle(self) -> None:
+    def freeze_values(self) -> None:
         """Freeze the graph's values; searching may go on after `reopen`."""
-        settle(self.problem, self.graph)
+        freeze_values(self.problem, self.graph)
         self._copies = []
 
     def reopen(self) -> None:
@@ -246,12 +249,12 @@ class Certifier:
             self._copies.append(self.copy())
         graphs = [self.graph, *self._copies[: workers - 1]]
 
-        rules = Rules(self.depth, self.tolerance, self.max_nodes if relax else 0, float(clip), float(stop))
+        ends = ScenarioLimits(self.depth, self.tolerance, self.max_nodes if relax else 0, float(clip), float(stop))
 
         def work(block: int, graph: Graph) -> None:
             own = slice(block, block + BLOCK)
             run_block(
-                self.problem, graph, self.weights, self.roots, rules, address, first + block, costs[own], nodes[own]
+                self.problem, graph, self.weights, self.roots, ends, address, first + block, costs[own], nodes[own]
             )
 
         map_with_scratch(work, range(0, count, BLOCK), graphs)
@@ -259,7 +262,7 @@ class Certifier:
         return Costs(both[:, 0], costs[:, 1], both[:, 1] - both[:, 0], nodes[: len(both), 0], nodes[:, 1])
 
     def copy(self) -> Graph:
-        """The settled graph, apart from this one."""
+        """The frozen graph, apart from this one."""
         source = self.graph
         copy = new_graph(self.problem, self._capacity, len(source.weight))
         n, entries = int(source.size[FROZEN_NODES]), int(source.size[FROZEN_ENTRIES])
@@ -294,11 +297,11 @@ def certifier_of(
     return Certifier(task, problem, own, core_nodes=core_nodes, max_nodes=max_nodes)
 
 
-def settle(problem: Problem, graph: Graph) -> None:
+def freeze_values(problem: BeliefMDP, graph: Graph) -> None:
     """Make the values of a graph consistent, and freeze them."""
     n = int(graph.size[NODES])
     order = np.arange(n)[::-1].copy() if problem.merged else np.argsort(-graph.stage[:n], kind="stable")
-    kernel.settle(problem, graph, order, _SETTLED * float(np.abs(graph.upper[:n]).max()))
+    kernel.freeze_values(problem, graph, order, _CONVERGED * float(np.abs(graph.upper[:n]).max()))
 
 
 class Relaxed(NamedTuple):
@@ -311,7 +314,7 @@ class Relaxed(NamedTuple):
 
 
 def read_costs(certifier: Certifier, costs: Costs, pilot: Costs, *, alpha: float, clip: float, stop: float) -> Relaxed:
-    """The three bounds from scenarios of a settled certifier; together they fail with probability at most `alpha`."""
+    """The three bounds from scenarios of a frozen certifier; together they fail with probability at most `alpha`."""
     top = certifier.upper
     off = certifier.allowance(top, "upper") + certifier.allowance(top, "lower")
     ceiling = stop + 2.0 * certifier.widest() + 2.0 * certifier.tolerance
@@ -379,7 +382,7 @@ def relaxation(
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     certifier = certifier_of(task, core_nodes=check_count(nodes, "nodes"), max_nodes=max_nodes, pairs=pairs)
     certifier.grow(nodes)
-    certifier.settle()
+    certifier.freeze_values()
     address = source.integers(0, 2**64, size=4, dtype=np.uint64)
     blocks = -(-check_count(scenarios, "scenarios") // BLOCK)
     pilot = certifier.sample(extended(address, 0), 0, BLOCK, clip=np.inf, stop=np.inf, threads=threads)

@@ -15,9 +15,19 @@ from beliefbound.bounds.bound import Kind
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.first_actions import grow
 from beliefbound.bounds.finite.merged import note_ends
-from beliefbound.bounds.finite.relaxation import BLOCK, Address, Certifier, Costs, extended, limits, read_costs
+from beliefbound.bounds.finite.relaxation import (
+    BLOCK,
+    FEW_NODES,
+    MANY_NODES,
+    Address,
+    Certifier,
+    Costs,
+    extended,
+    limits,
+    read_costs,
+)
 from beliefbound.bounds.record import Record
-from beliefbound.bounds.steps import STEP_WORK, Account, Meter, Steps, Stepwise
+from beliefbound.bounds.steps import CALL, STEP_WORK, Account, Meter, Steps, Stepwise
 
 _FIRST = 2.0 * STEP_WORK  # operations of growth before the first pilot
 _FACTOR = 2.0  # from one to the next
@@ -26,11 +36,9 @@ _NOISY = 8.0  # times that, while noise is larger than the distance that is left
 _PILOT = BLOCK  # scenarios that predict what sampling would give; they are not part of any bound
 _PIECE = BLOCK // 4  # scenarios run at once where they are long
 _PILOT_SHARE = 0.1  # of that: what a pilot may take
-_LEAST_NODES, _MOST_NODES = 25, 2000  # beliefs a scenario may expand; it is valid with any number
 _NOISE = 0.1  # of the distance that is left without it: sampling ends
 _READ = 1.25  # times the scenarios, and intervals are computed again
 _SCENARIO, _READING = 3000.0, 3000.0  # operations of a scenario besides its nodes; of its place in the intervals
-_CALL = 20_000  # operations, in time, of a call from Python
 
 
 class HistorySearch:
@@ -66,11 +74,11 @@ class HistorySearch:
             while growing and certifier.work < goal:
                 before = certifier.work
                 growing = grow(certifier, self.record, certifier.rounding, min(self.meter.left, goal - before))
-                self.meter.add(_CALL + certifier.work - before)
+                self.meter.add(CALL + certifier.work - before)
                 if self.meter.full():
                     self.note()
                     yield
-            certifier.settle()
+            certifier.freeze_values()
             self.meter.add(30.0 * certifier.n_nodes * certifier.graph.child.shape[1])
             self.meter.full()
             self.note()
@@ -93,13 +101,13 @@ class HistorySearch:
         note_ends(self.certifier, Kind.HISTORIES, self.record)
 
     def _scenarios(self) -> Stepwise[None]:
-        """A pilot and, if that promises something, scenarios on the settled graph."""
+        """A pilot and, if that promises something, scenarios on the frozen graph."""
         certifier, record, meter = self.certifier, self.record, self.meter
         budget = _SAMPLING * certifier.work
         affordable = _PILOT_SHARE * budget / (_PILOT * self._node)
-        if affordable < _LEAST_NODES:
+        if affordable < FEW_NODES:
             return
-        certifier.max_nodes = int(min(affordable, _MOST_NODES))
+        certifier.max_nodes = int(min(affordable, MANY_NODES))
         self._attempt += 1
         pieces = []
         for first in range(0, _PILOT, _PIECE):
@@ -148,7 +156,7 @@ class HistorySearch:
     def _sample(self, part: int, first: int, count: int, clip: float, stop: float, *, relax: bool) -> Costs:
         address = extended(self.address, self._attempt, part)
         costs = self.certifier.sample(address, first, count, clip=clip, stop=stop, threads=self.threads, relax=relax)
-        self.meter.add(_CALL + count * self._each(costs, relax))
+        self.meter.add(CALL + count * self._each(costs, relax))
         return costs
 
     def _each(self, costs: Costs, relax: bool) -> float:

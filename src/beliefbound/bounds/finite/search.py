@@ -33,7 +33,7 @@ from beliefbound.bounds.finite.relaxation import Certifier, extended
 from beliefbound.bounds.finite.scenarios import HistorySearch
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import Meter, Steps, Stepwise
-from beliefbound.kernels.graph.nodes import Problem
+from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.planning.task import FiniteTask
 
 _MOST = 4.0  # times the work of the other search: what the better one may be ahead
@@ -68,7 +68,7 @@ def finite_steps(task: FiniteTask, rng: np.random.Generator, threads: int | None
 
 def _problem(
     task: FiniteTask, opened: Opening, meter: Meter, record: Record
-) -> Stepwise[tuple[Problem, FloatArray | None]]:
+) -> Stepwise[tuple[BeliefMDP, FloatArray | None]]:
     """Outcome rows and leaf values for the searches."""
     policies, values = opened.policies, opened.values
     problem = yield from problem_steps(

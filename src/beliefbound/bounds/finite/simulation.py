@@ -15,15 +15,16 @@ cost of walks bounds the value from below and from above. The losses of a good p
 `W` is a control variate. As long as `lost + γ^k span` is within the limit, no walk costs more.
 
 *What is missing.* In the same scenario an information relaxation costs `c⁺`, the least over all sequences of actions,
-and `V* ≤ W(x_0) − E c⁺`. So `V* − V^π ≤ E[cost − c⁺]`: a mean of differences on common luck, which neither the noise
-of the value nor that of an upper bound enters.
+and `V* ≤ W(x_0) − E c⁺`. So `V* − V^π ≤ E[cost − c⁺]`: a mean of differences with common random numbers, which neither
+the noise of the value nor that of an upper bound enters.
 
 All samples are bounded, and their means are read off with the betting intervals of `bounds.statistics.betting`.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -36,23 +37,23 @@ from beliefbound.bounds.finite.outcomes import rows_of
 from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import models_apart, problem_of, search_depth
-from beliefbound.bounds.finite.relaxation import BLOCK, Address, Certifier, extended
+from beliefbound.bounds.finite.relaxation import BLOCK, FEW_NODES, MANY_NODES, Address, Certifier, extended
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.steps import OPERATIONS
 from beliefbound.kernels.graph.information_relaxation import scenario_uniforms
 from beliefbound.kernels.graph.search import make_child, restore
 from beliefbound.kernels.random import inverse_cdf
+from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import FiniteTask, made_once_for_models
 from beliefbound.policy import TablePolicy
 from beliefbound.policy.protocol import checked_action
+from beliefbound.policy.stepping import transitions
 
 _LEFT = 1e-4  # of the largest value: what may be left at the depth
-_MOST_STEPS = 100_000
+_MOST_STEPS = 100_000  # beyond, what is left counts as the worst
 _NODES, _GROWTH = 20_000, 2.0 * OPERATIONS  # of the graph: beliefs, and operations
-_LEAST_NODES, _MOST_NODES = 25, 2000  # beliefs that a relaxation may expand
 _RELAXATION = 0.02 * OPERATIONS  # operations of one
-_ROOM = 1.05  # times the largest of the pilot: the limit
 
 
 class Simulated(NamedTuple):
@@ -75,29 +76,27 @@ class Walks:
     ) -> None:
         self.policy, self.task, self.rng = policy, task, rng
         models, discount = task.models, task.discount
-        self.depth = _MOST_STEPS if task.horizon is None else task.horizon
-        if 0.0 < discount < 1.0:
-            self.depth = min(self.depth, max(1, math.ceil(math.log(_LEFT) / math.log(discount))))
+        self.depth = stages_until(_LEFT, discount, most=_MOST_STEPS if task.horizon is None else task.horizon)
         stages = 0 if task.horizon is None else task.horizon
         fits = TABLE_BYTES // (8 * (stages + 1) * models.rewards.size) - 1
         if fits < 0:
             raise ParameterError(f"horizon {task.horizon} needs too large tables for a simulation; give a shorter one")
         self.least, self.shown = _least(task), rows_of(task).reward
         pool = policies_of(task)[: max(1, fits * models.n_actions)]
-        self.certifier = self._searched(pool, stages) if graph is None else _settled(graph)
+        self.certifier = self._searched(pool, stages) if graph is None else _frozen(graph)
         best = np.where(models.available, self.certifier.problem.q, -np.inf).max(axis=-1)
         self.span = float(max(0.0, (best - self.least[: len(best)]).max()))  # no loss, and nothing left, is larger
         self.paid = task.belief.signal.on_arrival
 
     def _searched(self, pool: list[TablePolicy], stages: int) -> Certifier:
-        """A graph that has grown, and is settled. Its tables reach to the horizon: walks do."""
+        """A graph that has grown, frozen. Its tables reach to the horizon: walks do."""
         task = self.task
         problem = problem_of(task, stages=stages, policies=pool)
         if task.horizon is None or search_depth(task, len(pool)) == task.horizon:
             problem = with_pairs(problem, task)
-        certifier = Certifier(task, problem, pool, core_nodes=_NODES, max_nodes=_LEAST_NODES)
+        certifier = Certifier(task, problem, pool, core_nodes=_NODES, max_nodes=FEW_NODES)
         certifier.grow(_NODES, work=_GROWTH)
-        return _settled(certifier)
+        return _frozen(certifier)
 
     def cost(self, address: Address, scenario: int, limit: float) -> tuple[float, float, float]:
         """What one walk has lost: for certain, at most, and the largest `lost + γ^k span` on its way. With a `limit` of
@@ -108,22 +107,26 @@ class Walks:
         restore(graph)
         policy.reset(int(self.rng.integers(2**63)))
         node = int(self.certifier.roots[inverse_cdf(self.certifier.weights, u[0])])
-        lost, weight, peak = 0.0, 1.0, self.span
-        for stage in range(self.depth):
-            s = int(graph.state[node])
-            a = checked_action(s, policy.act(s), self.task.models.available)
+        lost, weight, peak, stage = 0.0, 1.0, self.span, 0
+
+        def follow(s: int, a: int) -> tuple[float | None, int] | None:
+            nonlocal lost, weight, peak, stage, node
             base = int(problem.first[s, 0])
             row = int(problem.first[s, a]) - base
             row += int(inverse_cdf(graph.prob[node, row : int(problem.first[s, a + 1]) - base], u[stage + 1]))
             more = lost + weight * max(0.0, float(graph.loss[node, a]))
             child = int(make_child(problem, graph, node, row)) if more + weight * discount * self.span <= limit else -1
             if child < 0:  # too dear, or no space
-                return lost, lost + weight * self._left(node, stage), peak
+                return None
             t = int(graph.state[child])
-            policy.observe(s, a, self._reward(base + row, s, a, t), t)
-            lost, node, weight = more, child, weight * discount
+            lost, node, weight, stage = more, child, weight * discount, stage + 1
             peak = max(peak, lost + weight * self.span)
-        return lost, lost + weight * self._left(node, self.depth), peak
+            return self._reward(base + row, s, a, t), t
+
+        check = partial(checked_action, available=self.task.models.available)
+        for _ in islice(transitions(policy, int(graph.state[node]), follow, check=check), self.depth):
+            pass
+        return lost, lost + weight * self._left(node, stage), peak
 
     def _left(self, node: int, stage: int) -> float:
         """How far the worst can be below `W` at a node."""
@@ -163,12 +166,12 @@ def reaching(graph: Certifier | None) -> Certifier | None:
     return graph if horizon is None or len(graph.problem.q) > horizon else None
 
 
-def _settled(graph: Certifier) -> Certifier:
+def _frozen(graph: Certifier) -> Certifier:
     """A graph that has grown, its values frozen, for relaxations of limited length."""
     rows = float(np.diff(graph.problem.first[:, [0, -1]], axis=1).mean())
     node = graph.node_work * graph.task.models.n_models * rows
-    graph.max_nodes = int(np.clip(_RELAXATION / node, _LEAST_NODES, _MOST_NODES))
-    graph.settle()
+    graph.max_nodes = int(np.clip(_RELAXATION / node, FEW_NODES, MANY_NODES))
+    graph.freeze_values()
     return graph
 
 
@@ -194,7 +197,8 @@ def simulate(
     pilot = np.array([walks.cost(own, i, np.inf) for i in range(BLOCK)])
     relaxed = walks.relaxed(own, 0, np.inf)
     apart = pilot[:, 1] - relaxed
-    most, clip = _ROOM * float(pilot[:, 2].max()), max(2.0 * float(relaxed.max()), walks.certifier.tolerance)
+    # A limit a little above the pilot: walks that would pass it are cut, and count as their worst.
+    most, clip = 1.05 * float(pilot[:, 2].max()), max(2.0 * float(relaxed.max()), walks.certifier.tolerance)
     own, found, parts = extended(address, 1), list[tuple[float, float]](), list[FloatArray]()
     while len(found) < samples and not (found and stop is not None and stop()):
         if len(found) % BLOCK == 0:

@@ -36,7 +36,7 @@ from beliefbound.bounds.dirichlet.sampler import least_mean
 from beliefbound.bounds.information.worth import Worth, between
 from beliefbound.bounds.sampled import interval_for
 from beliefbound.bounds.statistics.intervals import asymptotic, describe, mean_bound
-from beliefbound.kernels.particles.rows import Problem, clear
+from beliefbound.kernels.particles.rows import BAMDP, clear
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
 
@@ -142,7 +142,7 @@ class SampledValues:
         return max(0.0, least_mean(earned, base.floor, alpha) - self.upper)
 
 
-def measured(problem: Problem, pairs: list[tuple[int, int]], tries: int | None, rng: np.random.Generator) -> Problem:
+def measured(problem: BAMDP, pairs: list[tuple[int, int]], tries: int | None, rng: np.random.Generator) -> BAMDP:
     """The belief after rows of pairs were measured: known, or tried so many times each."""
     posterior = problem.posterior
     alpha, reward = posterior.alpha.copy(), posterior.reward.copy()

@@ -29,6 +29,7 @@ from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import allowance_of, problem_of, search_depth, values_of
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.bounds.information.worth import Worth, between
+from beliefbound.bounds.record import ROUNDED
 from beliefbound.bounds.statistics.betting import mean_at_least
 from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.optimal import solved_models, surely
@@ -40,7 +41,6 @@ _MODELS_OWN = 64  # models whose own optimal policies join the pool
 _MOST_OUTCOMES = 1000  # sequences of observations that are listed
 _SEARCHED = 64  # parts of one split that are searched
 _CLOSE = 1e-7  # of the value: bounds that are not worth a search
-_ROUNDED = 4.0  # times what is allowed for rounding: what counts as nothing
 
 
 def values_below(task: FiniteTask, policy: TablePolicy) -> FloatArray:
@@ -94,7 +94,7 @@ class FiniteValues:
     @property
     def rounding(self) -> float:
         """What is worth no more than this may be worth nothing."""
-        return _ROUNDED * (self._allowance(self.lower, "lower") + self._allowance(self.upper, "upper"))
+        return ROUNDED * (self._allowance(self.lower, "lower") + self._allowance(self.upper, "upper"))
 
     def worth(self, parts: FloatArray, of: str) -> Worth:
         """What a split into parts `[g,m]`, which sum to the belief, is worth."""

@@ -33,7 +33,7 @@ from beliefbound.base.validation import FloatArray, IntArray, check_count, check
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import Bound, BoundEntries, Kind
 from beliefbound.kernels.planning import branch_and_bound as kernel
-from beliefbound.planning.cadp import Ascent, cadp_plan
+from beliefbound.planning.cadp import CoordinateAscent, cadp_plan
 from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, Policy
@@ -140,13 +140,20 @@ def best_memoryless(
     >>> round(best.lower.value, 9), round(best.upper.value, 9), best.optimal
     (3.0, 3.0, True)
     """
+    gap = check_gap(target_gap, "target_gap")
+    seconds = math.inf if time_limit is None else check_positive(time_limit, "time_limit")
+    nodes = math.inf if node_limit is None else check_count(node_limit, "node_limit")
+    task = finite_horizon_task(belief, discount, horizon, initial)
+    return best_memoryless_of(task, gap=gap, seconds=seconds, most_nodes=nodes)
+
+
+def best_memoryless_of(
+    task: FiniteTask, *, gap: float = 0.0, seconds: float = math.inf, most_nodes: float = math.inf
+) -> BestMemoryless:
+    """`best_memoryless` of a task with a horizon."""
     begin = time.perf_counter()
-    target_gap = check_gap(target_gap, "target_gap")
-    deadline = math.inf if time_limit is None else begin + check_positive(time_limit, "time_limit")
-    most_nodes = math.inf if node_limit is None else check_count(node_limit, "node_limit")
-    search = _Search(finite_horizon_task(belief, discount, horizon, initial), target_gap)
-    nodes = 0
-    while search.open and nodes < most_nodes and (nodes == 0 or time.perf_counter() < deadline):
+    search, nodes = _Search(task, gap), 0
+    while search.open and nodes < most_nodes and (nodes == 0 or time.perf_counter() < begin + seconds):
         if -search.open[0][0] <= search.lower + search.allowed:
             break
         search.open_best()
@@ -180,8 +187,8 @@ class _Search:
         assert task.horizon is not None
         models = task.models
         self.n_actions, self.available = models.n_actions, models.available
-        self.ascent = Ascent(task)
-        self.problem = kernel.Problem(
+        self.ascent = CoordinateAscent(task)
+        self.problem = kernel.WeightedModels(
             models.dense(),
             models.rewards,
             np.array(task.weights),
@@ -227,7 +234,7 @@ class _Search:
         bound = min(bound, -known)
         value = kernel.objective(self.problem, self.rule, self.scratch)
         if value > self.lower:
-            found = self.ascent.climb(self.rule, "branch and bound")
+            found = self.ascent.ascend(self.rule, "branch and bound")
             self.actions, self.lower = found.actions, found.rho
         if stage < 0 or bound <= self.lower + self.allowed:
             self.closed = max(self.closed, min(bound, value) if stage < 0 else bound)

@@ -30,7 +30,7 @@ from beliefbound.policy import StationaryPolicy, TablePolicy
 _CADP_WORK = 2e7  # multiply-adds of a sweep up to which CADP joins
 _OWN = 8  # models whose own optimal policy is tried
 _ROUNDS = 4  # of best responses
-_SAMPLE_BYTES = 1 << 29
+_SAMPLE_BYTES = 1 << 29  # of the models that policies are made on
 _TRAIN_WORK, _SELECT_WORK = 2e9, 4e9  # multiply-adds, roughly
 
 
@@ -90,7 +90,8 @@ def choose(
 def _clearly_best(values: FloatArray, first: int) -> int:
     """The policy of values `[policy,m]` that beats policy `first` by most, a standard error taken off; else that one.
 
-    The largest of several noisy means is too large: without the margin a policy that was merely lucky would be taken.
+    The largest of several noisy means is too large: without the margin a policy whose sample was good by chance would
+    be taken.
     """
     rise = values - values[first]
     clear = rise.mean(axis=1) - rise.std(axis=1, ddof=1) / math.sqrt(rise.shape[1])

@@ -20,8 +20,8 @@ from beliefbound.beliefs.capabilities import allowed
 from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.task import Task, made_once
 
-_MOST_SWEEPS = 100_000
-_CLOSE = 1e-12
+_MOST_SWEEPS = 100_000  # valid after any number
+_CLOSE = 1e-12  # of the largest value: sweeps end
 
 
 @made_once

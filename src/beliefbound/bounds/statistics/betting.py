@@ -16,7 +16,7 @@ import numpy as np
 from beliefbound.base.errors import ParameterError
 from beliefbound.base.validation import FloatArray
 
-_MANY, _FEW = 1 << 14, 8
+_MANY, _FEW = 1 << 14, 8  # samples up to which every one is looked at; then, between two looks
 
 
 def mean_at_least(

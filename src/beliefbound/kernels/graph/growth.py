@@ -20,7 +20,7 @@ _SIBLINGS = 0.3
 
 
 @by_reference
-class Rules(NamedTuple):
+class GrowthLimits(NamedTuple):
     """How far `grow` goes."""
 
     nodes: int  # in the graph: no more than these, or a few
@@ -53,51 +53,51 @@ def add_children(problem, graph, node, a, row, least, most):
 
 
 @njit(**FAST)
-def grow(problem, graph, start, roots, rules):
+def grow(problem, graph, start, roots, limits):
     """Add nodes, those whose gap counts most at the root; `start[i]` weighs `roots[i]`.
 
     Under the greedy action everywhere, a leaf at stage `k` reached with probability `p` contributes `γ^k p gap` to the
     root's gap. Every node remembers the largest contribution below it, so the leaf is found by walking down; its
     siblings that count nearly as much are built with it, and the way back updates values and contributions. Where
-    beliefs are merged the graph has circles, and a walk may only carry values around one. With `rules.forced ≥ 0` the
+    beliefs are merged the graph has circles, and a walk may only carry values around one. With `limits.forced ≥ 0` the
     first step of every walk is that action instead.
 
     Returns `(idle, work)`: walks in a row that have built nothing, `IDLE` when nothing is left to gain or the graph is
-    full; and the operations done, which end a call when they reach `rules.work`.
+    full; and the operations done, which end a call when they reach `limits.work`.
     """
-    path = np.empty(rules.max_stage + 2, dtype=np.int64)
-    idle, work = rules.idle, 0.0
-    while graph.size[NODES] < rules.nodes and idle < IDLE and work < rules.work:
+    path = np.empty(limits.max_stage + 2, dtype=np.int64)
+    idle, work = limits.idle, 0.0
+    while graph.size[NODES] < limits.nodes and idle < IDLE and work < limits.work:
         before = graph.size[NODES]
         x, widest, gap = np.int64(-1), 0.0, 0.0
         for i in range(roots.size):
             root = roots[i]
             gap += start[i] * (graph.upper[root] - graph.lower[root])
-            a = rules.forced if rules.forced >= 0 else np.int64(graph.greedy[root])
+            a = limits.forced if limits.forced >= 0 else np.int64(graph.greedy[root])
             share = start[i] * contribution(problem, graph, root, a)[1]
             if share > widest:
                 x, widest = root, share
-        if x < 0 or (gap <= rules.tolerance and rules.forced < 0):
+        if x < 0 or (gap <= limits.tolerance and limits.forced < 0):
             return np.int64(IDLE), work
         n = 0
         while True:
             path[n] = x
             n += 1
-            a = rules.forced if n == 1 and rules.forced >= 0 else np.int64(graph.greedy[x])
+            a = limits.forced if n == 1 and limits.forced >= 0 else np.int64(graph.greedy[x])
             row, most = contribution(problem, graph, x, a)
-            if row < 0 or n > rules.max_stage:
+            if row < 0 or n > limits.max_stage:
                 break
             if graph.child[x, row] < 0:
                 entries = graph.begin[x + 1] - graph.begin[x]
                 work += entries
-                each = 1.0 + rules.unit * entries * graph.child.shape[1]
-                if not add_children(problem, graph, x, a, row, _SIBLINGS * most, min((rules.work - work) / each, 1e9)):
+                each = 1.0 + limits.unit * entries * graph.child.shape[1]
+                if not add_children(problem, graph, x, a, row, _SIBLINGS * most, min((limits.work - work) / each, 1e9)):
                     return np.int64(IDLE), work
                 break
             x = np.int64(graph.child[x, row])
         for i in range(n - 1, -1, -1):
             backup(problem, graph, path[i])
-            open_ended = i < rules.max_stage
+            open_ended = i < limits.max_stage
             a = np.int64(graph.greedy[path[i]])
             graph.share[path[i]] = contribution(problem, graph, path[i], a)[1] if open_ended else 0.0
             s = graph.state[path[i]]
@@ -105,6 +105,6 @@ def grow(problem, graph, start, roots, rules):
         for x in range(before, graph.size[NODES]):
             s = graph.state[x]
             n_rows = problem.first[s, -1] - problem.first[s, 0]
-            work += _NODE + n_rows * (_ROW + rules.unit * (graph.begin[x + 1] - graph.begin[x]))
+            work += _NODE + n_rows * (_ROW + limits.unit * (graph.begin[x + 1] - graph.begin[x]))
         idle = 0 if graph.size[NODES] > before else idle + 1
     return np.int64(idle), work

@@ -32,7 +32,7 @@ from beliefbound.kernels.reference import by_reference
 
 
 @by_reference
-class Rules(NamedTuple):
+class ScenarioLimits(NamedTuple):
     """When scenarios end."""
 
     depth: int  # stages
@@ -105,9 +105,9 @@ def goes_on(graph, node, cost, powers, tolerance, stop):
 
 
 @njit(inline="always", **EXACT)
-def cheapest(problem, graph, root, u, rules, stamp, scratch):
+def cheapest(problem, graph, root, u, limits, stamp, scratch):
     """Least cost over all action sequences, or a lower bound on it after `max_nodes` nodes: `(cost, nodes)`."""
-    tolerance, max_nodes, clip = rules.tolerance, rules.max_nodes, rules.clip
+    tolerance, max_nodes, clip = limits.tolerance, limits.max_nodes, limits.clip
     powers, keys, items = scratch.powers, scratch.keys, scratch.items
     if is_leaf(graph, root, powers, tolerance):
         return 0.0, 0
@@ -137,12 +137,12 @@ def cheapest(problem, graph, root, u, rules, stamp, scratch):
 
 
 @njit(inline="always", **EXACT)
-def follow(problem, graph, root, u, powers, rules):
+def follow(problem, graph, root, u, powers, limits):
     """`(cost, node)` of the policy in the same scenario, including the leaf's gap. Past a cost of `stop` it settles for
     what is proven at the node reached, so no cost exceeds `stop` plus one loss and one gap. The node is −1 when the
     graph was full."""
     cost, node, depth = 0.0, root, powers.size - 1
-    while goes_on(graph, node, cost, powers, rules.tolerance, rules.stop):
+    while goes_on(graph, node, cost, powers, limits.tolerance, limits.stop):
         stage = graph.stage[node]
         factor = powers[stage]
         a = graph.action[node]
@@ -185,7 +185,7 @@ def run_block(
     graph: Any,
     start: np.ndarray,
     roots: np.ndarray,
-    rules: Rules,
+    limits: ScenarioLimits,
     address: np.ndarray,
     first: int,
     costs: np.ndarray,
@@ -196,14 +196,14 @@ def run_block(
 
     `start[i]` weighs `roots[i]`. The graph is as it was when the block ends.
     """
-    longest = (rules.max_nodes + 1) * problem.available.shape[1] + 2  # of the queue
-    u, powers = np.empty((2, rules.depth + 1))
+    longest = (limits.max_nodes + 1) * problem.available.shape[1] + 2  # of the queue
+    u, powers = np.empty((2, limits.depth + 1))
     scratch = Scratch(u, powers, np.empty(longest), np.empty(longest, dtype=np.int64))
-    run_scenarios(problem, graph, rules, scratch, start, roots, address, first, costs, n_nodes)
+    run_scenarios(problem, graph, limits, scratch, start, roots, address, first, costs, n_nodes)
 
 
 @njit(**EXACT)
-def run_scenarios(problem, graph, rules, scratch, start, roots, address, first, costs, n_nodes):
+def run_scenarios(problem, graph, limits, scratch, start, roots, address, first, costs, n_nodes):
     """`run_block`."""
     u, powers = scratch.u, scratch.powers
     for k in range(powers.size):
@@ -213,13 +213,13 @@ def run_scenarios(problem, graph, rules, scratch, start, roots, address, first, 
         root = roots[inverse_cdf(start, u[0])]
         for _ in range(2):
             before = graph.size[NODES]
-            costs[i, 1], reached = follow(problem, graph, root, u[1:], powers, rules)
+            costs[i, 1], reached = follow(problem, graph, root, u[1:], powers, limits)
             if reached >= 0:
                 break
             restore(graph)  # it was full of earlier scenarios, on which the policy must not depend
         n_nodes[i, 1] = graph.size[NODES] - before
-        if rules.max_nodes > 0:
-            cost, n_nodes[i, 0] = cheapest(problem, graph, root, u[1:], rules, first + i, scratch)
+        if limits.max_nodes > 0:
+            cost, n_nodes[i, 0] = cheapest(problem, graph, root, u[1:], limits, first + i, scratch)
             costs[i, 0] = min(cost, costs[i, 1])
         else:
             costs[i, 0] = 0.0

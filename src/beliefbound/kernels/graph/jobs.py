@@ -11,10 +11,10 @@ from numba import float64, int64, typeof
 from beliefbound.kernels.beside import Job
 from beliefbound.kernels.graph.cells import least_of_cells, no_cells
 from beliefbound.kernels.graph.controller import compile_controller
-from beliefbound.kernels.graph.growth import Rules, grow
-from beliefbound.kernels.graph.nodes import Problem, new_graph
+from beliefbound.kernels.graph.growth import GrowthLimits, grow
+from beliefbound.kernels.graph.nodes import BeliefMDP, new_graph
 from beliefbound.kernels.graph.pairs import least_of_pairings
-from beliefbound.kernels.graph.search import backup, expand, link, make_child, measure, set_leaves, settle
+from beliefbound.kernels.graph.search import backup, expand, freeze_values, link, make_child, measure, set_leaves
 
 
 def jobs() -> Iterator[Job]:
@@ -25,14 +25,14 @@ def jobs() -> Iterator[Job]:
     for function in (least_of_cells, least_of_pairings, set_leaves, backup, measure, link, expand):
         yield function, (*here, int64)
     yield make_child, (*here, int64, int64)
-    yield grow, (*here, floats, whole, typeof(Rules(1, 0.0, 0.0, 0.0, 0, 0, 0)))
-    yield settle, (*here, whole, float64)
+    yield grow, (*here, floats, whole, typeof(GrowthLimits(1, 0.0, 0.0, 0.0, 0, 0, 0)))
+    yield freeze_values, (*here, whole, float64)
     yield compile_controller, (*here, int64, int64, small, typeof(np.zeros((1, 1), np.int32)))
 
 
-def example() -> Problem:
+def example() -> BeliefMDP:
     """One model, one state, one action."""
-    return Problem(
+    return BeliefMDP(
         like=np.ones(1),
         arrive=np.zeros(1, np.int64),
         first=np.zeros((1, 2), np.int64),

@@ -17,7 +17,7 @@ NODES, ENTRIES, FROZEN_NODES, FROZEN_ENTRIES, LOGGED_SLOTS, LOGGED_LINKS, DEEPES
 
 
 @by_reference
-class Problem(NamedTuple):
+class BeliefMDP(NamedTuple):
     """A finite belief's models as outcome rows, and the leaf values. Stage axes have length 1 when nothing depends on
     it."""
 
@@ -59,21 +59,21 @@ class Graph(NamedTuple):
     below: np.ndarray  # [n,row]: lower value of the child
     child: np.ndarray  # int32 [n,row], −1 where not built
     leaf: np.ndarray  # int32 [n,row]: the policy that `below` is the value of, where there is no child
-    loss: np.ndarray  # [n,a]: upper − (r + γ Σ p above) ≥ 0, set by `settle` and afterwards
+    loss: np.ndarray  # [n,a]: upper − (r + γ Σ p above) ≥ 0, set by `freeze_values` and afterwards
     action: np.ndarray  # int32 [n]: what the policy does
     greedy: np.ndarray  # int32 [n]: action of largest upper value
     share: np.ndarray  # [n]: largest contribution of one leaf to the node's gap
     stamp: np.ndarray  # int64 [n]: last scenario that expanded it
     table: np.ndarray  # int32 [2^j]: open addressing by key
-    slots: np.ndarray  # int64 [n]: table slots filled since `settle`
-    links: np.ndarray  # int64 [n]: child links made since `settle` in frozen nodes
+    slots: np.ndarray  # int64 [n]: table slots filled since `freeze_values`
+    links: np.ndarray  # int64 [n]: child links made since `freeze_values` in frozen nodes
     sums: np.ndarray  # scratch [row, 1 + A + pool]
     parts: np.ndarray  # scratch [m+1,row+1], zero between uses: what each model adds to a row's chance; its weight
     corners: Corners  # scratch
 
 
-def new_graph(problem: Problem, nodes: int, entries: int) -> Graph:
-    """An empty graph with room for `nodes` nodes and `entries` weights."""
+def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
+    """An empty graph with capacity for `nodes` nodes and `entries` weights."""
     rows = int((problem.first[:, -1] - problem.first[:, 0]).max())
     n_actions = problem.available.shape[1]
     bits = max(4, int(np.ceil(np.log2(2 * nodes))))

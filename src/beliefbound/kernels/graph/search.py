@@ -343,7 +343,7 @@ def link(problem, graph, node):
 @out_of_line
 @njit(**FAST)
 def measure(problem, graph, node):
-    """`loss[a] = upper − (r + γ Σ p above)` of a node whose `upper` is settled, its lower value, and the policy's
+    """`loss[a] = upper − (r + γ Σ p above)` of a node whose `upper` is frozen, its lower value, and the policy's
     action.
 
     The action maximises the mean of the lower and the upper look-ahead: from below it earns what is proven, from above
@@ -367,7 +367,7 @@ def measure(problem, graph, node):
 
 
 @njit(**FAST)
-def settle(problem, graph, order, tolerance):
+def freeze_values(problem, graph, order, tolerance):
     """Make all values consistent and freeze them: `upper` is from here on one fixed function of the node (its leaf
     value outside the graph), with `upper ≥ r + γ E upper` everywhere. `order` has the deepest stage first; where
     beliefs are merged, sweeps end when no gap falls by more than `tolerance`."""
@@ -402,7 +402,7 @@ def settle(problem, graph, order, tolerance):
 @out_of_line
 @njit(**FAST)
 def restore(graph):
-    """Forget every node built since `settle`."""
+    """Forget every node built since `freeze_values`."""
     for i in range(graph.size[LOGGED_SLOTS] - 1, -1, -1):
         graph.table[graph.slots[i]] = -1
     width = graph.child.shape[1]

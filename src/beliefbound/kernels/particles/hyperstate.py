@@ -23,9 +23,9 @@ def look_ahead(problem, space, s, last, mix):
     """`(action, gap)` in state `s`: the action that maximises `(1 − mix) · lower + mix · upper` one step ahead (ties:
     lowest), and how far the best policy of the pool is from QMDP.
 
-    Of the space (`particles.look`), `models.q[i,pair,m]` are optimal values now and, for `i = last`, one step later;
-    `pool[i,s]` are stationary policies and `values[i,s,m]` their values one step later; `weights[m]` are all equal.
-    Writes `guide[a,column]`, the same mix of lower and upper value after each outcome.
+    Of the space (`kernels.particles.look`), `models.q[i,pair,m]` are optimal values now and, for `i = last`, one step
+    later; `pool[i,s]` are stationary policies and `values[i,s,m]` their values one step later; `weights[m]` are all
+    equal. Writes `guide[a,column]`, the same mix of lower and upper value after each outcome.
     """
     draws, slots, q = space.models.draws, space.models.slots, space.models.q
     pool, values, guide = space.pool, space.values, space.guide

@@ -11,15 +11,15 @@ from numba import float64, int64, typeof
 from beliefbound.kernels.beside import Job
 from beliefbound.kernels.particles.hyperstate import look_ahead, step
 from beliefbound.kernels.particles.look import (
-    Rules,
     Trajectory,
+    TrajectoryParameters,
     expected_policy,
     look,
     new_look_space,
     walk,
 )
 from beliefbound.kernels.particles.renewal import begin, cheapest, child_of, expand, new_search
-from beliefbound.kernels.particles.rows import Problem, expected_rows, predictive
+from beliefbound.kernels.particles.rows import BAMDP, expected_rows, predictive
 from beliefbound.kernels.particles.solving import follow, solve
 from beliefbound.kernels.posterior import Posterior
 
@@ -44,12 +44,12 @@ def jobs() -> Iterator[Job]:
     yield follow, (float64, int64, typeof(space.models), whole, plane)
     yield expected_policy, (belief, expected, counts, whole, int64)
     yield look, (belief, here, counts, int64, int64, whole, float64)
-    rules = typeof(Rules(1, 1, 1, 0.0, 0.0, 0.0))
+    rules = typeof(TrajectoryParameters(1, 1, 1, 0.0, 0.0, 0.0))
     trajectory = typeof(Trajectory(np.zeros((1, 1), np.int64), np.zeros(2, np.int64), np.zeros(3)))
     yield walk, (belief, here, rules, trajectory, whole, plane, line)
 
 
-def example() -> Problem:
+def example() -> BAMDP:
     """One state, one action, one outcome, one reward."""
     one, none = np.ones((1, 1)), np.zeros((0, 0), np.int64)
     posterior = Posterior(
@@ -68,7 +68,7 @@ def example() -> Problem:
         low=0.0,
         width=1.0,
     )
-    return Problem(
+    return BAMDP(
         posterior=posterior,
         available=np.ones(1, np.bool_),
         n_states=1,

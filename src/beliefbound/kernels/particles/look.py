@@ -13,7 +13,7 @@ from beliefbound.kernels.options import FAST
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.particles.hyperstate import look_ahead, step
 from beliefbound.kernels.particles.rows import (
-    Problem,
+    BAMDP,
     Rows,
     Scratch,
     clear,
@@ -57,7 +57,7 @@ class LookSpace(NamedTuple):
 
 
 @by_reference
-class Rules(NamedTuple):
+class TrajectoryParameters(NamedTuple):
     """How long a trajectory learns, and how it looks ahead."""
 
     until: int  # the stage at which it ends at the latest
@@ -77,7 +77,7 @@ class Trajectory(NamedTuple):
     sums: np.ndarray  # [EARNED, FACTOR of what follows, STEPS taken]
 
 
-def new_expected(problem: Problem) -> Expected:
+def new_expected(problem: BAMDP) -> Expected:
     """For any posterior of a problem's belief."""
     pairs = len(problem.available)
     mean, q = np.empty((pairs, width_of(problem), 1)), np.empty((1, pairs, 1))
@@ -85,7 +85,7 @@ def new_expected(problem: Problem) -> Expected:
     return Expected(models, new_scratch(problem, 1))
 
 
-def new_look_space(problem: Problem, n: int, n_pool: int, spare: int) -> LookSpace:
+def new_look_space(problem: BAMDP, n: int, n_pool: int, spare: int) -> LookSpace:
     """For `n` particles, a pool of `n_pool` policies, and draws of every pair and so many to `spare`."""
     pairs, n_states = len(problem.available), problem.n_states
     rows = new_rows(problem, pairs + spare, n)
@@ -151,20 +151,24 @@ def look(problem, space, counts, s, left, first, mix):
 
 
 @njit(**FAST)
-def walk(problem, space, rules, trajectory, first, lows, u):
+def walk(problem, space, parameters, trajectory, first, lows, u):
     """Follow the policy under the belief, by the uniforms `u[stage]`; true where it stops to learn before its end.
 
     `lows[stage,s]`, or one row for all stages, is the least that can follow; `first` is as for `look`.
     """
     counts, place, sums = trajectory.counts, trajectory.place, trajectory.sums
-    while place[STAGE] < rules.until:
+    while place[STAGE] < parameters.until:
         stage, s = place[STAGE], place[STATE]
-        left = rules.horizon - stage if rules.horizon >= 0 and rules.horizon - stage < rules.short else np.int64(-1)
-        a, gap = look(problem, space, counts, s, left, first, rules.mix)
-        if problem.discount**stage * gap <= rules.tolerance:
+        left = (
+            parameters.horizon - stage
+            if parameters.horizon >= 0 and parameters.horizon - stage < parameters.short
+            else np.int64(-1)
+        )
+        a, gap = look(problem, space, counts, s, left, first, parameters.mix)
+        if problem.discount**stage * gap <= parameters.tolerance:
             return True
         now, low = lows[min(stage, lows.shape[0] - 1), s], lows[min(stage + 1, lows.shape[0] - 1)]
-        slack = max(0.0, (sums[EARNED] - rules.floor) / sums[FACTOR] + now)
+        slack = max(0.0, (sums[EARNED] - parameters.floor) / sums[FACTOR] + now)
         column, value = step(problem, counts, space.rows.scratch, s, a, space.guide, u[stage], now, low, slack)
         pair = s * problem.posterior.n_actions + a
         sums[EARNED] += sums[FACTOR] * value

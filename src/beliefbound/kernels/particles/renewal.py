@@ -40,7 +40,7 @@ from numba import njit
 from beliefbound.kernels.graph.information_relaxation import pop, push
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.out_of_line import out_of_line
-from beliefbound.kernels.particles.rows import Problem, chances, dot, n_columns, next_state, tally
+from beliefbound.kernels.particles.rows import BAMDP, chances, dot, n_columns, next_state, tally
 from beliefbound.kernels.posterior import row_of
 from beliefbound.kernels.random import inverse_cdf, mix, seed_stream
 from beliefbound.kernels.reference import by_reference
@@ -92,7 +92,7 @@ class Search(NamedTuple):
     since: np.ndarray  # scratch int64 [j + k]: and those since the last renewal
 
 
-def new_search(problem: Problem, nodes: int, sets: int, stages: int, n: int, max_nodes: int) -> Search:
+def new_search(problem: BAMDP, nodes: int, sets: int, stages: int, n: int, max_nodes: int) -> Search:
     """For `nodes` histories on `sets` particle sets of `n` models that keep `stages` stages; at most `max_nodes` are
     expanded in one scenario."""
     posterior, columns = problem.posterior, n_columns(problem)

@@ -31,7 +31,7 @@ NEVER = -1e300  # the reward of an action that is not available
 
 
 @by_reference
-class Problem(NamedTuple):
+class BAMDP(NamedTuple):
     """A belief as counts, and the problem it is for."""
 
     posterior: Posterior
@@ -70,18 +70,18 @@ class Rows(NamedTuple):
     scratch: Scratch
 
 
-def n_columns(problem: Problem) -> int:
+def n_columns(problem: BAMDP) -> int:
     """What a step of a pair may show: reward value and outcome."""
     return int(problem.posterior.reward.shape[0] * problem.posterior.alpha.shape[1])
 
 
-def width_of(problem: Problem) -> int:
+def width_of(problem: BAMDP) -> int:
     """Numbers that are drawn for a pair and a model."""
     n_values = problem.posterior.reward.shape[0]
     return int(problem.n_states + 1 + (n_values if n_values > 1 else 0))
 
 
-def new_scratch(problem: Problem, n: int) -> Scratch:
+def new_scratch(problem: BAMDP, n: int) -> Scratch:
     """For `n` models."""
     n_values, n_outcomes = problem.posterior.reward.shape[0], problem.posterior.alpha.shape[1]
     return Scratch(
@@ -96,7 +96,7 @@ def new_scratch(problem: Problem, n: int) -> Scratch:
     )
 
 
-def new_rows(problem: Problem, slots: int, n: int) -> Rows:
+def new_rows(problem: BAMDP, slots: int, n: int) -> Rows:
     """For draws of `n` models in `slots` slots."""
     bits = max(4, int(np.ceil(np.log2(2 * slots))))
     return Rows(
@@ -258,7 +258,7 @@ def particles_at(problem, rows, generation, counts, slots):
     return True
 
 
-def draw_models(problem: Problem, counts: np.ndarray, stream: np.ndarray, out: np.ndarray) -> None:
+def draw_models(problem: BAMDP, counts: np.ndarray, stream: np.ndarray, out: np.ndarray) -> None:
     """Fresh models `out[pair,t + 1 + K,m]` after `counts[pair,column]`, all from one stream."""
     posterior, n = problem.posterior, out.shape[2]
     theta = np.empty((len(posterior.alpha) if posterior.tied else 1, posterior.alpha.shape[1], n))

@@ -18,7 +18,7 @@ from beliefbound.kernels.reference import by_reference
 
 
 @by_reference
-class Problem(NamedTuple):
+class WeightedModels(NamedTuple):
     """The models, their weights, and where they start."""
 
     p: np.ndarray  # [m,s,a,t]
@@ -50,12 +50,12 @@ class Scratch(NamedTuple):
     other: np.ndarray  # [s]
 
 
-def new_solved(problem: Problem, horizon: int) -> Solved:
+def new_solved(problem: WeightedModels, horizon: int) -> Solved:
     """Arrays for a node, with zeros after the last decision."""
     return Solved(np.zeros((horizon + 1, *problem.r.shape[:2])), np.zeros((horizon, *problem.r.shape)))
 
 
-def new_scratch(problem: Problem, horizon: int) -> Scratch:
+def new_scratch(problem: WeightedModels, horizon: int) -> Scratch:
     """Arrays to work with."""
     n_models, n_states, n_actions = problem.r.shape
     return Scratch(
@@ -71,7 +71,10 @@ def new_scratch(problem: Problem, horizon: int) -> Scratch:
 
 @njit(**FAST)
 def solve_fixed(problem, fixed, last, m, solved):
-    """Backward induction of model `m` over the stages `last … 0`, from `v[last+1,m]`."""
+    """Backward induction of model `m` over the stages `last … 0`, from `v[last+1,m]`.
+
+    A loop of its own: actions are fixed in some pairs of stage and state, and a node asks for few models.
+    """
     p, r, _, available, discount, _ = problem
     v, q = solved
     n_states, n_actions = r.shape[1:]

@@ -92,7 +92,8 @@ def compresses(posterior: Posterior) -> bool:
 
 
 def compressed_models(posterior: Posterior, n: int, available: np.ndarray, discount: float) -> CompressedModels:
-    """Room for `n` models of the size of `available[s,a]`: as much as dense rows take, most of it never touched."""
+    """Empty arrays for `n` models of the size of `available[s,a]`: as much as dense rows take, most of it never
+    touched."""
     S, A = available.shape
     slices = -(-S * A // WIDTH)
     padded = n * S * (S * A + 2 * PARTS * WIDTH)  # no row of a slice is longer than any of the next

@@ -49,7 +49,7 @@ class CompressedRows(NamedTuple):
 
 
 def compressed_rows(common: np.ndarray, n_states: int) -> CompressedRows:
-    """Room for a draw of rows with the concentrations `common[row]`: most of it is never touched."""
+    """Empty arrays for a draw of rows with the concentrations `common[row]`: most of it is never touched."""
     n_rows = common.size
     return CompressedRows(
         p=np.empty(n_rows * n_states),

@@ -43,7 +43,7 @@ def is_alike(posterior: Posterior) -> bool:
 
 
 def expected_rows(posterior: Posterior, available: np.ndarray, discount: float) -> ExpectedRows:
-    """Room for the expected MDP of a posterior that `is_alike`."""
+    """Empty arrays for the expected MDP of a posterior that `is_alike`."""
     (S, A), pairs = available.shape, available.size
     return ExpectedRows(
         p=np.zeros((pairs, S)),

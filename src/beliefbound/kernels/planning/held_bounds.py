@@ -30,7 +30,7 @@ class Optimum(NamedTuple):
 
 
 def new_optimum(n_states: int, n_actions: int, n: int) -> Optimum:
-    """Room for `n` models."""
+    """Empty arrays for `n` models."""
     return Optimum(zeros(n_states, n_actions, n), zeros(n_states, n_actions), zeros(n_states, n), zeros(n_states, n))
 
 
@@ -83,7 +83,7 @@ def value_below(models, table, decisions, s):
 
 
 @by_reference
-class Ascent(NamedTuple):
+class PolicyOccupancies(NamedTuple):
     """A time-indexed policy and its occupancies."""
 
     actions: np.ndarray  # int64 [k,s]
@@ -93,9 +93,9 @@ class Ascent(NamedTuple):
     start: np.ndarray  # [s]
 
 
-def new_ascent(decisions: int, n_states: int, n: int) -> Ascent:
-    """Room for policies of so many decisions on `n` models."""
-    return Ascent(
+def new_occupancies(decisions: int, n_states: int, n: int) -> PolicyOccupancies:
+    """Empty arrays for policies of so many decisions on `n` models."""
+    return PolicyOccupancies(
         actions=np.zeros((decisions, n_states), np.int64),
         b=zeros(decisions, n_states, n),
         mass=np.zeros((decisions, n_states)),

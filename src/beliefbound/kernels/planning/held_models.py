@@ -1,11 +1,11 @@
-"""Models that an agent holds, and values that it carries from step to step: `settle` sweeps MMBI over them.
+"""Models that an agent holds, and values that it carries from step to step: `mmbi_sweeps` sweeps MMBI over them.
 
 Equally weighted models `p[s,a,t,m]`, `r[s,a,m]`, with values `V[s,m]` that start at 0 (`clear`) and are warm from the
 sweep before. One model makes it value iteration.
 
-`hold` makes room for models of a posterior, dense or in compressed rows by its size and its prior (`compresses`);
-`renew` draws them and `settle` sweeps over them, whatever they are: compiled code is chosen by their class. The
-expected MDP of a posterior, `hold_expected`, is dense or in compressed rows of its own.
+`hold` makes empty arrays for models of a posterior, dense or in compressed rows by its size and its prior
+(`compresses`); `renew` draws them and `mmbi_sweeps` sweeps over them, whatever they are: compiled code is chosen by
+their class. The expected MDP of a posterior, `hold_expected`, is dense or in compressed rows of its own.
 """
 
 from typing import NamedTuple
@@ -65,7 +65,7 @@ class HeldModels(NamedTuple):
 
 
 def held_models(n: int, available: np.ndarray, discount: float) -> HeldModels:
-    """Room for `n` models of the size of `available[s,a]`."""
+    """Empty arrays for `n` models of the size of `available[s,a]`."""
     S, A = available.shape
     return HeldModels(
         p=zeros(S, A, S, n),
@@ -85,14 +85,14 @@ def held_models(n: int, available: np.ndarray, discount: float) -> HeldModels:
 
 
 def hold(posterior: Posterior, n: int, available: np.ndarray, discount: float) -> HeldModels | CompressedModels:
-    """Room for `n` models of a posterior, in the form in which they are swept faster."""
+    """Empty arrays for `n` models of a posterior, in the form in which they are swept faster."""
     if compresses(posterior):
         return compressed_models(posterior, n, available, discount)
     return held_models(n, available, discount)
 
 
 def hold_expected(posterior: Posterior, available: np.ndarray, discount: float) -> HeldModels | ExpectedRows:
-    """Room for the expected MDP of a posterior, in the form in which it is swept faster."""
+    """Empty arrays for the expected MDP of a posterior, in the form in which it is swept faster."""
     return expected_rows(posterior, available, discount) if is_alike(posterior) else held_models(1, available, discount)
 
 
@@ -132,8 +132,8 @@ def sweep(models, v, actions, out):
 
 
 @njit(**EXACT_INLINE)
-def settle_whole(models, sweeps, tolerance):
-    """`settle`, by sweeps that look at everything."""
+def mmbi_sweeps_whole(models, sweeps, tolerance):
+    """`mmbi_sweeps`, by sweeps that look at everything."""
     v, out = (models.even, models.odd) if models.side[0] == 0 else (models.odd, models.even)
     made = 0
     while made < sweeps:
@@ -147,8 +147,8 @@ def settle_whole(models, sweeps, tolerance):
 
 @out_of_line
 @njit(**EXACT)
-def settle_compressed(models, sweeps, tolerance):
-    """`settle`, in compressed rows, with a look at their small entries now and then."""
+def mmbi_sweeps_compressed(models, sweeps, tolerance):
+    """`mmbi_sweeps`, in compressed rows, with a look at their small entries now and then."""
     v, out = (models.even, models.odd) if models.side[0] == 0 else (models.odd, models.even)
     made = 0
     while made < sweeps:
@@ -162,8 +162,8 @@ def settle_compressed(models, sweeps, tolerance):
     return made
 
 
-@by_class({HeldModels: settle_whole, ExpectedRows: settle_whole, CompressedModels: settle_compressed}, 0)
-def settle(models, sweeps, tolerance):
+@by_class({HeldModels: mmbi_sweeps_whole, ExpectedRows: mmbi_sweeps_whole, CompressedModels: mmbi_sweeps_compressed}, 0)
+def mmbi_sweeps(models, sweeps, tolerance):
     """At most `sweeps` MMBI sweeps, stopping after one that changes `vbar` by less than `tolerance` in sum.
 
     Returns how many were made; `actions` are those of the last one.
@@ -186,7 +186,7 @@ def repeat_held(models, sweeps):
 @njit(**EXACT_INLINE)
 def repeat_rows(models, sweeps):
     """`repeat`, of an expected MDP in compressed rows."""
-    settle_whole(models, sweeps, 0.0)
+    mmbi_sweeps_whole(models, sweeps, 0.0)
 
 
 @by_class({HeldModels: repeat_held, ExpectedRows: repeat_rows}, 0)

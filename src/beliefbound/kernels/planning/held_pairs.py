@@ -33,7 +33,7 @@ class Pairs(NamedTuple):
 
 
 def new_pairs(paid: np.ndarray, n_states: int, n_actions: int, grid: int = GRID) -> Pairs:
-    """Room for pairs of models, the weights of an odd number `grid`."""
+    """Empty arrays for pairs of models, the weights of an odd number `grid`."""
     shape = (n_states, n_actions, len(paid) * n_states, grid)
     return Pairs(
         paid=paid,

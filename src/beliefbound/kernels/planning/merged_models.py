@@ -14,8 +14,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT, FAST
-from beliefbound.kernels.particles.solving import value_of
-from beliefbound.kernels.planning.sampled_models import MOST_POLICIES, TIE
+from beliefbound.kernels.planning.policy_iteration import GAIN, MOST_POLICIES, value_of
 from beliefbound.kernels.planning.simd import zeros
 from beliefbound.kernels.reference import by_reference
 
@@ -39,7 +38,7 @@ class MergedModels(NamedTuple):
 
 
 def merged_models(n: int, n_states: int, n_actions: int, discount: float) -> MergedModels:
-    """Room for `n` models; nothing is offered yet."""
+    """Empty arrays for `n` models; nothing is offered yet."""
     S, A = n_states, n_actions
     return MergedModels(
         p=zeros(S, A, S, n),
@@ -80,7 +79,7 @@ def improve_merged(models):
         for a in range(copies.shape[1]):
             values_in(p, r, models.discount, v, s, a, copies[s, a], totals)
             for k in range(copies[s, a]):
-                if totals[k] > best + TIE * (1.0 + abs(best)):
+                if totals[k] > best + GAIN * (1.0 + abs(best)):
                     best = totals[k]
                     models.action[s], models.model[s] = a, k
                     changed = True
@@ -94,7 +93,7 @@ def lowest_optimal(models, s):
     for a in range(models.copies.shape[1]):
         values_in(models.p, models.r, models.discount, v, s, a, models.copies[s, a], totals)
         for k in range(models.copies[s, a]):
-            if totals[k] >= v[s, 0] - TIE * (1.0 + abs(v[s, 0])):
+            if totals[k] >= v[s, 0] - GAIN * (1.0 + abs(v[s, 0])):
                 return a
     return models.action[s]
 

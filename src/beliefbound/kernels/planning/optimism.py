@@ -14,7 +14,8 @@ A row of zeros leads nowhere: with `r = cap` a pair is worth the cap, which is h
 `tolerance · γ / (1 − γ)` of the fixed point. Where `relative`, V is shifted to minimum 0 after every sweep and the
 span of the changes counts instead: average rewards (γ = 1), whose gain lies between the least and the largest change.
 
-A sweep costs `S²A` multiply-adds. Nothing is allocated.
+A sweep costs `S²A` multiply-adds. Nothing is allocated. It is a scalar loop, apart from `kernels.planning.sweep`: a
+ball orders the states, a cap and a relative shift look at every value, and there is one model, so no lane to fill.
 """
 
 import math
@@ -59,7 +60,7 @@ def optimistic_model(
     relative: bool = False,
     factor: float = 1.0,
 ) -> OptimisticModel:
-    """Room for one model of the size of `available[s,a]`; all zero."""
+    """Empty arrays for one model of the size of `available[s,a]`; all zero."""
     S, A = available.shape
     return OptimisticModel(
         p=np.zeros((S, A, S)),
@@ -219,7 +220,7 @@ def sweep(model):
 
 @njit(**EXACT)
 def solve(model, sweeps, tolerance):
-    """Sweep until the values settle, at most `sweeps` times; returns how many were made."""
+    """Sweep until the values converge, at most `sweeps` times; returns how many were made."""
     made = 0
     while made < sweeps:
         made += 1

@@ -11,12 +11,10 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.particles.solving import back_up, improved, value_of
+from beliefbound.kernels.planning.policy_iteration import GAIN, MOST_POLICIES, back_up, improved, value_of
 from beliefbound.kernels.planning.simd import zeros
 from beliefbound.kernels.reference import by_reference
 
-MOST_POLICIES = 1000
-TIE = 1e-11  # of a value: what counts as rounding, as in `particles.solving`
 NEVER = -1e12  # reward of an action that is not offered
 
 
@@ -36,7 +34,7 @@ class SampledModels(NamedTuple):
 
 
 def sampled_models(n: int, available: np.ndarray, discount: float) -> SampledModels:
-    """Room for `n` models of the size of `available[s,a]`."""
+    """Empty arrays for `n` models of the size of `available[s,a]`."""
     S, A = available.shape
     return SampledModels(
         p=zeros(S, A, S, n),
@@ -102,6 +100,6 @@ def greedy(models, s, m):
     chosen, best = -1, 0.0
     for a in range(n_actions):
         value = models.q[s * n_actions + a, m]
-        if models.available[s, a] and (chosen < 0 or value > best + TIE * (1.0 + abs(best))):
+        if models.available[s, a] and (chosen < 0 or value > best + GAIN * (1.0 + abs(best))):
             chosen, best = a, value
     return chosen

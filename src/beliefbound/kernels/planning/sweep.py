@@ -12,6 +12,9 @@ Three layouts of the same thing:
 * *csr*: rows over `(m,s,a)` in compressed form.
 
 Cost of a stage: `M·S·A·S` multiply-adds (`nnz` for csr). Nothing is allocated inside a stage.
+
+`ModelSet` sweeps by these, and so do agents that hold models (`kernels.planning.held_models`); what needs each model
+solved on its own shares `kernels.planning.policy_iteration`.
 """
 
 from typing import NamedTuple

@@ -1,8 +1,9 @@
 """AMP-EM: EM on reward-weighted trajectories by approximate message passing (Furmston & Barber, AISTATS 2010).
 
-In the law of trajectories and parameters θ that is proportional to reward times probability (`agents.em`), every step τ
-is a factor `p(s_{τ+1}|s_τ,a_τ,θ)`, and all of them meet in θ: a graph with loops. Expectation propagation replaces what
-step τ says about θ by a Dirichlet *site* `Π θ^{ρ_τ}`. With α the posterior counts and `c_τ = α + Σ_{σ≠τ} ρ_σ` (the
+In the law of trajectories and parameters θ that is proportional to reward times probability (`lab.agents.common.em`),
+every step τ is a factor `p(s_{τ+1}|s_τ,a_τ,θ)`, and all of them meet in θ: a graph with loops. Expectation propagation
+replaces what step τ says about θ by a Dirichlet *site* `Π θ^{ρ_τ}`. With α the posterior counts and `c_τ = α + Σ_{σ≠τ}
+ρ_σ` (the
 *cavity*: what all other steps say),
 
 * trajectories run, at step τ, on the mean of the cavity, `p_τ = c_τ / Σ c_τ`;

@@ -68,7 +68,7 @@ class Tree(NamedTuple):
     path_reward: FloatArray  # [step]
 
 
-class Rules(NamedTuple):
+class Parameters(NamedTuple):
     """The parameters."""
 
     simulations: int
@@ -89,7 +89,7 @@ class State(NamedTuple):
     rolled: IntArray  # [s,a+1]: what roll-outs choose from: the actions on offer, and last the Q-learner's best
     lists: ActionLists
     stream: np.ndarray  # uint64 [4]
-    rules: Rules
+    parameters: Parameters
 
 
 @njit(**EXACT)
@@ -145,7 +145,7 @@ def most_promising(tree, lists, node, s, c):
 def act(state, root):
     """`simulations` simulations from a state; the best action that was tried."""
     posterior, urn, tree, lists, rolled = state.posterior, state.urn, state.tree, state.lists, state.rolled
-    simulations, depth, c, epsilon, _, discount = state.rules
+    simulations, depth, c, epsilon, _, discount = state.parameters
     n_actions, n_outcomes, n_values = posterior.n_actions, posterior.alpha.shape[1], posterior.reward.shape[0]
     prepare(posterior, urn)
     tree.size[SIZE] = 0
@@ -217,8 +217,8 @@ def observe(state, s, a, r, t):
     """Condition the belief on one transition, and let the Q-learner learn."""
     posterior, q = state.posterior, state.q
     learn(posterior, s, a, r, t)
-    target = (r - posterior.low) / posterior.width + state.rules.discount * q[t, best_offered(state.lists, q, t)]
-    q[s, a] += state.rules.rate * (target - q[s, a])
+    target = (r - posterior.low) / posterior.width + state.parameters.discount * q[t, best_offered(state.lists, q, t)]
+    q[s, a] += state.parameters.rate * (target - q[s, a])
     state.rolled[s, -1] = best_offered(state.lists, q, s)
 
 
@@ -272,6 +272,6 @@ def bamcp(
         rolled=np.column_stack([lists.offered, lists.offered[:, 0]]),
         lists=lists,
         stream=np.zeros(4, np.uint64),
-        rules=Rules(simulations, depth, float(c), float(epsilon), float(rate), setting.discount),
+        parameters=Parameters(simulations, depth, float(c), float(epsilon), float(rate), setting.discount),
     )
     return Machine(state, reset, act, observe)

@@ -21,11 +21,12 @@ from numba import njit
 from beliefbound.base.grammar import Number
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.planning.sampled_models import TIE, SampledModels, sampled_models, solve_each, start_lowest
+from beliefbound.kernels.planning.policy_iteration import GAIN
+from beliefbound.kernels.planning.sampled_models import SampledModels, sampled_models, solve_each, start_lowest
 from beliefbound.kernels.posterior import Posterior, forget, learn
 from beliefbound.kernels.random import load, save
 from beliefbound.kernels.redraw import Scratch, redraw_all, scratch_for
-from beliefbound.lab.agents.common.sampling import check_room, no_stream
+from beliefbound.lab.agents.common.sampling import check_memory, no_stream
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
@@ -84,7 +85,7 @@ def plan(state):
                     values[i] = values[i - 1]
                     i -= 1
                 values[i] = value
-            if chosen < 0 or values[rank] > best + TIE * (1.0 + abs(best)):
+            if chosen < 0 or values[rank] > best + GAIN * (1.0 + abs(best)):
                 chosen, best = a, values[rank]
         state.actions[s] = chosen
     state.clock[DUE] = 0
@@ -116,7 +117,7 @@ def observe(state, s, a, r, t):
 )
 def bayes_ucb(setting: Setting, *, n: int, **values: Any) -> Machine:
     """The machine; memory is that of n models."""
-    check_room(setting, n, f"n is {n}")
+    check_memory(setting, n, f"n is {n}")
     posterior, shape = posterior_for(setting, values), (setting.n_states, setting.n_actions)
     state = State(
         posterior=posterior,

@@ -61,7 +61,7 @@ class Functions(NamedTuple):
     first: IntArray  # [s+1]: those of state s are first[s] … first[s+1] − 1
 
 
-class Problem(NamedTuple):
+class BackupInputs(NamedTuple):
     """All that backups read."""
 
     unknowns: Unknowns
@@ -82,7 +82,7 @@ class Pool(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one backup."""
+    """Empty arrays for one backup."""
 
     phi: FloatArray  # [i]
     follow: IntArray  # [k,j]: the function that goes on, for the action tried
@@ -234,8 +234,8 @@ def sweep(problem, old, new, values, stream, scratch):
     return rise
 
 
-def new_pool(problem: Problem) -> Pool:
-    """Room for a function of every point and of every state."""
+def new_pool(problem: BackupInputs) -> Pool:
+    """Empty arrays for a function of every point and of every state."""
     (n_states, _), (points, size) = problem.unknowns.available.shape, problem.points.phi.shape
     return Pool(
         coefficients=np.zeros((points + n_states, size)),
@@ -246,7 +246,7 @@ def new_pool(problem: Problem) -> Pool:
     )
 
 
-def first_pool(problem: Problem) -> Pool:
+def first_pool(problem: BackupInputs) -> Pool:
     """The least value there is, 0, in every state."""
     pool, nothing = new_pool(problem), np.zeros(problem.points.phi.shape[1])
     for s, offered in enumerate(problem.unknowns.available):
@@ -254,8 +254,8 @@ def first_pool(problem: Problem) -> Pool:
     return pool
 
 
-def scratch_for(problem: Problem) -> Scratch:
-    """Room for one backup."""
+def scratch_for(problem: BackupInputs) -> Scratch:
+    """Empty arrays for one backup."""
     n_values, _, n_outcomes = problem.unknowns.paid.shape
     points, size = problem.points.phi.shape
     follow = np.zeros((n_values, n_outcomes), np.int64)
@@ -270,11 +270,11 @@ def scratch_for(problem: Problem) -> Scratch:
     )
 
 
-def problem_of(unknowns: Unknowns, points: Points, *, size: int, ridge: float) -> Problem:
+def problem_of(unknowns: Unknowns, points: Points, *, size: int, ridge: float) -> BackupInputs:
     """Basis and projection for given points."""
     points, basis = choose_basis(unknowns, points, size)
     highest = 1.0 / (1.0 - unknowns.discount) if unknowns.discount < 1.0 else math.inf
-    return Problem(unknowns, points, basis, projection_of(unknowns, points, basis, ridge), highest)
+    return BackupInputs(unknowns, points, basis, projection_of(unknowns, points, basis, ridge), highest)
 
 
 def plan(

@@ -59,7 +59,7 @@ class Tree(NamedTuple):
     taken: IntArray  # [step]: actions taken there
 
 
-class Rules(NamedTuple):
+class Parameters(NamedTuple):
     """The parameters."""
 
     width: int
@@ -79,14 +79,14 @@ class State(NamedTuple):
     lower: FloatArray  # [a]
     lists: ActionLists
     stream: np.ndarray  # uint64 [4]
-    rules: Rules
+    parameters: Parameters
 
 
 @njit(**EXACT)
 def expand(state, node, s):
     """Draw the successors of a node from the predictive of the counts as they are."""
-    posterior, urn, tree, lists, rules = state.posterior, state.urn, state.tree, state.lists, state.rules
-    e, n_actions, width = tree.size[0], posterior.n_actions, rules.width
+    posterior, urn, tree, lists, parameters = state.posterior, state.urn, state.tree, state.lists, state.parameters
+    e, n_actions, width = tree.size[0], posterior.n_actions, parameters.width
     tree.size[0] = e + 1
     tree.expanded[node] = e
     for index in range(lists.counts[s]):
@@ -103,34 +103,34 @@ def expand(state, node, s):
                 tree.column[first + i] = column
                 tree.drawn[first + i] = 0
                 tree.expanded[first + i] = -1
-                tree.upper[first + i] = rules.most
+                tree.upper[first + i] = parameters.most
                 tree.lower[first + i] = 0.0
             tree.drawn[first + i] += 1
         tree.distinct[e, a] = distinct
         tree.reward[e, a] = expected_reward(posterior, urn, pair)
-        back_up(tree, rules, e, a)
+        back_up(tree, parameters, e, a)
 
 
 @njit(**EXACT_INLINE)
-def back_up(tree, rules, e, a):
+def back_up(tree, parameters, e, a):
     """`U(a)` and `L(a)` from the successors."""
-    first = 1 + (e * tree.reward.shape[1] + a) * rules.width
+    first = 1 + (e * tree.reward.shape[1] + a) * parameters.width
     upper, lower = 0.0, 0.0
     for i in range(first, first + tree.distinct[e, a]):
         upper += tree.drawn[i] * tree.upper[i]
         lower += tree.drawn[i] * tree.lower[i]
-    tree.above[e, a] = tree.reward[e, a] + rules.discount * upper / rules.width
-    tree.below[e, a] = tree.reward[e, a] + rules.discount * lower / rules.width
+    tree.above[e, a] = tree.reward[e, a] + parameters.discount * upper / parameters.width
+    tree.below[e, a] = tree.reward[e, a] + parameters.discount * lower / parameters.width
 
 
 @njit(**EXACT)
 def roll_out(state, root):
     """One roll-out from the root, in state `root`; false when there was nothing left to close."""
-    posterior, urn, tree, lists, rules = state.posterior, state.urn, state.tree, state.lists, state.rules
+    posterior, urn, tree, lists, parameters = state.posterior, state.urn, state.tree, state.lists, state.parameters
     node, s, length = 0, root, 0
-    tail = rules.most * rules.discount**rules.depth
+    tail = parameters.most * parameters.discount**parameters.depth
     outcomes, values = urn.size[0], urn.size[1]
-    while length < rules.depth and tree.upper[node] - tree.lower[node] > tail + CLOSED * rules.most:
+    while length < parameters.depth and tree.upper[node] - tree.lower[node] > tail + CLOSED * parameters.most:
         if tree.expanded[node] < 0:
             expand(state, node, s)
         e = tree.expanded[node]
@@ -142,9 +142,9 @@ def roll_out(state, root):
         tree.taken[length] = a
         tree.states[length] = s
         length += 1
-        tail /= max(rules.discount, 1e-300)
+        tail /= max(parameters.discount, 1e-300)
         chosen, widest = -1, -np.inf
-        first = 1 + (e * posterior.n_actions + a) * rules.width
+        first = 1 + (e * posterior.n_actions + a) * parameters.width
         for i in range(first, first + tree.distinct[e, a]):
             gap = tree.drawn[i] * (tree.upper[i] - tree.lower[i] - tail)
             if gap > widest:
@@ -154,7 +154,7 @@ def roll_out(state, root):
     for step in range(length - 1, -1, -1):
         node, s = tree.path[step], tree.states[step]
         e = tree.expanded[node]
-        back_up(tree, rules, e, tree.taken[step])
+        back_up(tree, parameters, e, tree.taken[step])
         upper, lower = -np.inf, -np.inf
         for index in range(lists.counts[s]):
             upper = max(upper, tree.above[e, lists.offered[s, index]])
@@ -168,7 +168,7 @@ def roll_out(state, root):
 @njit(**EXACT)
 def act(state, s):
     """Bounds of every action in a state, and the one of largest upper bound."""
-    posterior, urn, tree, above, below, lists, stream, rules = state
+    posterior, urn, tree, above, below, lists, stream, parameters = state
     prepare(posterior, urn)
     for a in range(above.size):
         above[a] = -np.inf
@@ -177,21 +177,21 @@ def act(state, s):
         a = lists.offered[s, index]
         pair = s * posterior.n_actions + a
         upper, lower = 0.0, 0.0
-        for _ in range(rules.width):
+        for _ in range(parameters.width):
             t = count_column(posterior, urn, pair, column_at(posterior, urn, pair, stream))
             tree.size[0] = 0
             tree.expanded[0] = -1
-            tree.upper[0] = rules.most
+            tree.upper[0] = parameters.most
             tree.lower[0] = 0.0
-            for _ in range(rules.rollouts):
+            for _ in range(parameters.rollouts):
                 if not roll_out(state, t):
                     break
             upper += tree.upper[0]
             lower += tree.lower[0]
             rewind(posterior, urn, 0, 0)
         reward = expected_reward(posterior, urn, pair)
-        above[a] = reward + rules.discount * upper / rules.width
-        below[a] = reward + rules.discount * lower / rules.width
+        above[a] = reward + parameters.discount * upper / parameters.width
+        below[a] = reward + parameters.discount * lower / parameters.width
     return np.argmax(above)
 
 
@@ -239,6 +239,6 @@ def bfs3(setting: Setting, *, rollouts: int, width: int, depth: int, **values: A
         lower=np.zeros(A),
         lists=action_lists(setting.available),
         stream=np.zeros(4, np.uint64),
-        rules=Rules(width, depth, rollouts, float(setting.discount), 1.0 / (1.0 - setting.discount)),
+        parameters=Parameters(width, depth, rollouts, float(setting.discount), 1.0 / (1.0 - setting.discount)),
     )
     return Machine(state, reset, act, observe)

@@ -27,7 +27,7 @@ from beliefbound.kernels.planning.merged_models import MergedModels, merged_mode
 from beliefbound.kernels.posterior import Posterior, forget, learn
 from beliefbound.kernels.random import load, save
 from beliefbound.kernels.redraw import Scratch, redraw_all, scratch_for
-from beliefbound.lab.agents.common.sampling import check_room, no_stream
+from beliefbound.lab.agents.common.sampling import check_memory, no_stream
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
@@ -95,7 +95,7 @@ def observe(state, s, a, r, t):
 )
 def boss(setting: Setting, *, k: int, b: int, **values: Any) -> Machine:
     """The machine; memory is that of K models."""
-    check_room(setting, k, f"k is {k}")
+    check_memory(setting, k, f"k is {k}")
     models = merged_models(k, setting.n_states, setting.n_actions, setting.discount)
     models.copies[:] = k * setting.available
     posterior = posterior_for(setting, values)

@@ -24,10 +24,10 @@ from beliefbound.bounds.dirichlet.replanning import MIX, POOL
 from beliefbound.kernels.amounts import OF_LARGEST, RELATIVE
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.particles.look import LookSpace, look, new_look_space
-from beliefbound.kernels.particles.rows import Problem, clear, n_columns, width_of
+from beliefbound.kernels.particles.rows import BAMDP, clear, n_columns, width_of
 from beliefbound.kernels.posterior import nearest_value, outcome_of, paid_for, row_of
 from beliefbound.kernels.random import load, save, uniform
-from beliefbound.lab.agents.common.sampling import check_room, no_stream
+from beliefbound.lab.agents.common.sampling import check_memory, no_stream
 from beliefbound.lab.engine.priors import PRIOR, offered_belief
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
@@ -37,7 +37,7 @@ from beliefbound.planning.task import Task
 class State(NamedTuple):
     """The prior, what was counted since, and particles."""
 
-    problem: Problem
+    problem: BAMDP
     space: LookSpace
     counts: IntArray  # [pair,column]
     first: IntArray  # [s]: an action that is offered
@@ -62,11 +62,11 @@ def act(state, s):
 
 
 @njit(**EXACT)
-def value_seen(posterior, pair, j, x, luck):
-    """The reward value that pays `x`: one of the two ends by luck where it is in between; −1 if none does."""
+def value_seen(posterior, pair, j, x, u):
+    """The reward value that pays `x`: one of the two ends at random where it is in between; −1 if none does."""
     if posterior.fractional:
         success, failure = paid_for(posterior, 0, pair, j), paid_for(posterior, 1, pair, j)
-        return 0 if success == failure or luck < (x - failure) / (success - failure) else 1
+        return 0 if success == failure or u < (x - failure) / (success - failure) else 1
     k = nearest_value(posterior, pair, j, x)
     paid = paid_for(posterior, k, pair, j)
     return k if abs(paid - x) <= OF_LARGEST + RELATIVE * abs(x) else -1
@@ -96,7 +96,7 @@ def bracket(setting: Setting, *, n: int, **values: Any) -> Machine:
     S = setting.n_states
     task = Task(offered_belief(setting, values), np.full(S, 1.0 / S), float(setting.discount), None)
     problem = cut(problem_of(task, np.zeros(1, np.uint64), horizon=None), "lower", None)
-    check_room(setting, 2 * n, f"n is {n}, with draws of earlier counts", width=width_of(problem))
+    check_memory(setting, 2 * n, f"n is {n}, with draws of earlier counts", width=width_of(problem))
     pairs = len(problem.available)
     state = State(
         problem=problem,

@@ -35,15 +35,15 @@ from beliefbound.kernels.actions import ActionLists, action_lists
 from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.planning.held_bounds import (
-    Ascent,
     Optimum,
+    PolicyOccupancies,
     ascend,
-    new_ascent,
+    new_occupancies,
     new_optimum,
     optimum_from_above,
     value_below,
 )
-from beliefbound.kernels.planning.held_models import HeldModels, clear, expect_all, held_models, settle
+from beliefbound.kernels.planning.held_models import HeldModels, clear, expect_all, held_models, mmbi_sweeps
 from beliefbound.kernels.planning.held_pairs import Pairs, new_pairs, value_of_pairs
 from beliefbound.kernels.planning.urn import (
     Urn,
@@ -83,7 +83,7 @@ class Tree(NamedTuple):
     path: IntArray  # [step]: nodes met
 
 
-class Rules(NamedTuple):
+class Parameters(NamedTuple):
     """The parameters."""
 
     expansions: int
@@ -100,33 +100,39 @@ class State(NamedTuple):
     urn: Urn
     models: HeldModels
     mean: HeldModels
-    ascent: Ascent
+    ascent: PolicyOccupancies
     optimum: Optimum
     pairs: Pairs
     tree: Tree
     lists: ActionLists
     stream: np.ndarray  # uint64 [4]
-    rules: Rules
+    parameters: Parameters
 
 
 @out_of_line
 @njit(**EXACT)
 def choose_policy(state, s):
     """Choose the policy of a leaf, to `ascent.actions`, and draw the models that it is valued on."""
-    posterior, models, mean, ascent, rules = state.posterior, state.models, state.mean, state.ascent, state.rules
-    if rules.leaves == ORIGINAL:
+    posterior, models, mean, ascent, parameters = (
+        state.posterior,
+        state.models,
+        state.mean,
+        state.ascent,
+        state.parameters,
+    )
+    if parameters.leaves == ORIGINAL:
         expect_all(posterior, mean)
         clear(mean)
-        settle(mean, rules.depth, rules.tolerance)
+        mmbi_sweeps(mean, parameters.depth, parameters.tolerance)
         copy_into(ascent.actions[0], mean.actions)
-    for half in range(1 if rules.leaves == ORIGINAL else 2):
+    for half in range(1 if parameters.leaves == ORIGINAL else 2):
         draw(posterior, state.stream, models.p, models.r)
-        if half == 0 and (rules.leaves == MMBI or rules.leaves == PAIRS):
+        if half == 0 and (parameters.leaves == MMBI or parameters.leaves == PAIRS):
             clear(models)
-            settle(models, rules.depth, rules.tolerance)
+            mmbi_sweeps(models, parameters.depth, parameters.tolerance)
             copy_into(ascent.actions[0], models.actions)
-        elif half == 0 and rules.leaves == CADP:
-            ascend(models, ascent, s, rules.sweeps)
+        elif half == 0 and parameters.leaves == CADP:
+            ascend(models, ascent, s, parameters.sweeps)
 
 
 @njit(**EXACT)
@@ -186,13 +192,13 @@ def choose(tree, lists, stream, node, columns):
 @njit(**EXACT)
 def add_leaf(state, node, s):
     """A node in state `s`, with bounds from models of the counts as they are."""
-    models, optimum, tree, rules = state.models, state.optimum, state.tree, state.rules
+    models, optimum, tree, parameters = state.models, state.optimum, state.tree, state.parameters
     choose_policy(state, s)
-    lower = value_below(models, state.ascent.actions, rules.depth, s)
-    optimum_from_above(models, optimum, rules.depth, rules.tolerance)
-    upper = value_above(state.lists, optimum, models.w, rules.leaves, s)
-    if rules.leaves == PAIRS:
-        upper = value_of_pairs(models, optimum, state.pairs, rules.depth, rules.tolerance, s)
+    lower = value_below(models, state.ascent.actions, parameters.depth, s)
+    optimum_from_above(models, optimum, parameters.depth, parameters.tolerance)
+    upper = value_above(state.lists, optimum, models.w, parameters.leaves, s)
+    if parameters.leaves == PAIRS:
+        upper = value_of_pairs(models, optimum, state.pairs, parameters.depth, parameters.tolerance, s)
     tree.state[node] = s
     tree.expanded[node] = -1
     tree.lower[node] = lower
@@ -208,7 +214,7 @@ def act(state, root):
     add_leaf(state, 0, root)
     tree.first[0] = tree.lower[0]
     tree.first[1] = tree.upper[0]
-    for e in range(state.rules.expansions):
+    for e in range(state.parameters.expansions):
         node, length = 0, 0
         while tree.expanded[node] >= 0:
             tree.path[length] = node
@@ -240,7 +246,7 @@ def act(state, root):
 
 
 def pairs_for(posterior: Posterior, n: int) -> Pairs:
-    """Room for pairs of models of a posterior; refuses where what a step shows of rewards is not known."""
+    """Empty arrays for pairs of models of a posterior; refuses where what a step shows of rewards is not known."""
     if n < 2:
         raise ParameterError(f"n is {n}: leaves=pairs needs two models at least")
     paid, n_pairs = posterior.paid, posterior.reward.shape[1]
@@ -291,7 +297,7 @@ def branch_and_bound(
         urn=new_urn(posterior, expansions + 1),
         models=held_models(n, setting.available, setting.discount),
         mean=held_models(1, setting.available, setting.discount),
-        ascent=new_ascent(lines, S, n),
+        ascent=new_occupancies(lines, S, n),
         optimum=new_optimum(S, A, n),
         pairs=pairs,
         tree=Tree(
@@ -308,6 +314,6 @@ def branch_and_bound(
         ),
         lists=action_lists(setting.available),
         stream=np.zeros(4, np.uint64),
-        rules=Rules(expansions, LEAVES.index(leaves), depth, values["sweeps"], float(values["tolerance"])),
+        parameters=Parameters(expansions, LEAVES.index(leaves), depth, values["sweeps"], float(values["tolerance"])),
     )
     return Machine(state, reset, act, observe)

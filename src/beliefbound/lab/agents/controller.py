@@ -56,7 +56,7 @@ class Tables(NamedTuple):
     memory: FloatArray  # [n,s,a,t,n']
 
 
-class Ascent(NamedTuple):
+class Messages(NamedTuple):
     """Messages of an evaluation, and what it says about the tables: weighted values, and the weights."""
 
     v: FloatArray  # [H+1,n,s]
@@ -69,21 +69,21 @@ class Ascent(NamedTuple):
 
 
 @njit(**EXACT)
-def evaluate(models, tables, ascent):
-    """The controller's value on the models; fills `ascent`."""
-    policy, memory, v, discount = tables.policy, tables.memory, ascent.v, models.discount
+def evaluate(models, tables, messages):
+    """The controller's value on the models; fills `messages`."""
+    policy, memory, v, discount = tables.policy, tables.memory, messages.v, models.discount
     horizon, (n_nodes, n_states, n_actions) = len(v) - 1, policy.shape
-    ascent.acting.fill(0.0)
-    ascent.being.fill(0.0)
-    ascent.moving.fill(0.0)
-    ascent.passing.fill(0.0)
+    messages.acting.fill(0.0)
+    messages.being.fill(0.0)
+    messages.moving.fill(0.0)
+    messages.passing.fill(0.0)
     value = 0.0
     for m in range(len(models.p)):
         p, r = models.p[m], models.r[m]
         for n in range(n_nodes):
             for s in range(n_states):
                 v[horizon, n, s] = 0.0
-                ascent.f[n, s] = models.w[m] * models.start[s] if n == 0 else 0.0
+                messages.f[n, s] = models.w[m] * models.start[s] if n == 0 else 0.0
         for k in range(horizon - 1, -1, -1):
             for n in range(n_nodes):
                 for s in range(n_states):
@@ -93,9 +93,9 @@ def evaluate(models, tables, ascent):
                             total += policy[n, s, a] * worth(p[s, a], r[s, a], memory[n, s, a], v[k + 1], discount)
                     v[k, n, s] = total
         for s in range(n_states):
-            value += ascent.f[0, s] * v[0, 0, s]
+            value += messages.f[0, s] * v[0, 0, s]
         for k in range(horizon):
-            pass_on(p, r, policy, memory, v[k + 1], ascent, discount)
+            pass_on(p, r, policy, memory, v[k + 1], messages, discount)
     return value
 
 
@@ -113,10 +113,10 @@ def worth(p, r, memory, v, discount):
 
 
 @njit(**EXACT)
-def pass_on(p, r, policy, memory, v, ascent, discount):
+def pass_on(p, r, policy, memory, v, messages, discount):
     """One step forward: `f`, and what the tables would gain."""
     n_nodes, n_states, n_actions = policy.shape
-    f, ahead = ascent.f, ascent.ahead
+    f, ahead = messages.f, messages.ahead
     for n in range(n_nodes):
         for s in range(n_states):
             ahead[n, s] = 0.0
@@ -124,19 +124,19 @@ def pass_on(p, r, policy, memory, v, ascent, discount):
         for s in range(n_states):
             if f[n, s] <= 0.0:
                 continue
-            ascent.being[n, s] += f[n, s]
+            messages.being[n, s] += f[n, s]
             for a in range(n_actions):
                 q = worth(p[s, a], r[s, a], memory[n, s, a], v, discount)
-                ascent.acting[n, s, a] += f[n, s] * q
+                messages.acting[n, s, a] += f[n, s] * q
                 weight = discount * f[n, s] * policy[n, s, a]
                 if weight <= 0.0:
                     continue
                 for t in range(n_states):
                     passed = weight * p[s, a, t]
                     if passed > 0.0:
-                        ascent.passing[n, s, a, t] += passed
+                        messages.passing[n, s, a, t] += passed
                         for i in range(n_nodes):
-                            ascent.moving[n, s, a, t, i] += passed * v[i, t]
+                            messages.moving[n, s, a, t, i] += passed * v[i, t]
                             ahead[i, t] += passed * memory[n, s, a, t, i]
     for n in range(n_nodes):
         for s in range(n_states):
@@ -162,7 +162,7 @@ def train(
 ) -> tuple[Tables, float]:
     """The best controller of several ascents, and its value on the models."""
     (n_states, n_actions), best = available.shape, None
-    ascent = Ascent(
+    messages = Messages(
         v=np.zeros((horizon + 1, nodes, n_states)),
         f=np.zeros((nodes, n_states)),
         ahead=np.zeros((nodes, n_states)),
@@ -172,29 +172,29 @@ def train(
         passing=np.zeros((nodes, n_states, n_actions, n_states)),
     )
     for _ in range(starts):
-        acts = np.where(available, rng.normal(size=ascent.acting.shape), -np.inf)
-        moves = rng.normal(size=ascent.moving.shape)
-        found = _climb(models, acts, moves, ascent, iterations)
+        acts = np.where(available, rng.normal(size=messages.acting.shape), -np.inf)
+        moves = rng.normal(size=messages.moving.shape)
+        found = _ascend(models, acts, moves, messages, iterations)
         if best is None or found[1] > best[1]:
             best = found
     assert best is not None
     return best
 
 
-def _climb(
-    models: Models, acts: FloatArray, moves: FloatArray, ascent: Ascent, iterations: int
+def _ascend(
+    models: Models, acts: FloatArray, moves: FloatArray, messages: Messages, iterations: int
 ) -> tuple[Tables, float]:
     """From weights of softmax tables to a local optimum, or as far as `iterations` lead."""
     tables, step = Tables(softmax(acts), softmax(moves)), 1.0
-    value = evaluate(models, tables, ascent)
+    value = evaluate(models, tables, messages)
     for _ in range(iterations):
         up = (
-            advantages(ascent.acting, ascent.being, tables.policy),
-            advantages(ascent.moving, ascent.passing, tables.memory),
+            advantages(messages.acting, messages.being, tables.policy),
+            advantages(messages.moving, messages.passing, tables.memory),
         )
         while step >= LEAST:
             tried = Tables(softmax(acts + step * up[0]), softmax(moves + step * up[1]))
-            reached = evaluate(models, tried, ascent)
+            reached = evaluate(models, tried, messages)
             if reached >= value:
                 break
             step /= 2
@@ -203,7 +203,7 @@ def _climb(
         acts, moves, tables, value = acts + step * up[0], moves + step * up[1], tried, reached
         step = min(2 * step, MOST)
     rounded = Tables(*(np.eye(table.shape[-1])[table.argmax(axis=-1)] for table in tables))
-    reached = evaluate(models, rounded, ascent)
+    reached = evaluate(models, rounded, messages)
     return (rounded, float(reached)) if reached >= value else (tables, float(value))
 
 

@@ -22,7 +22,7 @@ from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.held_models import HeldModels, clear, expect_again, expect_first, held_models, repeat
 from beliefbound.kernels.posterior import Posterior, forget, learn
 from beliefbound.kernels.random import load, save, uniform
-from beliefbound.lab.agents.common.sampling import check_room, no_stream
+from beliefbound.lab.agents.common.sampling import check_memory, no_stream
 from beliefbound.lab.agents.exploit import expected_prior
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
@@ -107,7 +107,7 @@ def dither(
     setting: Setting, *, explore: str, epsilon: float, temperature: float, sweeps: int, **values: Any
 ) -> Machine:
     """The machine."""
-    check_room(setting, 1, "dither holds a model", fix="take a smaller environment or an agent without a model")
+    check_memory(setting, 1, "dither holds a model", fix="take a smaller environment or an agent without a model")
     posterior = posterior_for(setting, values)
     p, r = expected_prior(posterior, setting.available.shape)
     state = State(

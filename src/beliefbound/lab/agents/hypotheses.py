@@ -49,7 +49,7 @@ _MMBI_WORK = 2e7  # multiply-adds: where MMBI cycles, 10⁵ sweeps would not mak
 
 
 class Hypotheses(NamedTuple):
-    """What `look_below` reads of a `kernels.graph.nodes.Problem`, and the rewards that rows show."""
+    """What `look_below` reads of a `kernels.graph.nodes.BeliefMDP`, and the rewards that rows show."""
 
     like: FloatArray  # flat: the rows of state s are a block [m, rows of s]
     arrive: IntArray  # [k]

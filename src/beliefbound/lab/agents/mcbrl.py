@@ -14,7 +14,7 @@ Plans are due at step 1 and then, by `schedule`,
   `‖E P(·|s,a) − E_plan P(·|s,a)‖₁ + |E x(s,a) − E_plan x(s,a)| ≥ threshold` since the last plan, x the scaled reward.
 
 The defaults are the preset `paper`, the protocol behind the paper's Table 1: linear, 11, 1, so plans at steps
-1, 12, 24, 37, 51, …; 10 sweeps, tolerance 1e-3. The preset `solve` sweeps until the values settle (at most
+1, 12, 24, 37, 51, …; 10 sweeps, tolerance 1e-3. The preset `solve` sweeps until the values mmbi_sweeps (at most
 1000 times: MMBI's values may cycle). With n = 1 the agent is Thompson sampling. Nothing is guaranteed about its regret.
 
 Models of large problems, from some 90 states on under the default prior, are drawn and swept in compressed rows; what
@@ -33,7 +33,7 @@ from beliefbound.base.limits import AGENT_BYTES
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.compressed_models import CompressedModels
-from beliefbound.kernels.planning.held_models import HeldModels, clear, hold, renew, settle
+from beliefbound.kernels.planning.held_models import HeldModels, clear, hold, mmbi_sweeps, renew
 from beliefbound.kernels.posterior import Posterior, expected, forget, learn
 from beliefbound.kernels.random import load, save
 from beliefbound.lab.engine.drawn import DrawnMcbrl
@@ -142,7 +142,7 @@ def act(state, s):
     clock[STEP] += 1
     if clock[STEP] >= clock[DUE]:
         plan(state)
-    clock[SWEEPS] += settle(state.models, state.sweeps, state.tolerance)
+    clock[SWEEPS] += mmbi_sweeps(state.models, state.sweeps, state.tolerance)
     return state.models.actions[s]
 
 

@@ -17,7 +17,7 @@ from beliefbound.base.grammar import Number
 from beliefbound.base.limits import AGENT_BYTES
 from beliefbound.base.validation import IntArray
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.planning.held_bounds import Ascent, ascend, new_ascent
+from beliefbound.kernels.planning.held_bounds import PolicyOccupancies, ascend, new_occupancies
 from beliefbound.kernels.planning.held_models import held_models
 from beliefbound.kernels.planning.urn import decisions_that_matter
 from beliefbound.lab.agents import mcbrl
@@ -30,7 +30,7 @@ class State(NamedTuple):
     """MCBRL, the policy and when it began."""
 
     core: mcbrl.State
-    ascent: Ascent
+    ascent: PolicyOccupancies
     began: IntArray  # [1]: the step of the last plan
 
 
@@ -79,5 +79,5 @@ def mcbrl_cadp(setting: Setting, *, n: int, depth: int | None, **values: Any) ->
         )
     core = mcbrl.mcbrl(setting, n=n, tolerance=0.0, warm="yes", **values).state
     core = core._replace(models=held_models(n, setting.available, setting.discount))  # dense, whatever the size
-    state = State(core, new_ascent(depth, setting.n_states, n), np.zeros(1, np.int64))
+    state = State(core, new_occupancies(depth, setting.n_states, n), np.zeros(1, np.int64))
     return Machine(state, reset, act, observe)

@@ -31,7 +31,7 @@ from beliefbound.base.grammar import Choice, Number
 from beliefbound.base.validation import FloatArray
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.held_bounds import Optimum, new_optimum, optimum_from_above
-from beliefbound.kernels.planning.held_models import held_models, settle
+from beliefbound.kernels.planning.held_models import held_models, mmbi_sweeps
 from beliefbound.kernels.planning.urn import decisions_that_matter
 from beliefbound.lab.agents import mcbrl
 from beliefbound.lab.agents.mcbrl import DUE, NEVER, PLANNING, PRESETS, SCHEDULES, STEP, SWEEPS
@@ -125,7 +125,7 @@ def act(state, s):
             weights[m] = 1.0 / weights.size
         if not state.by_clock:
             clock[DUE] = NEVER
-    clock[SWEEPS] += settle(core.models, core.sweeps, core.tolerance)
+    clock[SWEEPS] += mmbi_sweeps(core.models, core.sweeps, core.tolerance)
     if state.shift < np.inf and bracket_moved(core.models, state.alone, weights, s) >= state.shift:
         clock[DUE] = clock[STEP] + 1
     return look_ahead(core.models, state.alone, weights, state.likely, state.mix, s)

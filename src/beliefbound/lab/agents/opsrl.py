@@ -22,7 +22,7 @@ from beliefbound.kernels.planning.merged_models import MergedModels, merged_mode
 from beliefbound.kernels.posterior import Posterior, forget, learn
 from beliefbound.kernels.random import load, save
 from beliefbound.kernels.redraw import Scratch, redraw_all, scratch_for
-from beliefbound.lab.agents.common.sampling import check_room, no_stream
+from beliefbound.lab.agents.common.sampling import check_memory, no_stream
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
@@ -93,7 +93,7 @@ def observe(state, s, a, r, t):
 )
 def opsrl(setting: Setting, *, psi: int, **values: Any) -> Machine:
     """The machine; memory is that of ψ models."""
-    check_room(setting, psi, f"psi is {psi}")
+    check_memory(setting, psi, f"psi is {psi}")
     models = merged_models(psi, setting.n_states, setting.n_actions, setting.discount)
     models.copies[:] = psi * setting.available
     posterior, shape = posterior_for(setting, values), (setting.n_states, setting.n_actions)

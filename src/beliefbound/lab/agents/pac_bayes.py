@@ -39,7 +39,7 @@ from beliefbound.kernels.planning.sampled_models import (
 )
 from beliefbound.kernels.posterior import Posterior, expected, forget, learn
 from beliefbound.kernels.random import below, load, save, uniform
-from beliefbound.lab.agents.common.sampling import check_room, no_stream
+from beliefbound.lab.agents.common.sampling import check_memory, no_stream
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
@@ -179,7 +179,7 @@ def observe(state, s, a, r, t):
 )
 def pac_bayes(setting: Setting, *, epsilon: float, delta: float, spread: float, **values: Any) -> Machine:
     """The machine."""
-    check_room(setting, 4, "pac-bayes solves three models", fix="take a smaller environment")
+    check_memory(setting, 4, "pac-bayes solves three models", fix="take a smaller environment")
     state = State(
         posterior=posterior_for(setting, values),
         counts=no_counts(setting.n_states, setting.n_actions, low=setting.low, width=setting.width),

@@ -39,7 +39,7 @@ from beliefbound.kernels.planning.sweep import Lanes, induct_lanes, lanes_of
 from beliefbound.kernels.posterior import Posterior, forget, learn
 from beliefbound.kernels.random import load, save
 from beliefbound.kernels.redraw import Scratch, redraw_all, scratch_for
-from beliefbound.lab.agents.common.sampling import check_room, no_stream
+from beliefbound.lab.agents.common.sampling import check_memory, no_stream
 from beliefbound.lab.engine.drawn import DrawnPsrl
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
@@ -147,7 +147,7 @@ def psrl(setting: Setting, *, episodes: str, tau: int, **values: Any) -> Machine
     """The machine."""
     S, A = setting.n_states, setting.n_actions
     stages = tau if episodes == "fixed" else 0
-    check_room(setting, 1, "psrl holds a model", fix="take a smaller environment or an agent without a model")
+    check_memory(setting, 1, "psrl holds a model", fix="take a smaller environment or an agent without a model")
     if 8 * stages * S > AGENT_BYTES:
         raise ParameterError(f"tau is {tau}: a policy of so many steps for {S} states needs {8e-9 * stages * S:.0f} GB")
     posterior, models = posterior_for(setting, values), sampled_models(1, setting.available, setting.discount)

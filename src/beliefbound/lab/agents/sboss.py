@@ -29,7 +29,7 @@ from beliefbound.kernels.planning.merged_models import MergedModels, merged_mode
 from beliefbound.kernels.posterior import Posterior, copy_into, forget, learn, row_of
 from beliefbound.kernels.random import load, save
 from beliefbound.kernels.redraw import Scratch, redraw, scratch_for
-from beliefbound.lab.agents.common.sampling import check_room, no_stream
+from beliefbound.lab.agents.common.sampling import check_memory, no_stream
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
@@ -160,7 +160,7 @@ def sboss(setting: Setting, *, delta: float, copies: str, epsilon: float, k: int
     posterior = posterior_for(setting, values)
     most = k if copies == "fixed" else most_copies(posterior, epsilon)
     said = f"k is {k}" if copies == "fixed" else f"epsilon is {epsilon:g}"
-    check_room(setting, most, said, fix="take fewer" if copies == "fixed" else "take a larger one")
+    check_memory(setting, most, said, fix="take fewer" if copies == "fixed" else "take a larger one")
     state = State(
         posterior=posterior,
         planned_alpha=posterior.alpha.copy(),

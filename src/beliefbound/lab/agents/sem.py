@@ -1,7 +1,7 @@
 """SEM: EM on reward-weighted trajectories of a point estimate, or of sampled models (Furmston & Barber, AISTATS 2010,
 "Variational methods for reinforcement learning").
 
-The policy that EM finds (`agents.em`) for
+The policy that EM finds (`lab.agents.common.em`) for
 
 * `estimate=point`: the mean of the posterior, the approach that their abstract calls naive;
 * `estimate=sampled`: `n` models drawn from the posterior at every plan, their gains added: exact EM for the belief that

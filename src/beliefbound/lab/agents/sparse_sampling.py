@@ -29,7 +29,7 @@ from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.kernels.actions import ActionLists, action_lists
 from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.out_of_line import out_of_line
-from beliefbound.kernels.planning.held_models import HeldModels, clear, expect_all, held_models, settle
+from beliefbound.kernels.planning.held_models import HeldModels, clear, expect_all, held_models, mmbi_sweeps
 from beliefbound.kernels.planning.urn import (
     Urn,
     column_at,
@@ -65,7 +65,7 @@ class Tree(NamedTuple):
     taken: IntArray  # [step]: actions taken there
 
 
-class Rules(NamedTuple):
+class Parameters(NamedTuple):
     """The parameters."""
 
     samples: int
@@ -84,7 +84,7 @@ class State(NamedTuple):
     tree: Tree
     lists: ActionLists
     stream: np.ndarray  # uint64 [4]
-    rules: Rules
+    parameters: Parameters
 
 
 @njit(**EXACT)
@@ -108,7 +108,7 @@ def add_node(state, column, s, left):
     tree.value[node] = -np.inf
     expect_all(state.posterior, mean)
     clear(mean)
-    settle(mean, left, 0.0)
+    mmbi_sweeps(mean, left, 0.0)
     for index in range(lists.counts[s]):
         a = lists.offered[s, index]
         tree.tries[node, a] = 0
@@ -136,23 +136,23 @@ def back_up(tree, lists, discount, node, s, a):
 @njit(**EXACT)
 def act(state, root):
     """The root, then descents; the best action."""
-    posterior, urn, model, tree, lists, rules = (
+    posterior, urn, model, tree, lists, parameters = (
         state.posterior,
         state.urn,
         state.model,
         state.tree,
         state.lists,
-        state.rules,
+        state.parameters,
     )
     n_actions = posterior.n_actions
     prepare(posterior, urn)
     tree.size[0] = 0
-    add_node(state, -1, root, rules.depth)
-    for _ in range(rules.samples):
+    add_node(state, -1, root, parameters.depth)
+    for _ in range(parameters.samples):
         node, s, length, column, entered = 0, root, 0, -1, True
-        while entered and length < rules.depth:
+        while entered and length < parameters.depth:
             draw(posterior, state.stream, model.p, model.r)
-            settle(model, rules.sweeps, rules.tolerance)
+            mmbi_sweeps(model, parameters.sweeps, parameters.tolerance)
             a = model.actions[s]
             pair = s * n_actions + a
             tree.reward[node, a] = expected_reward(posterior, urn, pair)
@@ -171,7 +171,7 @@ def act(state, root):
                 tree.visits[child] += 1
                 node = child
         if not entered:
-            child = add_node(state, column, s, rules.depth - length)
+            child = add_node(state, column, s, parameters.depth - length)
             last, a = tree.path[length - 1], tree.taken[length - 1]
             tree.visits[child] = 1
             tree.sibling[child] = tree.first[last, a]
@@ -226,6 +226,6 @@ def sparse_sampling(setting: Setting, *, samples: int, depth: int | None, **valu
         ),
         lists=action_lists(setting.available),
         stream=np.zeros(4, np.uint64),
-        rules=Rules(samples, depth, values["sweeps"], float(values["tolerance"])),
+        parameters=Parameters(samples, depth, values["sweeps"], float(values["tolerance"])),
     )
     return Machine(state, reset, act, observe)

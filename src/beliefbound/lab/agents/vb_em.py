@@ -1,7 +1,7 @@
 """VB-EM: EM on reward-weighted trajectories by variational Bayes (Furmston & Barber, AISTATS 2010).
 
-The law of trajectories x and parameters θ that is proportional to reward times probability (`agents.em`) is taken as a
-product `q(x) Π Dirichlet(θ_row; α + ρ)`, α the posterior counts. Its factors are found in turn:
+The law of trajectories x and parameters θ that is proportional to reward times probability (`lab.agents.common.em`) is
+taken as a product `q(x) Π Dirichlet(θ_row; α + ρ)`, α the posterior counts. Its factors are found in turn:
 
 * given ρ, trajectories run on `θ̃_j = exp(ψ(α_j + ρ_j) − ψ(Σ (α + ρ)))`, chances that sum to less than 1;
 * given q(x), `ρ[row, j]` is the expected number of times that outcome j of the row happens up to the paid step.

@@ -34,7 +34,7 @@ from beliefbound.kernels.planning.sampled_models import SampledModels, sampled_m
 from beliefbound.kernels.posterior import Posterior, forget, learn, outcome_of, paid_for, paid_on, row_of
 from beliefbound.kernels.random import load, save
 from beliefbound.kernels.redraw import Scratch, redraw, redraw_all, scratch_for
-from beliefbound.lab.agents.common.sampling import check_room, no_stream
+from beliefbound.lab.agents.common.sampling import check_memory, no_stream
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
@@ -250,7 +250,7 @@ def observe(state, s, a, r, t):
 )
 def vpi(setting: Setting, *, k: int, variant: str, backups: int, tolerance: float, **values: Any) -> Machine:
     """The machine; memory is that of k models."""
-    check_room(setting, k, f"k is {k}")
+    check_memory(setting, k, f"k is {k}")
     posterior = posterior_for(setting, values)
     if variant == "importance" and len(posterior.reward) > 2:
         raise BeliefError(

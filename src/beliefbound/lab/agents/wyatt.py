@@ -29,7 +29,7 @@ from beliefbound.kernels.posterior import Posterior, forget
 from beliefbound.kernels.random import load, save
 from beliefbound.kernels.redraw import Scratch, redraw_all, scratch_for
 from beliefbound.lab.agents.common.belief import observe
-from beliefbound.lab.agents.common.sampling import check_room, no_stream
+from beliefbound.lab.agents.common.sampling import check_memory, no_stream
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
@@ -91,7 +91,7 @@ def act(state, s):
 )
 def wyatt(setting: Setting, *, n: int, interval: int | None, **values: Any) -> Machine:
     """The machine; memory is that of n models."""
-    check_room(setting, n, f"n is {n}")
+    check_memory(setting, n, f"n is {n}")
     posterior = posterior_for(setting, values)
     state = State(
         posterior=posterior,

@@ -10,16 +10,20 @@ On small environments (one with slips, one with actions that some states do not 
 """
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from beliefbound.base.errors import ObservationError
 from beliefbound.base.kits import global_state
-from beliefbound.lab.engine.play import check_action
+from beliefbound.lab.engine.play import action_check
 from beliefbound.lab.engine.protocol import Agent, Factory
 from beliefbound.lab.envs.environment import Environment, environment_from_mdp
 from beliefbound.lab.envs.registry import make_env
 from beliefbound.models.mdp import MDP
+from beliefbound.policy.stepping import transitions
 
 
 def check_agent(factory: Factory, *, steps: int = 60, on: Sequence[Environment] = ()) -> None:
@@ -44,7 +48,9 @@ def check_agent(factory: Factory, *, steps: int = 60, on: Sequence[Environment] 
         assert _walk(factory(environment), environment, seed=5, steps=steps) == first, _said(
             environment, "two agents with the same seed act differently: behaviour may depend on the seed only"
         )
-        _interleaved(factory, environment, first, steps)
+        assert _walk(_Interleaved(factory, environment), environment, seed=5, steps=steps) == first, _said(
+            environment, "it acts differently while another agent is at work"
+        )
         _strange(factory(environment), environment, steps)
     assert global_state() == before, (
         "it used or reseeded a global random generator; draw from one seeded in reset(seed) instead"
@@ -66,48 +72,43 @@ def _environments() -> list[Environment]:
 
 def _walk(agent: Agent, environment: Environment, *, seed: int, steps: int) -> list[int]:
     """Actions of an agent in true transitions, from a reset on."""
-    luck = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     agent.reset(seed)
-    s = 0
-    actions = []
-    for _ in range(steps):
-        a = _act(agent, environment, s)
-        t, r = _outcome(environment, s, a, luck.random())
-        agent.observe(s, a, r, t)
-        actions.append(a)
-        s = t
-    return actions
+
+    def follow(s: int, a: int) -> tuple[float, int]:
+        tables = environment.outcomes
+        o = int(np.searchsorted(tables.cumulative[s, a], rng.random(), side="right"))
+        return float(tables.reward[s, a, o]), int(tables.next_state[s, a, o])
+
+    walk = transitions(agent, 0, follow, check=partial(_checked, agent, environment))
+    return [each.action for each in islice(walk, steps)]
 
 
-def _outcome(environment: Environment, s: int, a: int, u: float) -> tuple[int, float]:
-    tables = environment.outcomes
-    o = int(np.searchsorted(tables.cumulative[s, a], u, side="right"))
-    return int(tables.next_state[s, a, o]), float(tables.reward[s, a, o])
-
-
-def _act(agent: Agent, environment: Environment, s: int) -> int:
-    chosen = agent.act(s)
+def _checked(agent: Agent, environment: Environment, s: int, chosen: Any) -> int:
     try:
-        return check_action(agent, environment, s, chosen)
+        return action_check(agent, environment)(s, chosen)
     except ObservationError as cause:
         raise AssertionError(_said(environment, str(cause))) from None
 
 
-def _interleaved(factory: Factory, environment: Environment, expected: list[int], steps: int) -> None:
-    """Two agents, step by step in turn, do not disturb each other."""
-    luck = np.random.default_rng(1)
-    one, other = factory(environment), factory(environment)
-    one.reset(5)
-    other.reset(6)
-    s = 0
-    for k in range(steps):
-        a = _act(one, environment, s)
-        _act(other, environment, s)
-        t, r = _outcome(environment, s, a, luck.random())
-        other.observe(s, a, r, t)
-        one.observe(s, a, r, t)
-        assert a == expected[k], _said(environment, f"at step {k} it acts differently while another agent is at work")
-        s = t
+class _Interleaved:
+    """An agent, and another of its kind that does in turn what it does."""
+
+    def __init__(self, factory: Factory, environment: Environment) -> None:
+        self.one, self.other, self.environment = factory(environment), factory(environment), environment
+
+    def reset(self, seed: int) -> None:
+        self.one.reset(seed)
+        self.other.reset(seed + 1)
+
+    def act(self, state: int) -> int:
+        chosen = self.one.act(state)
+        _checked(self.other, self.environment, state, self.other.act(state))
+        return chosen
+
+    def observe(self, state: int, action: int, reward: float, next_state: int) -> None:
+        self.other.observe(state, action, reward, next_state)
+        self.one.observe(state, action, reward, next_state)
 
 
 def _strange(agent: Agent, environment: Environment, steps: int) -> None:
@@ -119,10 +120,10 @@ def _strange(agent: Agent, environment: Environment, steps: int) -> None:
         s, t = (int(x) for x in rng.integers(environment.n_states, size=2))
         a = int(rng.choice(np.flatnonzero(environment.mdp.available[s])))
         if k % 3 != 0:
-            _act(agent, environment, s)
+            _checked(agent, environment, s, agent.act(s))
         if k % 3 != 1:
             agent.observe(s, a, high if k % 2 else low, t)
-        _act(agent, environment, t)
+        _checked(agent, environment, t, agent.act(t))
 
 
 def _said(environment: Environment, what: str) -> str:

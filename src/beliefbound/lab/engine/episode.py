@@ -1,5 +1,6 @@
 """Step an agent by hand through gymnasium: one episode, with every transition kept."""
 
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ from beliefbound.base.validation import FloatArray, IntArray, check_count, check
 from beliefbound.kernels.play import agent_stream, environment_stream
 from beliefbound.lab.engine.protocol import Agent, CompiledAgent, seed_of
 from beliefbound.lab.envs.adapter import DiscreteEnv
+from beliefbound.policy.stepping import transitions
 
 
 class Episode(NamedTuple):
@@ -46,20 +48,23 @@ def run_episode(agent: Agent, env: Any, *, steps: int, seed: int, run: int = 0, 
         else:
             agent.reset(seed_of(own))
     world = env if isinstance(env, DiscreteEnv) else DiscreteEnv(env)
-    luck = environment_stream(seed, run)
+    noise = environment_stream(seed, run)
     if isinstance(world.env.unwrapped, TabularEnv):
-        s = int(world.env.reset(options={"stream": luck})[0])
+        s = int(world.env.reset(options={"stream": noise})[0])
     else:
-        s = world.reset(seed=int(luck[0] >> np.uint64(33)))
-    states, actions, rewards = [s], [], []
-    for _ in range(steps):
-        a = agent.act(s)
+        s = world.reset(seed=int(noise[0] >> np.uint64(33)))
+    states, actions, rewards, over = [s], list[int](), list[Any](), False
+
+    def follow(s: int, a: int) -> tuple[float, int]:
+        nonlocal over
         reward, t, terminated, truncated = world.step(a)
-        agent.observe(s, a, reward, t)
+        over = terminated or truncated
+        return reward, t
+
+    for _, a, reward, t in islice(transitions(agent, s, follow), steps):
         states.append(t)
         actions.append(a)
         rewards.append(reward)
-        s = t
-        if terminated or truncated:
+        if over:
             break
     return Episode(np.array(states), np.array(actions), np.array(rewards))

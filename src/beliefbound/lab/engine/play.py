@@ -9,6 +9,8 @@ Run i of a root seed has its own streams, the environment's at the address (seed
 agent's at (seed, cell, i): results do not depend on how runs are split into blocks, nor on threads.
 """
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -26,13 +28,15 @@ from beliefbound.base.validation import (
 from beliefbound.kernels import play as kernel
 from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.planning.simd import copied
-from beliefbound.kernels.play import Rules
+from beliefbound.kernels.play import RunSetup
 from beliefbound.kernels.random import uniform
 from beliefbound.lab.engine.policies import player
 from beliefbound.lab.engine.protocol import Agent, CompiledAgent, seed_of
 from beliefbound.lab.engine.runs import Runs
 from beliefbound.lab.envs.environment import Environment
 from beliefbound.policy import Policy
+from beliefbound.policy.protocol import checked_action
+from beliefbound.policy.stepping import transitions
 
 Accounting = Literal["standard", "paper"]
 MAX_STEPS = 10**9
@@ -99,14 +103,14 @@ def play(
         np.zeros((n, environment.n_states if visits else 0), dtype=np.int64),
     )
     skipped = int(accounting == "paper")
-    rules = Rules(seed, cell, numbers.start, steps, weight, skipped, every, environment.terminal, *results)
+    setup = RunSetup(seed, cell, numbers.start, steps, weight, skipped, every, environment.terminal, *results)
     if isinstance(agent, Policy):  # tables become compiled agents; others get a walk of their own, theirs untouched
-        agent = player(agent, environment, steps - rules.skipped)
+        agent = player(agent, environment, steps - setup.skipped)
     if isinstance(agent, CompiledAgent):
         _check_fit(agent, environment)
-        _play_compiled(agent, environment, rules)
+        _play_compiled(agent, environment, setup)
     else:
-        _play_plain(agent, environment, rules)
+        _play_plain(agent, environment, setup)
     total, utility, curve, counts = results
     kept = None if curve_every is None else curve
     return Runs(total, utility, kept, counts if visits else None, None if curve_every is None else every)
@@ -147,64 +151,58 @@ def _check_fit(agent: CompiledAgent, environment: Environment) -> None:
         )
 
 
-def _play_compiled(agent: CompiledAgent, environment: Environment, rules: Rules) -> None:
+def _play_compiled(agent: CompiledAgent, environment: Environment, setup: RunSetup) -> None:
     """The loop of `kernels.play` on a copy of the agent's state, or run by run where each begins with its own plan."""
     plan, outcomes = agent.machine.plan, environment.outcomes
     try:
         if plan is None:
-            agent.enter(kernel.Request(), copied_state(agent.machine.state), outcomes, rules)
+            agent.enter(kernel.Request(), copied_state(agent.machine.state), outcomes, setup)
             return
-        for i in range(len(rules.total)):
-            state, one = plan(seed_of(kernel.agent_stream(rules.seed, rules.cell, rules.first + i))), slice(i, i + 1)
-            results = {name: getattr(rules, name)[one] for name in ("total", "utility", "curve", "visits")}
-            agent.enter(kernel.Request(), state, outcomes, rules._replace(first=rules.first + i, **results))
+        for i in range(len(setup.total)):
+            state, one = plan(seed_of(kernel.agent_stream(setup.seed, setup.cell, setup.first + i))), slice(i, i + 1)
+            results = {name: getattr(setup, name)[one] for name in ("total", "utility", "curve", "visits")}
+            agent.enter(kernel.Request(), state, outcomes, setup._replace(first=setup.first + i, **results))
     except IndexError as cause:
         raise ObservationError(f"{_called(agent)} chose {cause} of {environment.n_actions} actions") from None
 
 
-def _play_plain(agent: Any, environment: Environment, rules: Rules) -> None:
+def _play_plain(agent: Any, environment: Environment, setup: RunSetup) -> None:
     """The loop of `kernels.play`, operation by operation, for agents that are not compiled."""
-    steps, discount, skipped, every, curve, visits = (
-        getattr(rules, name) for name in ("steps", "discount", "skipped", "every", "curve", "visits")
-    )
-    for i in range(len(rules.total)):
-        luck = kernel.environment_stream(rules.seed, rules.first + i)
-        agent.reset(seed_of(kernel.agent_stream(rules.seed, rules.cell, rules.first + i)))
-        s = int(begin(environment.outcomes, uniform(luck)))
-        gained, discounted, weight = 0.0, 0.0, discount**skipped
+    every, curve, visits = setup.every, setup.curve, setup.visits
+    for i in range(len(setup.total)):
+        agent.reset(seed_of(kernel.agent_stream(setup.seed, setup.cell, setup.first + i)))
+        steps = steps_in(environment, agent, kernel.environment_stream(setup.seed, setup.first + i))
+        gained, discounted, weight = 0.0, 0.0, setup.discount**setup.skipped
         point = 0
-        for k in range(skipped, steps):
+        for k, (s, _, reward, t) in zip(range(setup.skipped, setup.steps), steps, strict=False):
             while point < curve.shape[1] and (point + 1) * every <= k:
                 curve[i, point] = gained
                 point += 1
             if visits.shape[1]:
                 visits[i, s] += 1
-            a = check_action(agent, environment, s, agent.act(s))
-            reward, t = step(environment.outcomes, s, a, uniform(luck))
-            agent.observe(s, a, float(reward), int(t))
             gained += reward
             discounted += weight * reward
-            weight *= discount
-            s = int(t)
-            if environment.terminal[s]:
+            weight *= setup.discount
+            if environment.terminal[t]:
                 break
         curve[i, point:] = gained
-        rules.total[i], rules.utility[i] = gained, discounted
+        setup.total[i], setup.utility[i] = gained, discounted
 
 
-def check_action(agent: Any, environment: Environment, s: int, action: Any) -> int:
-    """An action that state `s` offers, as an agent of plain Python returned it."""
-    # True is an int for Python, and no action.
-    if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer):
-        raise ObservationError(f"{_called(agent)} chose {action!r} in state {s}; an action is a whole number")
-    a = int(action)
-    if not 0 <= a < environment.n_actions:
-        raise ObservationError(
-            f"{_called(agent)} chose action {a} in state {s}; actions run from 0 to {environment.n_actions - 1}"
-        )
-    if not environment.mdp.available[s, a]:
-        raise ObservationError(f"{_called(agent)} chose action {a} in state {s}, which does not offer it")
-    return a
+def steps_in(environment: Environment, agent: Any, stream: Any) -> Iterator[Any]:
+    """The steps of an agent in an environment whose randomness is a stream, on and on: past terminal states too."""
+    outcomes = environment.outcomes
+
+    def follow(s: int, a: int) -> tuple[float, int]:
+        reward, t = step(outcomes, s, a, uniform(stream))
+        return float(reward), int(t)
+
+    return transitions(agent, int(begin(outcomes, uniform(stream))), follow, check=action_check(agent, environment))
+
+
+def action_check(agent: Any, environment: Environment) -> Callable[[int, Any], int]:
+    """Whether a state offers what an agent of plain Python chose there, for `transitions`."""
+    return partial(checked_action, available=environment.mdp.available, who=_called(agent))
 
 
 def _called(agent: Any) -> str:

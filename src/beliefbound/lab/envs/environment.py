@@ -5,7 +5,7 @@ may do. The MDP follows from them: `P(t|s,a) = Σ_o p[s,a,o] 1{next[s,a,o] = t}`
 reward[s,a,o]`.
 
 A run draws one uniform for its start and one for each step, whatever the actions. The outcomes of a built-in
-environment are arranged so that the same uniform is the same luck (slip or no slip, the same demand) for every
+environment are arranged so that the same uniform is the same event (slip or no slip, the same demand) for every
 action.
 """
 

@@ -32,7 +32,7 @@ _PART = re.compile(r"(\d{1,15})-(\d{1,15})-([0-9a-f]{16})\.parquet", re.ASCII)
 _LOCK = ".lock"
 
 
-class Part(NamedTuple):
+class PartFile(NamedTuple):
     """A file that holds runs `first` to `last` (exclusive) of a cell."""
 
     first: int
@@ -93,13 +93,13 @@ class Store:
         spec = marker.spec if runs is None else msgspec.structs.replace(marker.spec, runs=runs)
         return cls(out, spec, marker)
 
-    def parts(self, cell: Cell) -> list[Part]:
+    def parts(self, cell: Cell) -> list[PartFile]:
         """The parts of a cell, in order, by their names alone."""
         found = []
         for path in self._files(cell):
             match = _PART.fullmatch(path.name)
             if match and int(match[1]) < int(match[2]):
-                found.append(Part(int(match[1]), int(match[2]), match[3], path))
+                found.append(PartFile(int(match[1]), int(match[2]), match[3], path))
         return sorted(found)
 
     def missing(self, cell: Cell, block: int) -> Iterator[range]:
@@ -165,7 +165,7 @@ class Store:
         address = f"{self.folder}/{cell.folder}/{first}-{last}\n"
         return hashlib.sha256(address.encode() + data).hexdigest()[:16]
 
-    def _verified(self, cell: Cell, part: Part) -> bytes:
+    def _verified(self, cell: Cell, part: PartFile) -> bytes:
         """The bytes of a part, exactly as they were written for this place."""
         try:
             data = part.path.read_bytes()

@@ -5,13 +5,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from beliefbound.base.io.atomic import write_text
+from beliefbound.base.io.atomic import write_aside, write_text
 from beliefbound.base.io.paths import as_path
+from beliefbound.base.io.result_folder import one_result
 from beliefbound.lab.league.season import League
 from beliefbound.lab.league.standings import APART
 from beliefbound.policy.results import literal
 from beliefbound.report.figures import figure, save
-from beliefbound.report.page import Page, Picture, Section, Table, write_page
+from beliefbound.report.page import REPORT, Page, Picture, Section, Table, write_page
 
 _CURVES = 10  # drawn: the best
 _ONE_COLUMN = 20  # names beside the figure, before there is a second column
@@ -19,14 +20,22 @@ _FEWEST = 10  # runs of which an interval is shown
 
 
 def write_league(found: League, out: Path | str) -> Path:
-    """Write `league.{png,svg}`, `curves.{png,svg}`, `league.md` and `report.html` into a folder; the report's path."""
+    """Write `league.{csv,md,png,svg}`, `ranking.csv`, `curves.{png,svg}` and `report.html` into a folder; the report's
+    path."""
     folder = as_path(out)
-    environment = found.spec.environments[0]
+    with one_result(folder, "league", last=REPORT) as aside:
+        write_aside(aside / "league.csv", found.table.write_csv)
+        write_aside(aside / "ranking.csv", found.ranking.write_csv)
+        write_text(aside / "league.md", markdown(*shown(found)))
+        write_page(_page(found, aside), aside / REPORT)
+    return folder / REPORT
+
+
+def _page(found: League, folder: Path) -> Page:
     header, rows = shown(found)
     words = _words(found)
     pictures = [_front(found, folder / "league"), *_curves(found, folder / "curves")]
     caption = " ".join([_CAPTION.format(found.score), *about_shorter(found)])
-    write_text(folder / "league.md", markdown(header, rows))
     sections = [
         Section(
             "Standings",
@@ -44,13 +53,12 @@ def write_league(found: League, out: Path | str) -> Path:
         words = ["These raised an error and are in no table; failures.txt has the tracebacks."]
         sections.append(Section("Who failed", words, [Table(["agent", "error"], failed)]))
     length = f"{found.spec.steps:,} steps a run{' or fewer' if about_shorter(found) else ''}"
-    page = Page(
-        title=f"League: {environment}",
+    return Page(
+        title=f"League: {found.spec.environments[0]}",
         lead=f"{len(found.table)} agents, {length}, the same environment noise for all.",
         sections=sections,
         facts=[("seed", str(found.spec.seeds[0])), ("runs", f"up to {found.spec.runs:,}")],
     )
-    return write_page(page, folder / "report.html")
 
 
 _CAPTION = (

@@ -8,7 +8,7 @@ import polars as pl
 
 from beliefbound.base.errors import BeliefboundError, ParameterError, PluginError
 from beliefbound.base.executors import Executor
-from beliefbound.base.io.atomic import check_writable, write_aside
+from beliefbound.base.io.atomic import check_writable
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.validation import check_count
 from beliefbound.lab.envs import make_env
@@ -140,8 +140,6 @@ def league(
     table = standings(frame, times, papers, steps=steps, reference=reference, compared=compared, score=score)
     whole = {agent: timing.step for agent, timing in times.items() if timing.steps == steps}
     ranks = ranking(frame, whole, score=score)
-    write_aside(folder / "league.csv", table.write_csv)
-    write_aside(folder / "ranking.csv", ranks.write_csv)
     reasons = {agent: fault.reason for agent, fault in faults.items()}
     return League(table, ranks, frame, _spec(reference, place.name, runs, steps, seed), score, left_out, reasons)
 

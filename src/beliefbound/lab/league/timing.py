@@ -18,10 +18,8 @@ from typing import Any, NamedTuple
 
 from beliefbound.base.errors import FileError
 from beliefbound.base.io.atomic import write_text
-from beliefbound.kernels.outcomes import begin, step
 from beliefbound.kernels.play import environment_stream
-from beliefbound.kernels.random import uniform
-from beliefbound.lab.engine.play import check_action, play
+from beliefbound.lab.engine.play import play, steps_in
 from beliefbound.lab.engine.policies import player
 from beliefbound.lab.engine.protocol import Agent
 from beliefbound.lab.engine.registry import make_agent
@@ -126,20 +124,16 @@ def _by_hand(machine: Agent, place: Environment, steps: int, budget: float, now:
     """The pace of the first steps of a run, and how many were made."""
     if isinstance(machine, Policy):  # as `play` does
         machine = player(machine, place, steps)
-    luck: Any = environment_stream(0, 0)
-    s, done, first = int(begin(place.outcomes, uniform(luck))), 0, 0.0
+    walk = steps_in(place, machine, environment_stream(0, 0))
+    done, first, spent, over, enough = 0, 0.0, 0.0, False, False
     began = now()
     machine.reset(0)
-    while True:
-        a = check_action(machine, place, s, machine.act(s))
-        reward, t = step(place.outcomes, s, a, uniform(luck))
-        machine.observe(s, a, float(reward), int(t))
-        s, done, spent = int(t), done + 1, now() - began
+    while not (over or enough or done >= min(steps, _BY_HAND)):
+        over = bool(place.terminal[next(walk).next_state])
+        done, spent = done + 1, now() - began
         first = spent if done == 1 else first
-        over = bool(place.terminal[s])
         enough = spent > _SHARE * budget and (done > 1 or 2 * first > budget)
-        if over or enough or done >= min(steps, _BY_HAND):
-            return Pace(first, (spent - first) / max(done - 1, 1), done if over else steps), done
+    return Pace(first, (spent - first) / max(done - 1, 1), done if over else steps), done
 
 
 def read_timings(path: Path) -> dict[str, Timing]:

@@ -21,7 +21,7 @@ class PublishedRow(NamedTuple):
     here: tuple[str, ...] = ()
 
 
-BEETLE_PLANS = 5  # a plan's worth depends on the luck of its points, so the row pools several
+BEETLE_PLANS = 5  # a plan's worth depends on its random points, so the row pools several
 UNIFORM = "prior=known-rewards,concentration=1.0"  # "no information", where rewards are told: theirs is not published
 
 TABLE1 = (

@@ -12,6 +12,7 @@ from beliefbound.base.errors import ParameterError
 from beliefbound.base.executors import Executor
 from beliefbound.base.io.atomic import as_parquet, check_writable, write_aside, write_bytes
 from beliefbound.base.io.paths import as_path
+from beliefbound.base.io.result_folder import one_result
 from beliefbound.base.validation import check_count
 from beliefbound.lab.experiments.run import Progress, Say, n_missing, run
 from beliefbound.lab.experiments.spec import Cell, Spec
@@ -20,7 +21,7 @@ from beliefbound.lab.paper.figure1 import figure1
 from beliefbound.lab.paper.figure2 import draw_distributions, draw_regret, regret_curve
 from beliefbound.lab.paper.published import DISCOUNT, OTHERS, RUNS, SAMPLES, STEPS, STUCK_BELOW, TABLE1
 from beliefbound.lab.paper.table1 import table1, table1_rows
-from beliefbound.report.page import Page, Picture, Section, Table, write_page
+from beliefbound.report.page import REPORT, Page, Picture, Section, Table, write_page
 
 _SHOWN = {"exploit": "Exploit", "mcbrl:n=1": "MCBRL n=1", "mcbrl:n=8": "MCBRL n=8"}
 
@@ -91,19 +92,20 @@ def reproduce(
         others_spec(runs=runs, seed=seed), folder / "others", threads, executor, repair, say=say, stage=stage
     )
     everything = pl.concat([frame, others])
-    write_bytes(folder / "runs.parquet", as_parquet(everything))
-    stage("bootstrap intervals")
-    table = table1(everything)
-    write_aside(folder / "table1.csv", table.write_csv)
-    curve = regret_curve(frame, tuple(sorted(set(samples))), STUCK_BELOW)
-    stage("Figure 2")
-    draw_regret(curve, folder)
-    draw_distributions(frame, _SHOWN, folder)
-    stage("Figure 1, compiling once if this is the first time")
-    figure1(folder, seed=seed, certify_every=4, progress=lambda k, n: stage(f"Figure 1, belief {k} of {n}"))
-    stage("report")
-    report = write_page(_page(folder, everything, table, curve, spec), folder / "report.html")
-    return Reproduction(table, curve, report)
+    with one_result(folder, "paper", last=REPORT) as aside:
+        write_bytes(aside / "runs.parquet", as_parquet(everything))
+        stage("bootstrap intervals")
+        table = table1(everything)
+        write_aside(aside / "table1.csv", table.write_csv)
+        curve = regret_curve(frame, tuple(sorted(set(samples))), STUCK_BELOW)
+        stage("Figure 2")
+        draw_regret(curve, aside)
+        draw_distributions(frame, _SHOWN, aside)
+        stage("Figure 1, compiling once if this is the first time")
+        figure1(aside, seed=seed, certify_every=4, progress=lambda k, n: stage(f"Figure 1, belief {k} of {n}"))
+        stage("report")
+        write_page(_page(aside, everything, table, curve, spec), aside / REPORT)
+    return Reproduction(table, curve, folder / REPORT)
 
 
 def _run_others(
@@ -217,8 +219,9 @@ def _others_words(frame: pl.DataFrame) -> list[str]:
         "The paper quotes BEETLE, AMP-EM and SEM from others, and so do the columns marked paper. The settings behind "
         "those figures are not known; here they were run too, told the rewards, from a uniform prior and with "
         f"settings of ours ({names}). So there is no z.",
-        f"BEETLE plans once, at beliefs that it samples from the prior, and a plan's worth is luck: the {len(plans)} "
-        f"plans pooled in its row (seeds 1 to {len(plans)}) earn {', '.join(f'{x:.0f}' for x in plans)}. Its interval "
+        "BEETLE plans once, at beliefs that it samples from the prior, and a plan's worth varies with them: the "
+        f"{len(plans)} plans pooled in its row (seeds 1 to {len(plans)}) earn "
+        f"{', '.join(f'{x:.0f}' for x in plans)}. Its interval "
         "is about these plans.",
     ]
 

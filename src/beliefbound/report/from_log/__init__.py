@@ -1,1 +1,1 @@
-"""`beliefbound plan`: from a log of transitions to a certified policy, its files and its page."""
+"""What was found from a log, as sentences, pictures and a page."""

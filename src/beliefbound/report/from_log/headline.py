@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from beliefbound.logs.log import plain
-from beliefbound.report.from_log.plan import LogPlan
+from beliefbound.report.from_log.result import LogPlan
 
 _SHOWN = 6  # states whose action is told in a sentence
 _ROUNDING = 1e-9  # of the last digit: numbers that have no more digits stay as they are
@@ -76,9 +76,7 @@ def mean_words(found: LogPlan, digits: int = 6) -> str:
 def policy_shown(found: LogPlan) -> str:
     """What the policy does in the states that it meets most."""
     log, ends = found.log, found.learnt.terminal
-    chances = found.policy.chances(log.n_actions)
-    taken = (chances if chances.ndim == 2 else chances[0]).argmax(axis=-1)
-    met = found.reliance.visits.sum(axis=1)
+    taken, met = found.first_actions, found.reliance.visits.sum(axis=1)
     open_ = [int(s) for s in np.argsort(-met, kind="stable") if not ends[s]]
     state, action = ("" if log.states else "state "), ("" if log.actions else "action ")
     told = ", ".join(

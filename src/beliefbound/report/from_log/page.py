@@ -6,8 +6,7 @@ import numpy as np
 
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.report.from_log.headline import above, below, mean_words, next_words, policy_shown, sure_words, warned
-from beliefbound.report.from_log.plan import LogPlan
-from beliefbound.report.from_log.prior import UnderPrior
+from beliefbound.report.from_log.result import LogPlan, UnderPrior
 from beliefbound.report.page import Page, Picture, Section, Table
 
 _NAME = 200  # letters of a name that the page shows
@@ -64,11 +63,9 @@ def _warned(found: LogPlan) -> Section:
 
 def _which(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     chosen, log = found.choice.chosen, found.log
-    chances = found.policy.chances(log.n_actions)
-    first = chances if chances.ndim == 2 else chances[0]
     share, visits = found.learnt.prior_share, log.visits
     order = np.argsort(-found.reliance.visits.sum(axis=1), kind="stable")
-    actions = first.argmax(axis=1)
+    actions = found.first_actions
     terminal = found.learnt.terminal
     rows = [
         [
@@ -177,7 +174,7 @@ def _next(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     )
     if info is None:
         text = ["The rise in value from measuring single pairs was not computed; pairs are ordered by how much of the "
-                "policy's way leads through them on the prior's word."]  # fmt: skip
+                "policy's way leads through them by the prior alone."]  # fmt: skip
     else:
         text = [
             f"Knowing everything (EVPI) is worth {info.evpi.low:.4g} to {info.evpi.high:.4g}; knowing one pair before "

@@ -8,7 +8,7 @@ import numpy as np
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.policy.results import literal
 from beliefbound.report.figures import COLOURS, figure, save
-from beliefbound.report.from_log.plan import LogPlan
+from beliefbound.report.from_log.result import LogPlan
 from beliefbound.report.page import Picture
 
 SHOWN = 60  # states that a figure has space for

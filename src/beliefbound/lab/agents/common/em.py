@@ -66,7 +66,7 @@ class Trajectories(NamedTuple):
 
 
 def trajectories_for(setting: Setting, values: Mapping[str, Any], *, each_step: bool = False) -> Trajectories:
-    """Room for the messages, by the `values` of `parameters`; with `each_step`, for a model of every step."""
+    """Empty arrays for the messages, by the `values` of `parameters`; with `each_step`, for a model of every step."""
     S, A, horizon = setting.n_states, setting.n_actions, values["horizon"]
     models = horizon if each_step else 1
     if 8 * S * A * S * models + 16 * horizon * S > AGENT_BYTES:

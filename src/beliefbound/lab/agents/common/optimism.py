@@ -1,4 +1,4 @@
-"""What optimistic agents share: the parameters of their solver, room for their model, and the optimist of a posterior.
+"""What optimistic agents share: the parameters of their solver, arrays for their model, the optimist of a posterior.
 
 `optimist` is the machine of BEB, VBRB and BOLT. It holds the mean model `p̄, r̄` of its posterior and solves, at every
 step and warm from the step before,
@@ -49,7 +49,7 @@ def model_for(
     relative: bool = False,
     factor: float = 1.0,
 ) -> OptimisticModel:
-    """Room for a model of the setting's size, if there is any."""
+    """Empty arrays for a model of the setting's size, if there is any."""
     S, A = setting.n_states, setting.n_actions
     if 16 * S * A * S > MAX_BYTES:
         raise ParameterError(

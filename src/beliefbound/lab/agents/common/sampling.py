@@ -8,7 +8,9 @@ from beliefbound.base.limits import AGENT_BYTES
 from beliefbound.lab.engine.protocol import Setting
 
 
-def check_room(setting: Setting, n: int, parameter: str, *, width: int | None = None, fix: str = "take fewer") -> None:
+def check_memory(
+    setting: Setting, n: int, parameter: str, *, width: int | None = None, fix: str = "take fewer"
+) -> None:
     """`n` models, and what their solution takes, fit into memory; `parameter` says in words where n comes from, `width`
     how many numbers a model has for a pair, where these are not the chances of the next states alone."""
     S, A = setting.n_states, setting.n_actions
@@ -18,5 +20,5 @@ def check_room(setting: Setting, n: int, parameter: str, *, width: int | None = 
 
 
 def no_stream() -> npt.NDArray[np.uint64]:
-    """Room for a random stream, which `reset` fills."""
+    """Empty arrays for a random stream, which `reset` fills."""
     return np.zeros(4, np.uint64)

@@ -1,6 +1,7 @@
-"""What `beliefbound plan` does: its words as arguments, the work, the files."""
+"""What `beliefbound plan` does: its words as options, the work, the files."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,80 +11,87 @@ from beliefbound.base.errors import BeliefError, FileError, ParameterError
 from beliefbound.base.interrupt import first_interrupt
 from beliefbound.base.io.atomic import check_writable
 from beliefbound.base.io.csv_table import numbers, read_table
+from beliefbound.base.options import chosen
 from beliefbound.base.validation import FloatArray
 from beliefbound.beliefs.from_log import action_id, state_id
 from beliefbound.beliefs.log_priors import PRIORS
+from beliefbound.bounds.record import TracePoint
+from beliefbound.jobs.from_log.plan import PlanOptions, plan_of
+from beliefbound.jobs.from_log.writing import write_plan
 from beliefbound.logs import Log, read_log, read_minari
-from beliefbound.report.from_log.plan import LogPlan, plan_log
-from beliefbound.report.from_log.writing import write_plan
+from beliefbound.report.from_log.result import LogPlan
 
 _EVERY = 10_000_000  # rows between two words about reading
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlanFileOptions(PlanOptions):
+    """What can be asked of `beliefbound plan`, in words of the command line.
+
+    Attributes:
+      columns: `COLUMN=NAME`, which column of the file holds what.
+      states, actions: a number, or names by commas.
+      names: whether ids are names though they look like numbers.
+      keep_suspicious: whether rows that do not follow each other count as they stand.
+      known_rewards: a CSV file `state, action, reward`.
+      initial, terminal: names or numbers of states; `prior`: its name, or a number.
+      others: as for `plan_log`.
+    """
+
+    columns: Sequence[str] | None = None
+    states: str | None = None
+    actions: str | None = None
+    names: bool = False
+    keep_suspicious: bool = False
+    known_rewards: Path | None = None
+
+    def of_log(self, log: Log) -> PlanOptions:
+        """What the words mean for a log."""
+        start = None
+        if self.initial:
+            start = np.zeros(log.n_states)
+            for name in self.initial:
+                start[state_id(log, name)] += 1.0 / len(self.initial)
+        meant = {
+            "initial": start,
+            "terminal": [state_id(log, name) for name in self.terminal] if self.terminal else None,
+            "prior": _prior(str(self.prior)),
+            "known": None if self.known_rewards is None else _known(self.known_rewards, log),
+        }
+        return chosen(PlanOptions, vars(self) | meant)
 
 
 def plan_file(
     source: str,
     out: Path,
+    options: PlanFileOptions,
     *,
-    columns: Sequence[str] | None = None,
-    states: str | None = None,
-    actions: str | None = None,
-    names: bool = False,
-    keep_suspicious: bool = False,
-    initial: Sequence[str] | None = None,
-    terminal: Sequence[str] | None = None,
-    prior: str = "suggest",
-    known_rewards: Path | None = None,
+    watch: Callable[[TracePoint], object] | None = None,
     say: Callable[[str], object] = lambda text: None,
     stopping: Callable[[], object] = lambda: None,
-    **choices: Any,
 ) -> tuple[LogPlan, Path]:
-    """Read a log, plan, and write everything into `out`: `(what was found, the page)`.
-
-    Words of the command line: `columns` are `COLUMN=NAME`; `states` and `actions` a number or names by commas;
-    `initial` and `terminal` names or numbers of states; `known_rewards` a CSV file `state, action, reward`. Everything
-    else is as for `plan_log`. Ctrl-C ends the search and writes what was found; a second one leaves at once and writes
-    nothing.
-    """
+    """Read a log, plan, and write everything into `out`: `(what was found, the page)`. Ctrl-C ends the search and
+    writes what was found; a second one leaves at once and writes nothing."""
     check_writable(out)
-    log = _read(source, columns, states, actions, names, keep_suspicious, say)
-    start = None
-    if initial:
-        start = np.zeros(log.n_states)
-        for name in initial:
-            start[state_id(log, name)] += 1.0 / len(initial)
+    log = _read(source, options, say)
     with first_interrupt(stopping) as asked:
-        found = plan_log(
-            log,
-            initial=start,
-            terminal=[state_id(log, name) for name in terminal] if terminal else None,
-            prior=_prior(prior),
-            known=None if known_rewards is None else _known(known_rewards, log),
-            stop=asked.is_set,
-            say=say,
-            **choices,
-        )
+        found = plan_of(log, options.of_log(log), watch=watch, stop=asked.is_set, say=say)
     say("writing")
     return found, write_plan(found, out)
 
 
-def _read(
-    source: str,
-    columns: Sequence[str] | None,
-    states: str | None,
-    actions: str | None,
-    names: bool,
-    keep_suspicious: bool,
-    say: Callable[[str], object],
-) -> Log:
+def _read(source: str, options: PlanFileOptions, say: Callable[[str], object]) -> Log:
     say(f"reading {source}")
     if source.startswith("minari:"):
-        for_files: dict[str, object] = {"column": columns, "states": states, "actions": actions, "names": names}
-        for name, value in (for_files | {"keep-suspicious": keep_suspicious}).items():
+        for_files = {"column": options.columns} | {
+            name: getattr(options, name) for name in ("states", "actions", "names", "keep_suspicious")
+        }
+        for name, value in for_files.items():
             if value:
-                raise ParameterError(f"--{name} is for files; a Minari dataset says it itself")
+                raise ParameterError(f"--{name.replace('_', '-')} is for files; a Minari dataset says it itself")
         return read_minari(source.removeprefix("minari:"))
     mapping = {}
-    for given in columns or ():
+    for given in options.columns or ():
         column, equals, name = given.partition("=")
         if not equals or not name:
             raise ParameterError(f"--column is {given!r}; give COLUMN=NAME, such as state=s")
@@ -99,10 +107,10 @@ def _read(
     return read_log(
         source,
         columns=mapping,
-        states=_size(states),
-        actions=_size(actions),
-        names=names,
-        keep_suspicious=keep_suspicious,
+        states=_size(options.states),
+        actions=_size(options.actions),
+        names=options.names,
+        keep_suspicious=options.keep_suspicious,
         progress=progress,
     )
 

@@ -3,7 +3,7 @@
 1. The posterior of the log (`beliefs.from_log`).
 2. A memoryless policy, chosen among candidates on models of the posterior (`bounds.posterior.candidates`).
    It does what was never tried in a state only where nothing ever was, or where somebody says so: how such pairs
-   behave is the prior's word alone, and of many pairs that only look good the best looks best. The bounds below are
+   behave is from the prior alone, and of many pairs that only look good the best looks best. The bounds below are
    those of the posterior as it is, in which every action is offered.
 3. *Certificate.* On fresh models: `lower ≤ E V^π`, what the chosen policy is worth on average over the posterior. From
    above, no policy, not even one that learns as it acts, is worth more than `upper`: `E max` on the same models, and
@@ -12,7 +12,7 @@
    probability of at most `1 − confidence` (`bounds.posterior.risk`), a statement of its own.
 4. Comparison with the behaviour policy of the log and with the expected MDP's policy, on the same models; the
    distribution of the value under the posterior.
-5. How much rests on the prior (`report.from_log.prior`), and what to measure next (`bounds.information`), each with
+5. How much rests on the prior (`jobs.from_log.prior`), and what to measure next (`bounds.information`), each with
    intervals of its own.
 
 The error `1 − confidence` is split: a quarter each to the bracket and to the comparisons, an eighth each to the
@@ -29,6 +29,7 @@ from typing import Any, Literal
 import numpy as np
 
 from beliefbound.base.errors import ParameterError
+from beliefbound.base.options import chosen
 from beliefbound.base.validation import (
     FloatArray,
     as_flag,
@@ -42,17 +43,16 @@ from beliefbound.base.validation import (
 )
 from beliefbound.beliefs.belief import Belief
 from beliefbound.beliefs.capabilities import terminal
-from beliefbound.beliefs.from_log import Learnt, learn
-from beliefbound.beliefs.log_checks import Check, check_learnt
+from beliefbound.beliefs.from_log import learn
+from beliefbound.beliefs.log_checks import check_learnt
 from beliefbound.beliefs.log_priors import Prior
 from beliefbound.beliefs.log_rewards import RewardChoice
 from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.beliefs.rewards import RewardBelief
 from beliefbound.bounds.bound import Bound, Kind, Side
-from beliefbound.bounds.bracket import Bracket, bracket_of, seed_of
+from beliefbound.bounds.bracket import bracket_of, seed_of
 from beliefbound.bounds.information.dirichlet import Known
-from beliefbound.bounds.information.result import Information
-from beliefbound.bounds.posterior.candidates import Choice, choose
+from beliefbound.bounds.posterior.candidates import choose
 from beliefbound.bounds.posterior.fresh import Fresh, affordable, fresh_values
 from beliefbound.bounds.posterior.risk import (
     LEVELS,
@@ -68,13 +68,14 @@ from beliefbound.bounds.posterior.risk import (
 from beliefbound.bounds.posterior.value_range import value_range
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.steps import Limits
+from beliefbound.jobs.from_log.comparing import behaviour_of, bolder, compared
+from beliefbound.jobs.from_log.measuring import measure_next
+from beliefbound.jobs.from_log.prior import reliance
+from beliefbound.jobs.from_log.robust import drawn_models
 from beliefbound.logs.log import Log
 from beliefbound.planning.task import Task
 from beliefbound.policy.naming import Names
-from beliefbound.report.from_log.comparing import Comparison, behaviour_of, bolder, compared
-from beliefbound.report.from_log.measuring import measure_next
-from beliefbound.report.from_log.prior import Reliance, reliance
-from beliefbound.report.from_log.robust import DrawnModels, drawn_models
+from beliefbound.report.from_log.result import LogPlan
 
 BRACKET_ENTRIES = 60_000  # states² × actions up to which the bracket's own samples fit and are quick
 _WORK, _LEAST = 1e10, 30  # multiply-adds that fresh models may take to be solved; and how many there are in any case
@@ -84,84 +85,56 @@ _SECONDS = 20.0
 _STEPS = 8  # of the bracket, for a round of the robust one
 
 
-@dataclass(frozen=True, eq=False)
-class LogPlan:
-    """What was found from a log.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlanOptions:
+    """What can be asked of `plan_log`, which says what each of them is; checked when it is made."""
 
-    Attributes:
-      log, learnt, task, checks: what was read, the posterior, the problem, and checks of one against the other.
-      choice: the chosen policy and its rivals; `objective`: what was asked to be large, `certified` its estimate, and
-        `attainable` that of knowing each model, which nobody's exceeds: every objective rises with values.
-      lower, upper: bounds on the Bayes-optimal value, the first attained by the chosen policy.
-      credible: its `low` is what the process that made the log pays the chosen policy at least, with the probability
-        `confidence`.
-      bracket: the bracket of policies that learn, where it was computed.
-      robust: the bracket of an objective that looks at bad models, on models drawn for it; `None` for others.
-      fresh: values on fresh models; its policies are the chosen one and then those of `comparisons`.
-      quantiles, cvar: of the chosen policy's value, `quantiles` at `LEVELS`.
-      state_lower, state_upper: `[s]`, bounds from each state.
-      reliance: how much rests on the prior.
-      information: what measuring each pair is worth; `None` where it was not computed.
-      confidence: of everything together.
-      interrupted: whether somebody ended the work before its time.
-      hints: what would tell more.
-    """
+    discount: float
+    horizon: int | None = None
+    initial: Any = None
+    prior: Prior | float | Belief = "suggest"
+    rewards: RewardChoice | RewardBelief = "suggest"
+    known: Any = None
+    terminal: Any = None
+    only_tried: bool = False
+    try_untried: bool = False
+    objective: str = "mean"
+    confidence: float = 0.95
+    n_models: int = 2000
+    time_limit: float | None = None
+    effort: int | None = None
+    interval: Literal["betting", "t"] = "betting"
+    measure: bool = True
+    seed: int = 1
+    threads: int | None = None
 
-    log: Log
-    learnt: Learnt
-    task: Task
-    checks: list[Check]
-    choice: Choice
-    objective: Objective
-    certified: Estimate
-    attainable: Estimate
-    lower: Bound
-    upper: Bound
-    credible: Estimate
-    bracket: Bracket | None
-    robust: DrawnModels | None
-    fresh: Fresh
-    comparisons: tuple[Comparison, ...]
-    quantiles: tuple[Estimate, ...]
-    cvar: Estimate
-    state_lower: FloatArray
-    state_upper: FloatArray
-    reliance: Reliance
-    information: Information | None
-    confidence: float
-    interrupted: bool
-    hints: tuple[str, ...] = ()
+    def __post_init__(self) -> None:
+        check_probability(self.confidence, "confidence")
+        Objective.parse(self.objective)
+        if check_count(self.n_models, "n_models", least=50) > _MOST_MODELS:
+            raise ParameterError(f"n_models is {self.n_models}; give at most {_MOST_MODELS}")
+        if self.time_limit is not None:
+            check_not_below(self.time_limit, "time_limit")
+        if self.effort is not None:
+            check_count(self.effort, "effort")
+            if self.time_limit is not None:
+                raise ParameterError("give an effort, which is the same every time, or a time limit, not both")
+        if as_flag(self.try_untried, "try_untried") and as_flag(self.only_tried, "only_tried"):
+            raise ParameterError("give only_tried or try_untried, not both")
+        as_flag(self.measure, "measure")
+        check_threads(self.threads)
+        if not isinstance(self.interval, str) or self.interval not in ("betting", "t"):
+            raise ParameterError(f"interval is {shown(self.interval)}; give 'betting' or 't'")
 
     @property
-    def policy(self) -> Any:
-        """The chosen policy."""
-        return self.choice.chosen.policy
+    def of_posterior(self) -> dict[str, Any]:
+        """Those of the posterior under any prior, as for `beliefs.from_log.learn`."""
+        return {name: getattr(self, name) for name in ("rewards", "known", "terminal", "only_tried")}
 
-    def to_measure(self) -> list[tuple[int, int]]:
-        """Pairs, the one most worth measuring first: by what is certain, then what is possible, then by how much of the
-        policy's way leads through them on the prior's word. Terminal states and what is not offered are left out."""
-        met, info = self.reliance.visits, self.information
-        low, high = (np.zeros_like(met),) * 2 if info is None else (info.low, info.high)
-        order = np.lexsort((-(met * self.learnt.prior_share).ravel(), -high.ravel(), -low.ravel()))
-        belief = self.learnt.belief
-        open_ = belief.available & ~self.learnt.terminal[:, None]
-        pairs = [(int(k) // self.log.n_actions, int(k) % self.log.n_actions) for k in order]
-        return [pair for pair in pairs if open_[pair]]
-
-    def measuring_words(self, s: int, a: int) -> str:
-        """What is known of measuring a pair."""
-        tried = f"tried {self.log.visits[s, a]:,} times so far"
-        if self.information is None:
-            met, share = self.reliance.visits[s, a], self.learnt.prior_share[s, a]
-            return f"{tried}: {100 * met:.1f}% of the policy's steps, {100 * share:.0f}% on the prior's word"
-        low, high = self.information.low[s, a], self.information.high[s, a]
-        worth = f"worth {low:.4g} to {high:.4g}" if low > 0.0 else f"worth at most {high:.4g}"
-        return f"{worth}, {tried}"
-
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know, in order of weight."""
-        doubts = [f"doubtful: {c.name}: {c.found} (p = {c.p:.2g})" for c in self.checks if c.suspicious]
-        return (*self.reliance.warnings, *doubts, *self.hints, *self.log.notes, *self.learnt.notes)
+    @property
+    def seconds(self) -> float:
+        """For the bracket, roughly."""
+        return _SECONDS if self.time_limit is None else float(self.time_limit)
 
 
 def plan_log(
@@ -195,7 +168,7 @@ def plan_log(
       log: from `read_log`, `roll_out` or `read_minari`.
       discount, horizon, initial: of the problem; default start: as episodes of the log begin.
       prior, rewards, known, terminal, only_tried: of the posterior, as for `DirichletBelief.from_log`.
-      try_untried: let the policy do what was never tried in a state, on the prior's word.
+      try_untried: let the policy do what was never tried in a state, by the prior alone.
       objective: what a good policy is, over models of the posterior: `mean`, `cvar:0.1`, `percentile:0.1`,
         `l1:0.2`, `worst`.
       confidence: of all statements together.
@@ -214,38 +187,37 @@ def plan_log(
     >>> found.lower.value <= found.upper.value
     True
     """
-    check_probability(confidence, "confidence")
-    n_models, goal, rng = check_count(n_models, "n_models", least=50), Objective.parse(objective), as_rng(seed)
-    if n_models > _MOST_MODELS:
-        raise ParameterError(f"n_models is {n_models}; give at most {_MOST_MODELS}")
-    limit = _SECONDS if time_limit is None else check_not_below(time_limit, "time_limit")
-    if effort is not None:
-        effort = check_count(effort, "effort")
-        if time_limit is not None:
-            raise ParameterError("give an effort, which is the same every time, or a time limit, not both")
-    if as_flag(try_untried, "try_untried") and as_flag(only_tried, "only_tried"):
-        raise ParameterError("give only_tried or try_untried, not both")
-    measure, threads = as_flag(measure, "measure"), check_threads(threads)
-    if not isinstance(interval, str) or interval not in ("betting", "t"):
-        raise ParameterError(f"interval is {shown(interval)}; give 'betting' or 't'")
+    return plan_of(log, chosen(PlanOptions, locals()), watch=watch, stop=stop, say=say)
+
+
+def plan_of(
+    log: Log,
+    options: PlanOptions,
+    *,
+    watch: Callable[[TracePoint], object] | None = None,
+    stop: Callable[[], bool] | None = None,
+    say: Callable[[str], object] | None = None,
+) -> LogPlan:
+    """`plan_log` with its options as one object."""
     for name, function in (("watch", watch), ("stop", stop), ("say", say)):
         check_function(function, name)
+    goal, rng, limit = Objective.parse(options.objective), as_rng(options.seed), options.seconds
+    threads, confidence, effort = check_threads(options.threads), options.confidence, options.effort
     say = say or (lambda text: None)
     say("learning the posterior")
-    options: dict[str, Any] = {"rewards": rewards, "known": known, "terminal": terminal, "only_tried": only_tried}
-    learnt = learn(log, prior=prior, initial=initial, **options)
-    task = Task.of(learnt.belief, discount=discount, horizon=horizon, initial=learnt.initial)
-    n = affordable(task, ModelSource(learnt.belief), n_models, work=_WORK, least=_LEAST)
+    learnt = learn(log, prior=options.prior, initial=options.initial, **options.of_posterior)
+    task = Task.of(learnt.belief, discount=options.discount, horizon=options.horizon, initial=learnt.initial)
+    n = affordable(task, ModelSource(learnt.belief), options.n_models, work=_WORK, least=_LEAST)
     error = 1.0 - confidence
     say("choosing a policy")
     behaviour = behaviour_of(log, learnt)
-    careful = task if try_untried else replace(task, belief=learnt.tried())
+    careful = task if options.try_untried else replace(task, belief=learnt.tried())
     choice = choose(careful, goal, rng, behaviour=behaviour.policy, n_select=min(1000, n))
     say(f"valuing it on {n} fresh models")
     others = [behaviour, choice.expected, *bolder(task, choice.expected)]
     fresh = fresh_values(task, [choice.chosen.policy, *(other.policy for other in others)], n, rng, stop=stop)
     ends = value_range(task)
-    range_ = None if interval == "t" else ends
+    range_ = None if options.interval == "t" else ends
     value = mean_interval(fresh.values[0], error / 8.0, range_)
     own = choice.chosen.policy
     lower = _bound("lower", Kind.TABLE, value.low, value, "the policy", error / 16.0, fresh.n, own)
@@ -256,7 +228,7 @@ def plan_log(
     if limit > 0.0 and log.n_states**2 * log.n_actions <= BRACKET_ENTRIES:
         say("closing the bracket")
         limits = Limits(effort=effort, seconds=limit, stop=stop)
-        asked: dict[str, Any] = {"confidence": 1.0 - error / 4.0, "interval": interval, "threads": threads}
+        asked: dict[str, Any] = {"confidence": 1.0 - error / 4.0, "interval": options.interval, "threads": threads}
         closed = bracket_of(task, limits, seed=seed_of(rng), watch=watch, **asked).bracket
         if closed.upper.value < upper.value:
             upper = closed.upper
@@ -275,9 +247,9 @@ def plan_log(
     )
     state_lower, state_upper = _states(fresh, task, error / 8.0)
     say("looking at what rests on the prior")
-    rests = reliance(log, learnt, task, own, fresh, options, rng, confidence=confidence)
+    rests = reliance(log, learnt, task, own, fresh, options.of_posterior, rng, confidence=confidence)
     information = None
-    if measure and not (stop is not None and stop()):
+    if options.measure and not (stop is not None and stop()):
         say("valuing measurements")
         known = Known(best.low, best.high, error / 8.0, f"E max on {fresh.n} fresh models", best.asymptotic)
         information = measure_next(task, known, fresh.n, lower.value, error, closed, rng, limit)

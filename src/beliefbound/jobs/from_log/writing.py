@@ -1,7 +1,7 @@
 """The files of a plan. `certificate.json` is written last: a folder without it holds no result.
 
 format        "beliefbound certificate"
-version       2
+version       3
 lower         the policy is worth at least this, on average over the posterior
 upper         no policy, not even one that learns, is worth more
 confidence    with which everything in the file holds together; except `priors`, every interval on its own, `measure`,
@@ -16,7 +16,7 @@ policy        file, origin, kind, gap (upper − lower) and actions: one name or
 objective     what was asked to be large, of the policy: name, value, low, high, method; attainable: the same of knowing
               each model, whose high no policy's exceeds
 initial       {state: probability} of the start
-bounds        every bound: side, value, estimate, confidence, samples, method, proof (`bounds.Kind`), asymptotic
+bounds        every bound, as `Bound.to_dict` gives it
 bracket       of policies that learn: lower, upper; null where it was not computed
 robust        of `objective`, on models drawn from the posterior for it and about no others: priors, models, lower (what
               the mixture in robust.policy.npz secures), upper (what nobody exceeds), confidence, policy (the chosen
@@ -39,22 +39,22 @@ interrupted   whether somebody ended the work before its time
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import polars as pl
 
-from beliefbound.base.io.atomic import write_aside, write_text
+from beliefbound.base.io.atomic import write_aside
+from beliefbound.base.io.result_folder import one_result
 from beliefbound.beliefs.files import can_save, save_belief
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
-from beliefbound.report.certificate import bound_entry
+from beliefbound.jobs.made import write_json
 from beliefbound.report.from_log.headline import by_prior, mean_words, sure_words, warned
 from beliefbound.report.from_log.page import page_of
 from beliefbound.report.from_log.pictures import pictures
-from beliefbound.report.from_log.plan import LogPlan
-from beliefbound.report.page import write_page
+from beliefbound.report.from_log.result import LogPlan
+from beliefbound.report.page import REPORT, write_page
 
-FORMAT, VERSION = "beliefbound certificate", 2
-CERTIFICATE, REPORT = "certificate.json", "report.html"
+FORMAT, VERSION = "beliefbound certificate", 3
+CERTIFICATE = "certificate.json"
 _PAIRS = 200  # measurements that the certificate lists
 
 _POSTERIOR = "posterior.npz"
@@ -62,23 +62,17 @@ _POSTERIOR = "posterior.npz"
 
 def write_plan(found: LogPlan, out: Path) -> Path:
     """Write everything into a folder; returns the page."""
-    for name in (CERTIFICATE, REPORT):
-        (out / name).unlink(missing_ok=True)  # an earlier result must not stand beside new files
     log = found.log
     names: dict[str, Any] = {"state_names": log.states, "action_names": log.actions}
-    found.policy.save(out / "policy.json", note=policy_words(found), **names)
-    write_aside(out / "policy.csv", _policy_table(found).write_csv)
-    (out / _POSTERIOR).unlink(missing_ok=True)
-    if can_save(found.learnt.belief):
-        save_belief(out / _POSTERIOR, found.learnt.belief, states=log.states, actions=log.actions)
-    for name in ("robust.json", "robust.policy.npz"):
-        (out / name).unlink(missing_ok=True)
-    if found.robust is not None:
-        found.robust.bracket.save(out / "robust.json")
-    drawn = pictures(found, out / "figures")
-    write_page(page_of(found, drawn), out / REPORT)
-    text = msgspec.json.format(msgspec.json.encode(certificate(found)), indent=2).decode()
-    write_text(out / CERTIFICATE, text + "\n")
+    with one_result(out, "plan", last=CERTIFICATE) as aside:
+        found.policy.save(aside / "policy.json", note=policy_words(found), **names)
+        write_aside(aside / "policy.csv", _policy_table(found).write_csv)
+        if can_save(found.learnt.belief):
+            save_belief(aside / _POSTERIOR, found.learnt.belief, states=log.states, actions=log.actions)
+        if found.robust is not None:
+            found.robust.bracket.save(aside / "robust.json")
+        write_page(page_of(found, pictures(found, aside / "figures")), aside / REPORT)
+        write_json(aside / CERTIFICATE, certificate(found))
     return out / REPORT
 
 
@@ -118,13 +112,13 @@ def certificate(found: LogPlan) -> dict[str, Any]:
             "origin": chosen.name,
             "kind": "stationary" if chosen.policy.horizon is None else "memoryless",
             "gap": max(0.0, found.upper.value - found.lower.value),
-            "actions": [log.action_name(a) if log.actions else a for a in first_actions(found).tolist()],
+            "actions": [log.action_name(a) if log.actions else a for a in found.first_actions.tolist()],
         },
         "objective": {"name": str(found.objective), "meaning": found.objective.words, **_estimate(found.certified)}
         | {"attainable": _estimate(found.attainable)},
         "initial": {log.state_name(int(s)): float(task.start[s]) for s in start},
         "bounds": [
-            bound_entry(bound) for bound in (found.lower, found.upper, *(found.bracket.bounds if found.bracket else ()))
+            bound.to_dict() for bound in (found.lower, found.upper, *(found.bracket.bounds if found.bracket else ()))
         ],
         "bracket": None
         if found.bracket is None
@@ -185,12 +179,6 @@ def certificate(found: LogPlan) -> dict[str, Any]:
     }
 
 
-def first_actions(found: LogPlan) -> Any:
-    """The likeliest action of each state, at the first stage, `[s]`."""
-    chances = found.policy.chances(found.log.n_actions)
-    return (chances if chances.ndim == 2 else chances[0]).argmax(axis=-1)
-
-
 def _estimate(x: Estimate) -> dict[str, Any]:
     """Ends that are not finite are null."""
     return {
@@ -207,7 +195,7 @@ def _finite(x: Any) -> Any:
 
 
 def _states(found: LogPlan) -> list[dict[str, Any]]:
-    log, actions, visits = found.log, first_actions(found), found.log.visits
+    log, actions, visits = found.log, found.first_actions, found.log.visits
     return [
         {
             "name": log.state_name(s),

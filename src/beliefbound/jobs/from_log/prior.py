@@ -11,8 +11,7 @@ its word does not count. If those that are left disagree, it is the prior that s
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from beliefbound.base.validation import FloatArray, frozen
 from beliefbound.beliefs.belief import Belief
 from beliefbound.beliefs.capabilities import expected, terminal
 from beliefbound.beliefs.from_log import Learnt, learn
-from beliefbound.beliefs.log_priors import CLEAR, PRIORS
+from beliefbound.beliefs.log_priors import PRIORS
 from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.bounds.posterior.fresh import Fresh, affordable, fresh_values
 from beliefbound.bounds.posterior.risk import credible_lower, mean_interval
@@ -28,54 +27,11 @@ from beliefbound.bounds.posterior.value_range import value_range
 from beliefbound.logs.log import Log
 from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
+from beliefbound.report.from_log.result import Reliance, UnderPrior
 
 _MODELS, _FEW, _WORK = 300, 8, 2e9  # of each row: at most, at least, and multiply-adds to solve them
 _MOST = 0.5
 _RISKY = 0.001  # of a policy's steps, actions never tried: once, and an episode may go wrong
-
-
-class UnderPrior(NamedTuple):
-    """What the policy and perfect knowledge are worth under one prior: estimates, and intervals of each on its own.
-
-    `credible`: what the truth pays the policy at least, with the probability of the intervals. `evidence`: by how many
-    powers of ten it foretells the log worse than the best of these priors (0 or less); `None` for a prior without data.
-    """
-
-    prior: str
-    words: str
-    value: float
-    low: float
-    high: float
-    credible: float
-    best: float
-    best_high: float
-    evidence: float | None = None
-
-    @property
-    def refuted(self) -> bool:
-        """Whether another prior foretells the log more than a thousand times better."""
-        return self.evidence is not None and self.evidence < -math.log10(CLEAR)
-
-
-@dataclass(frozen=True, eq=False)
-class Reliance:
-    """What rests on the prior.
-
-    Attributes:
-      table: one row per prior, the chosen one first, that without data last.
-      least: the row, of priors that the log does not refute and the chosen one, under which least is credible.
-      visits: `[s,a]`, expected discounted visits of the policy in the expected MDP, as shares of all.
-      share: of the policy's steps, the part about which the prior speaks.
-      untried: of the policy's steps, the part that was never tried.
-      warnings: sentences, where it is the prior that speaks.
-    """
-
-    table: tuple[UnderPrior, ...]
-    least: UnderPrior
-    visits: FloatArray
-    share: float
-    untried: float
-    warnings: tuple[str, ...]
 
 
 def reliance(
@@ -172,7 +128,7 @@ def _warnings(
         )
         words.append(
             f"WARNING: on {100 * untried:.1f}% of its steps the policy is expected to do what was never tried there, "
-            f"on the prior's word alone{where}"
+            f"from the prior alone{where}"
         )
     values = np.array([row.value for row in counted])
     if np.ptp(values) > _MOST * float(np.abs(values).max()):

@@ -22,12 +22,12 @@ _WORK = 4e7  # multiply-adds, at most
 _EPSILON = 1e-6  # of the largest value: sweeps end
 
 
-def glance(task: FiniteTask) -> list[Bound]:
+def first_bounds(task: FiniteTask) -> list[Bound]:
     """A lower and an upper bound, both exact; none where that would take more than a moment.
 
     >>> from beliefbound.beliefs import FiniteBelief
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
-    >>> [round(bound.value, 9) for bound in glance(FiniteTask.of(belief, discount=0.5))]
+    >>> [round(bound.value, 9) for bound in first_bounds(FiniteTask.of(belief, discount=0.5))]
     [3.0, 3.0]
     """
     models = task.models

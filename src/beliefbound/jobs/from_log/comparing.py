@@ -1,7 +1,5 @@
 """The chosen policy against others, on the same fresh models."""
 
-from dataclasses import dataclass
-
 from beliefbound.beliefs.from_log import Learnt
 from beliefbound.bounds.posterior.candidates import Candidate
 from beliefbound.bounds.posterior.fresh import Fresh
@@ -10,18 +8,9 @@ from beliefbound.logs.log import Log
 from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.task import Task
 from beliefbound.policy import StationaryPolicy
+from beliefbound.report.from_log.result import Comparison
 
 _SAME = Estimate(0.0, 0.0, 0.0, "the same policy")
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """The chosen policy against another, model by model."""
-
-    other: Candidate
-    value: Estimate  # of the other policy
-    gain: Estimate  # chosen minus other
-    worse: Estimate  # probability that the chosen one is worse
 
 
 def behaviour_of(log: Log, learnt: Learnt) -> Candidate:

@@ -8,8 +8,9 @@ import pytest
 
 from beliefbound import FiniteBelief, StationaryPolicy, evaluate, write_models
 from beliefbound.base.errors import FileError, ParameterError
+from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.policy_files import load_policy
-from beliefbound.report.certificate import certify_folder
+from beliefbound.jobs.bound import BoundOptions, certify_folder
 from support.beliefs import chain_belief
 from support.oracles import random_models
 
@@ -27,39 +28,37 @@ def chain(tmp_path):
 
 def test_the_certified_policy_is_the_one_that_is_written(tmp_path, chain):
     belief, folder = chain
-    found = certify_folder(folder, tmp_path / "out", target_gap=0.01, effort=1000)
+    found = certify_folder(folder, tmp_path / "out", BoundOptions(target_gap=0.01, effort=1000))
     assert found.policy.name == "policy.npz"
     assert load_policy(found.policy) == found.bracket.policy
     written = json.loads((tmp_path / "out" / "bounds.json").read_text())
-    assert written["policy"] == {
-        "file": "policy.npz",
-        "kind": "learns",
-        "value_at_least": found.bracket.lower.value,
-        "gap": found.bracket.regret.value,
-        "confidence": found.bracket.regret.confidence,
-    }
-    assert not written["interrupted"]
+    assert written["policy"] == "policy.npz"
+    assert written["job"]["kind"] == "learns"
+    assert written["lower"] == found.bracket.lower.to_dict()
+    assert written["regret"] == found.bracket.regret.to_dict()
+    assert not written["job"]["interrupted"]
+    assert Bracket.load(tmp_path / "out" / "bounds.json") == found.bracket
     memoryless = load_policy(tmp_path / "out" / "memoryless.json")
     value = float(belief.weights @ evaluate(memoryless, belief, discount=0.95) @ belief.initial)
     assert value < found.bracket.lower.value
-    assert written["memoryless"]["gap"] == pytest.approx(found.bracket.upper.value - value)
+    assert written["job"]["memoryless"]["gap"] == pytest.approx(found.bracket.upper.value - value)
 
 
-def test_a_table_that_closes_the_bracket_is_written_as_one_and_replaces_an_earlier_policy(tmp_path):
+def test_a_table_that_closes_the_bracket_is_written_as_one_and_replaces_an_earlier_policy(tmp_path, chain):
     p, r, _, _ = random_models(np.random.default_rng(1), 1, 3, 2)
     folder = write_models(tmp_path / "one", FiniteBelief(p, r, initial=0), discount=0.9)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "policy.npz").write_bytes(b"an earlier one")
+    certify_folder(chain[1], tmp_path / "out", BoundOptions(target_gap=0.01, effort=1000))
+    assert (tmp_path / "out" / "policy.npz").exists()
     found = certify_folder(folder, tmp_path / "out")
     assert isinstance(load_policy(found.policy), StationaryPolicy)
     assert found.policy.name == "policy.json"
     assert not (tmp_path / "out" / "policy.npz").exists()
-    assert found.plan_gap.value == pytest.approx(0.0, abs=1e-9)
+    assert found.memoryless.gap.value == pytest.approx(0.0, abs=1e-9)
 
 
 def test_names_reach_every_file(tmp_path, chain):
     _, folder = chain
-    certify_folder(folder, tmp_path / "out", target_gap=0.05, effort=1000)
+    certify_folder(folder, tmp_path / "out", BoundOptions(target_gap=0.05, effort=1000))
     page = (tmp_path / "out" / "report.html").read_text()
     assert "cold &amp; &lt;dry&gt;" in page
     assert "<dry>" not in page
@@ -69,7 +68,7 @@ def test_names_reach_every_file(tmp_path, chain):
     assert table[1].startswith("0,cold & <dry>,")
     assert json.loads((tmp_path / "out" / "memoryless.json").read_text())["action_names"] == list(ACTIONS)
     written = json.loads((tmp_path / "out" / "bounds.json").read_text())
-    assert (written["states"], written["actions"]) == (list(STATES), list(ACTIONS))
+    assert written["names"] == {"states": list(STATES), "actions": list(ACTIONS)}
 
 
 def test_ctrl_c_keeps_what_was_found(tmp_path, chain):
@@ -83,14 +82,15 @@ def test_ctrl_c_keeps_what_was_found(tmp_path, chain):
             signal.raise_signal(signal.SIGINT)
 
     found = certify_folder(
-        folder, tmp_path / "out", target_gap=0.0, effort=1000, watch=watch, say=lambda: said.append(True)
+        folder, tmp_path / "out", BoundOptions(target_gap=0.0, effort=1000), watch=watch, say=lambda: said.append(True)
     )
     assert found.interrupted
     assert said == [True]
     assert load_policy(found.policy) == found.bracket.policy
     written = json.loads((tmp_path / "out" / "bounds.json").read_text())
-    assert written["interrupted"]
-    assert (written["lower"], written["upper"]) == (seen[-1].lower.value, seen[-1].upper.value)
+    assert written["job"]["interrupted"]
+    ends = written["lower"]["value"], written["upper"]["value"]
+    assert ends == (seen[-1].lower.value, seen[-1].upper.value)
     assert "interrupted" in (tmp_path / "out" / "report.html").read_text()
     with pytest.raises(KeyboardInterrupt):  # Ctrl-C is Python's own again
         signal.raise_signal(signal.SIGINT)
@@ -98,7 +98,7 @@ def test_ctrl_c_keeps_what_was_found(tmp_path, chain):
 
 def test_a_second_ctrl_c_leaves_at_once_and_an_earlier_result_stays(tmp_path, chain):
     _, folder = chain
-    certify_folder(folder, tmp_path / "out", target_gap=0.05, effort=1000)
+    certify_folder(folder, tmp_path / "out", BoundOptions(target_gap=0.05, effort=1000))
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
 
     def watch(point):
@@ -106,7 +106,7 @@ def test_a_second_ctrl_c_leaves_at_once_and_an_earlier_result_stays(tmp_path, ch
         signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        certify_folder(folder, tmp_path / "out", target_gap=0.0, effort=1000, watch=watch)
+        certify_folder(folder, tmp_path / "out", BoundOptions(target_gap=0.0, effort=1000), watch=watch)
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
@@ -118,5 +118,5 @@ def test_a_folder_that_cannot_be_written_is_noticed_before_the_search(tmp_path, 
         with pytest.raises(FileError, match="file"):
             certify_folder(folder, out, watch=seen.append)
     with pytest.raises(ParameterError, match="needs a node in each"):  # nor is too small a graph
-        certify_folder(folder, tmp_path / "out", controller=1, watch=seen.append)
+        certify_folder(folder, tmp_path / "out", BoundOptions(controller=1), watch=seen.append)
     assert seen == []

@@ -24,14 +24,14 @@ from beliefbound import (
 from beliefbound.base.errors import BeliefError, FileError, ParameterError
 from beliefbound.bounds.finite.problem import stage_values
 from beliefbound.cli import app
+from beliefbound.jobs.from_log.command import PlanFileOptions, plan_file
+from beliefbound.jobs.from_log.plan import plan_log
+from beliefbound.jobs.from_log.writing import certificate, policy_words
 from beliefbound.lab.engine.actor import Actor
 from beliefbound.logs import log_of
-from beliefbound.report.from_log.command import plan_file
 from beliefbound.report.from_log.headline import below
 from beliefbound.report.from_log.page import page_of
 from beliefbound.report.from_log.pictures import pictures
-from beliefbound.report.from_log.plan import plan_log
-from beliefbound.report.from_log.writing import certificate, policy_words
 from support.command_line import command
 from support.oracles import dirichlet_value
 
@@ -237,12 +237,7 @@ def written(tmp_path_factory):
     found, report = plan_file(
         str(folder / "log.csv"),
         folder / "out",
-        states=None,
-        initial=["مرحبا"],
-        discount=0.9,
-        n_models=200,
-        effort=8,
-        objective="cvar:0.2",
+        PlanFileOptions(initial=["مرحبا"], discount=0.9, n_models=200, effort=8, objective="cvar:0.2"),
     )
     return folder / "out", found, report
 
@@ -359,16 +354,16 @@ def test_bad_words_are_told_and_nothing_is_written(tmp_path, words, message):
     key = keys.get(name, name.removeprefix("--"))
     options[key] = [value] if name in keys else float(value) if name == "--discount" else value
     with pytest.raises((BeliefError, ParameterError, FileError), match=re.escape(message)):
-        plan_file(str(tmp_path / "log.csv"), tmp_path / "out", **options)
-    assert list((tmp_path / "out").iterdir()) == []
+        plan_file(str(tmp_path / "log.csv"), tmp_path / "out", PlanFileOptions(**options))
+    assert not list(tmp_path.glob("out/*"))
 
 
 @pytest.mark.parametrize("words", [{"columns": ["state=s"]}, {"states": "3"}, {"names": True}])
 def test_a_dataset_takes_no_words_about_files(tmp_path, words):
     with pytest.raises(ParameterError, match="is for files; a Minari dataset says it itself"):
-        plan_file("minari:toy/walk-v0", tmp_path / "out", discount=0.9, **words)
+        plan_file("minari:toy/walk-v0", tmp_path / "out", PlanFileOptions(discount=0.9, **words))
     with pytest.raises(ParameterError, match="the dataset is ''; give a name"):
-        plan_file("minari:", tmp_path / "out", discount=0.9)
+        plan_file("minari:", tmp_path / "out", PlanFileOptions(discount=0.9))
 
 
 def test_known_rewards_come_from_a_table(tmp_path):
@@ -376,14 +371,20 @@ def test_known_rewards_come_from_a_table(tmp_path):
     (tmp_path / "log.csv").write_text("\n".join(rows))
     table = tmp_path / "known.csv"
     table.write_text("state,action,reward\na,x,5\nb,x,1\n")
-    found, _ = plan_file(str(tmp_path / "log.csv"), tmp_path / "out", discount=0.9, known_rewards=table, **QUICK)
+    found, _ = plan_file(
+        str(tmp_path / "log.csv"), tmp_path / "out", PlanFileOptions(discount=0.9, known_rewards=table, **QUICK)
+    )
     assert found.learnt.family == "mixed"
     assert found.learnt.belief.rewards.known[0, 0].tolist() == [5.0, 5.0]
     assert np.isnan(found.learnt.belief.rewards.known[:, 1]).all()
     for text, message in (("a,z,1", "line 2: there is no action 'z'"), ("a,x,1\na,x,1", "line 3: .*more than once")):
         table.write_text(f"state,action,reward\n{text}\n")
         with pytest.raises(FileError, match=message):
-            plan_file(str(tmp_path / "log.csv"), tmp_path / "none", discount=0.9, known_rewards=table, **QUICK)
+            plan_file(
+                str(tmp_path / "log.csv"),
+                tmp_path / "none",
+                PlanFileOptions(discount=0.9, known_rewards=table, **QUICK),
+            )
 
 
 def test_the_command_ends_in_one_line_where_the_log_is_bad(tmp_path):

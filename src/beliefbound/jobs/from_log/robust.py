@@ -8,33 +8,18 @@ is no such game.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from beliefbound.bounds.posterior.candidates import Candidate
 from beliefbound.bounds.posterior.risk import Objective
-from beliefbound.bounds.robust import RobustBracket, robust_bracket
+from beliefbound.bounds.robust import robust_bracket
 from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.task import Task
+from beliefbound.report.from_log.result import DrawnModels
 
 _MODELS = 20
 _ENTRIES = 400_000  # probabilities of all drawn models up to which the search is quick
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnModels:
-    """What is certain of an objective on models drawn from the posterior.
-
-    Attributes:
-      n: how many were drawn.
-      bracket: between what its mixture of policies secures and what nobody exceeds, on these models.
-      chosen: the objective of the chosen policy on them.
-    """
-
-    n: int
-    bracket: RobustBracket
-    chosen: float
 
 
 def drawn_models(

@@ -1,0 +1,210 @@
+"""`beliefbound bound`: a model folder in; a bracket, every bound behind it, two policies and a page to look at, out.
+
+`bounds.json` is what `Bracket.save` writes, and `Bracket.load` reads it; its entry `job` says besides:
+
+    made          how it was made (`jobs.made`)
+    interrupted   whether somebody ended the search before its time
+    kind          of the certified policy, in words
+    memoryless    files, value, gap and its confidence, guarantee; most: no memoryless policy is worth more, null where
+                  that was not searched for; proven: whether it is the best one
+    controller    files, nodes, value, gap and its confidence of the decision graph; null where none was asked for
+    information   what to measure next, as in information.json; null where it was not asked for
+    checks        what the memoryless policy earns on the folder's other models
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from beliefbound.base.interrupt import first_interrupt
+from beliefbound.base.io.atomic import check_writable, write_aside
+from beliefbound.base.io.paths import as_path
+from beliefbound.base.io.result_folder import one_result
+from beliefbound.base.validation import check_probability, check_threads
+from beliefbound.beliefs.folder import ModelFolder
+from beliefbound.bounds.bracket import Bracket, BracketEntries, Target, bracket_of, limits_of, seed_of
+from beliefbound.bounds.finite.small_controller import small_controller_of
+from beliefbound.bounds.information.value import information_of
+from beliefbound.bounds.record import TracePoint
+from beliefbound.bounds.steps import Limits
+from beliefbound.jobs.made import Job, Made, ModelOptions, write_json
+from beliefbound.jobs.memoryless import memoryless_of
+from beliefbound.models.evaluation import evaluate
+from beliefbound.planning.task import FiniteTask
+from beliefbound.report.certificate import Certificate, write_certificate
+
+RESULT, JOB, FILE = Bracket, "bound", "bounds.json"
+SOMETIMES = frozenset(  # files that not every certificate has
+    {"policy.npz", "policy.json", "controller.npz", "controller.json", "information.json"}
+    | {f"{name}.{end}" for name in ("controller", "information", "decision") for end in ("png", "svg")}
+)
+write_pages = write_certificate
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundOptions(ModelOptions):
+    """What can be asked of `beliefbound bound`.
+
+    Attributes:
+      target, effort: as for `bracket`.
+      controller: also a decision graph of at most so many nodes.
+      measure: also what so many tries of each state and action are worth before acting.
+    """
+
+    target: Target = "value"
+    effort: int | None = None
+    controller: int | None = None
+    measure: int | None = None
+
+
+_DEFAULT = BoundOptions()
+
+
+def certify_folder(
+    models: Path | str,
+    out: Path | str,
+    options: BoundOptions = _DEFAULT,
+    *,
+    watch: Callable[[TracePoint], object] | None = None,
+    say: Callable[[], object] = lambda: None,
+) -> Certificate:
+    """Bracket the Bayes-optimal value of a model folder's training belief and write what was found into `out`.
+
+    Writes `bounds.json`, the certified policy as `policy.npz` (one that learns) or `policy.json` (a table), both for
+    `load_policy`; the memoryless policy as `memoryless.json` and `memoryless.csv`, stage by stage; `bracket.{png,svg}`
+    and `report.html`. With `controller`, `controller.{json,png,svg}` to look at, `controller.npz` for `load_policy`.
+    With `measure`, `information.{json,png,svg}`. An earlier result in the folder gives way (`base.io.result_folder`).
+
+    `watch` is told each time the bracket closes. Ctrl-C ends the search, not the command: `say` is called, and all that
+    was found so far is written and marked as interrupted; a second one leaves at once and writes nothing. Nothing is
+    written before the search is over, and whether `out` can be written to is seen before it begins.
+    """
+    folder, place = options.read(models), as_path(out)
+    limits = limits_of(target_gap=options.target_gap, time_limit=options.time_limit, effort=options.effort, stop=None)
+    check_probability(options.confidence, "confidence")
+    how = {name: getattr(options, name) for name in ("horizon", "confidence", "target", "controller", "measure")}
+    made = Made.of(folder, models, **how)
+    check_writable(place)
+    with first_interrupt(say) as asked:
+        until = limits._replace(stop=asked.is_set)
+        knobs: dict[str, Any] = {"seed": seed_of(options.seed), "threads": options.threads, "watch": watch}
+        found = _found(folder, made, until, asked.is_set, place, **knobs)
+    with one_result(place, JOB, last=FILE) as aside:
+        write_files(found, made, aside)
+        write_pages(found, aside)
+    return found
+
+
+def again(
+    folder: ModelFolder,
+    entries: BracketEntries,
+    job: Job,
+    *,
+    threads: int | None,
+    watch: Callable[[TracePoint], object] | None,
+) -> Certificate:
+    """The certificate that a file is of, found again; what no search can find again is taken from the file: seconds,
+    machine and version, and whether somebody ended the search."""
+    check_probability(job.made.confidence, "confidence")
+    knobs: dict[str, Any] = {"seed": seed_of(entries.seed), "threads": threads, "watch": watch}
+    found = _found(folder, job.made, Limits(effort=entries.effort), lambda: job.interrupted, Path(), **knobs)
+    told = zip(found.bracket.trace, entries.trace, strict=False)
+    trace = tuple(point._replace(seconds=theirs.seconds) for point, theirs in told)
+    bracket = replace(
+        found.bracket,
+        trace=trace + found.bracket.trace[len(trace) :],
+        compile_seconds=entries.compile_seconds,
+        version=entries.library,
+    )
+    return replace(found, bracket=bracket)
+
+
+def _found(
+    folder: ModelFolder,
+    made: Made,
+    limits: Limits,
+    interrupted: Callable[[], bool],
+    place: Path,
+    *,
+    seed: int,
+    threads: int | None,
+    watch: Callable[[TracePoint], object] | None,
+) -> Certificate:
+    task = FiniteTask.of(folder.training, discount=folder.discount, horizon=made.horizon, initial=folder.initial)
+    graph = information = None
+    if made.controller is not None:  # it may need more nodes, which must not be noticed after a long search
+        graph = small_controller_of(task, nodes=made.controller, rng=seed)
+    asked: dict[str, Any] = {"confidence": made.confidence, "target": made.target, "threads": check_threads(threads)}
+    found = bracket_of(task, limits, seed=seed, watch=watch, **asked).bracket
+    memoryless = memoryless_of(task, found)
+    if made.measure is not None:
+        information = information_of(task, tries=made.measure, bounds=found, confidence=made.confidence, rng=seed)
+    policy, start, checks = memoryless.plan.policy, folder.initial, dict[str, float]()
+    knobs: dict[str, Any] = {"discount": folder.discount, "horizon": None if policy.horizon else made.horizon}
+    if folder.test is not None:
+        checks["test models"] = float(folder.test.weights @ evaluate(policy, folder.test, **knobs) @ start)
+    if folder.true is not None:
+        checks["true model"] = float(evaluate(policy, folder.true, **knobs) @ start)
+    told = (made.models, made.name, found, memoryless, checks, interrupted(), made.machine)
+    return Certificate(folder, *told, place, graph, information)
+
+
+def write_files(found: Certificate, made: Made, place: Path) -> None:
+    """Write everything but pictures and the page: `bounds.json` and the files of policies."""
+    belief, bracket, memoryless = found.folder.training, found.bracket, found.memoryless
+    names: dict[str, Any] = {"state_names": belief.states, "action_names": belief.actions}
+    bracket.policy.save(place / found.policy.name, note=found.policy_words()[0], **names)
+    memoryless.plan.policy.save(place / "memoryless.json", note=memoryless.words(), **names)
+    write_aside(place / "memoryless.csv", _table(found).write_csv)
+    if found.graph is not None:
+        found.graph.save(place / "controller.json")
+    if found.information is not None:
+        found.information.save(place / "information.json")
+    write_json(place / FILE, bracket.as_file(found.policy.name, _job(found, made)))
+
+
+def _job(found: Certificate, made: Made) -> dict[str, Any]:
+    upper, memoryless, graph = found.bracket.upper, found.memoryless, found.graph
+    return {
+        **Job(made=made, interrupted=found.interrupted).entries(),
+        "kind": found.kind_words(),
+        "memoryless": {
+            "files": ["memoryless.json", "memoryless.csv"],
+            "value": memoryless.plan.value(found.folder.initial),
+            "gap": memoryless.gap.value,
+            "confidence": memoryless.gap.confidence,
+            "guarantee": memoryless.plan.guarantee,
+            "most": memoryless.most,
+            "proven": memoryless.proven,
+        },
+        "controller": None
+        if graph is None
+        else {
+            "files": ["controller.json", "controller.npz"],
+            "nodes": len(graph.nodes),
+            "value": graph.value,
+            "gap": max(0.0, upper.value - graph.value),
+            "confidence": upper.confidence if upper.exact else found.bracket.confidence,
+        },
+        "information": None if found.information is None else found.information.to_dict(),
+        "checks": found.checks,
+    }
+
+
+def _table(found: Certificate) -> pl.DataFrame:
+    """The memoryless policy, one row per stage and state."""
+    policy, belief = found.plan.policy, found.folder.training
+    actions = np.atleast_2d(policy.actions)
+    stages, states = np.indices(actions.shape)
+    columns: dict[str, Any] = {} if policy.horizon is None else {"stage": stages.ravel()}
+    columns["idstate"] = states.ravel()
+    if belief.states is not None:
+        columns["state"] = [belief.states[s] for s in states.ravel()]
+    columns["idaction"] = actions.ravel()
+    if belief.actions is not None:
+        columns["action"] = [belief.actions[a] for a in actions.ravel()]
+    return pl.DataFrame(columns)

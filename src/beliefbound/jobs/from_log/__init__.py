@@ -1,0 +1,1 @@
+"""`beliefbound plan`: from a log of transitions to a certified policy, and its files."""

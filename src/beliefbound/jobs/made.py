@@ -1,0 +1,136 @@
+"""What is asked of jobs on models, and how a certificate was made: so that `beliefbound verify` can make it again."""
+
+import hashlib
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from beliefbound.base.errors import FileError
+from beliefbound.base.io.atomic import write_text
+from beliefbound.beliefs.folder import ModelFolder, read_models
+from beliefbound.beliefs.signals import RewardSignal
+from beliefbound.bounds.bracket import Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """What can be asked of every job on models.
+
+    Attributes:
+      horizon, confidence, target_gap, time_limit, threads: as for `bracket`.
+      reward_signal, absorbing: of the models, as for `read_models`.
+      seed: of all randomness.
+    """
+
+    horizon: int | None = None
+    confidence: float = 0.95
+    target_gap: float | None = None
+    time_limit: float | None = None
+    reward_signal: RewardSignal | None = None
+    absorbing: Sequence[str] | None = None
+    seed: int = 1
+    threads: int | None = None
+
+    def read(self, models: Path | str) -> ModelFolder:
+        """The models."""
+        return read_models(models, reward_signal=self.reward_signal, absorbing=self.absorbing or ())
+
+    def of(self, folder: ModelFolder) -> dict[str, Any]:
+        """What functions such as `robust_bracket` and `certify` are told of the problem and of the search."""
+        knobs = {name: getattr(self, name) for name in ("horizon", "confidence", "target_gap", "time_limit", "threads")}
+        return knobs | {"initial": folder.initial, "discount": folder.discount, "rng": self.seed}
+
+
+class Made(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What makes a certificate again, besides seed, effort and version, which its result holds.
+
+    Attributes:
+      models, name: where the models were read from, as it was said, and their name.
+      digest: of the models (`digest_of`).
+      machine: the kind of machine (`machine`).
+      discount, reward_signal, absorbing, horizon, confidence, target, controller, measure: of the problem and the job.
+    """
+
+    models: str
+    name: str
+    digest: str
+    machine: str
+    discount: float
+    reward_signal: str
+    absorbing: list[str]
+    horizon: int | None
+    confidence: float
+    target: Target = "value"
+    controller: int | None = None
+    measure: int | None = None
+
+    @classmethod
+    def of(cls, folder: ModelFolder, models: Path | str, **how: Any) -> "Made":
+        """From models, where they were read, and `how`: the fields that neither they nor this machine decide."""
+        return cls(
+            models=str(models),
+            name=Path(models).resolve().name,
+            digest=digest_of(folder),
+            machine=machine(),
+            discount=folder.discount,
+            reward_signal=folder.training.reward_signal,
+            absorbing=list(folder.absorbing),
+            **how,
+        )
+
+    def read(self, file: Path, models: Path | str | None) -> tuple[Path, ModelFolder]:
+        """The models, and where they are: in `models`, or where the certificate `file` says; an error where they are
+        others."""
+        places = [Path(self.models), file.parent / self.models] if models is None else [Path(models)]
+        path = next((path for path in places if path.exists()), None if models is None else places[0])
+        if path is None:
+            raise FileError(
+                f"{file} was made from {self.models}, which is not here; give the models as a second argument"
+            )
+        folder = read_models(path, reward_signal=self.reward_signal, absorbing=self.absorbing)  # type: ignore[arg-type]
+        if digest_of(folder) != self.digest or folder.discount != self.discount:
+            raise FileError(f"the models in {path} are not those of {file}; give the folder it was made from")
+        return path, folder
+
+
+def machine() -> str:
+    """The kind of machine, as far as results depend on it: processor, compilers of loops and of arrays, pictures."""
+    import llvmlite.binding as llvm
+
+    used = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "scipy", "matplotlib"))
+    return f"{platform.machine()} {llvm.get_host_cpu_name()}, {used}"
+
+
+def digest_of(folder: ModelFolder) -> str:
+    """SHA-256 of the training models, their weights and the start, whatever files they came from."""
+    belief, hashed = folder.training, hashlib.sha256()
+    rows = belief.models.compressed()
+    rows.sort_indices()
+    arrays = (belief.models.rewards, belief.models.available, belief.weights, folder.initial)
+    for array in (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data, *arrays):
+        hashed.update(str(array.shape).encode())
+        hashed.update(np.ascontiguousarray(array).tobytes())
+    return hashed.hexdigest()
+
+
+class Job(msgspec.Struct, kw_only=True):
+    """The part of a certificate's entry `job` that nothing can find again: it is told."""
+
+    made: Made
+    interrupted: bool
+
+    def entries(self) -> dict[str, Any]:
+        """As entries of a file."""
+        entries: dict[str, Any] = msgspec.to_builtins(self)
+        return entries
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write an object as JSON that can be read."""
+    write_text(path, msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n")

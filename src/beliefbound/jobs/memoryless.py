@@ -1,0 +1,54 @@
+"""The memoryless policy of a certificate: the best, proven, where that is a matter of a moment; else the best found.
+
+With a horizon: branch and bound, as many nodes as the work allows. Without: every policy of one action per state, where
+there are few. Else CADP, a local search, or MMBI. What is done follows from the sizes of the problem, never from the
+clock: `verify` finds the same policy again.
+"""
+
+from dataclasses import replace
+
+from beliefbound.bounds.basic import regret_of
+from beliefbound.bounds.bracket import Bracket
+from beliefbound.bounds.finite.pool import cadp_of
+from beliefbound.bounds.memoryless.branch_and_bound import best_memoryless_of
+from beliefbound.bounds.memoryless.every_stationary import best_stationary_of
+from beliefbound.planning.mmbi import mmbi_plan
+from beliefbound.planning.plan import Plan, plan_for
+from beliefbound.planning.task import FiniteTask
+from beliefbound.report.certificate import Memoryless
+
+_CADP_WORK = 5e8  # multiply-adds up to which the memoryless policy is CADP's
+_NODE_WORK, _MOST_NODES = 3e8, 4000  # of branch and bound, some tenths of a second in all
+_NONE = 50  # nodes below which it is not begun: it would prove little
+
+
+def memoryless_of(task: FiniteTask, found: Bracket) -> Memoryless:
+    """The memoryless policy, what is known of the best one, and its distance from Bayes-optimal by a bracket."""
+    plan, most, proven = _searched(task)
+    gap = regret_of(plan.policy, task, found.upper)
+    # The best of several sampled bounds holds with the confidence of all of them together.
+    return Memoryless(plan, gap if gap.exact else replace(gap, confidence=found.confidence), most, proven)
+
+
+def _searched(task: FiniteTask) -> tuple[Plan, float | None, bool]:
+    """The plan; what no memoryless policy exceeds, where that is known; whether the plan's is the best."""
+    sweeps = task.models.n_entries * (task.horizon or 100)
+    if sweeps > _CADP_WORK:
+        plan = mmbi_plan(task, most_work=_CADP_WORK)
+        return replace(plan, note=plan.note or "policy of MMBI; CADP would take long"), None, False
+    plan = cadp_of(task)
+    if task.horizon is None:
+        policy = best_stationary_of(task, plan.policy)
+        if policy is None:
+            return plan, None, False
+        best = plan if policy is plan.policy else plan_for(policy, task)
+        return replace(best, note="best of all policies of one action per state, which were all valued"), None, True
+    nodes = int(min(_MOST_NODES, _NODE_WORK / ((1 + task.models.n_actions) * sweeps)))
+    if nodes < _NONE or task.models.is_sparse:
+        return plan, None, False
+    found = best_memoryless_of(task, most_nodes=nodes)
+    if found.lower.value > plan.value(task.start):
+        plan = plan_for(found.policy, task, note="policy that branch and bound found")
+    if found.optimal:
+        plan = replace(plan, note="best of all memoryless policies, by branch and bound")
+    return plan, found.upper.value, found.optimal
