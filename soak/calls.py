@@ -17,7 +17,18 @@ import numpy as np
 import scipy.sparse as sp
 
 import beliefbound as bb
-from beliefbound.beliefs import DirichletRewards, FiniteValues, MixedRewards, NormalRewards
+from beliefbound.beliefs import (
+    DirichletRewards,
+    FiniteValues,
+    MixedRewards,
+    NormalRewards,
+    belief_kind,
+    belief_of,
+    capabilities_of,
+    check_belief,
+    check_rewards,
+    entries_of,
+)
 from beliefbound.bounds import (
     Regret,
     belief_distance,
@@ -181,6 +192,15 @@ def calls() -> dict[str, Callable[[], Call]]:
         "load_policy": (load_policy, {"path": "missing"}),
         "load_actor": (bb.load_actor, {"path": "missing"}),
         "load_belief": (bb.load_belief, {"path": "missing"}),
+        "save_belief": (bb.save_belief, {"path": scratch() / "belief.npz", "belief": x["dirichlet"],
+                        "states": ["a", "b", "c"], "actions": ["x", "y"]}),
+        "entries_of": (entries_of, {"belief": x["dirichlet"], "prefix": "own_", "states": ["a", "b", "c"],
+                       "actions": ["x", "y"]}),
+        "belief_of": (belief_of, {"entries": entries_of(x["dirichlet"]), "prefix": ""}),
+        "belief_kind": (belief_kind, {"name": "of-calls", "summary": "nothing"}),
+        "capabilities_of": (capabilities_of, {"belief": x["finite"]}),
+        "check_belief": (check_belief, {"belief": x["dirichlet"], "draws": 200, "seed": 1}),
+        "check_rewards": (check_rewards, {"rewards": x["rewards"].expand(3, 2), "draws": 200, "seed": 1}),
         "read_log": (bb.read_log, {"path": scratch() / "log.csv", "columns": {"state": "s"}, "states": 3, "actions": 2,
                      "names": False, "keep_suspicious": False, "progress": None}),
         "from_log": (bb.DirichletBelief.from_log, {"log": _log(), "prior": 0.5, "rewards": "values", "known": None,

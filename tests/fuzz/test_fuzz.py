@@ -17,6 +17,7 @@ NOT_CALLED = {
     "BeliefboundError",
     "BestMemoryless",
     "Bracket",
+    "Capability",
     "Certified",
     "Information",
     "Kind",
