@@ -25,8 +25,6 @@ from beliefbound.beliefs import (
     belief_kind,
     belief_of,
     capabilities_of,
-    check_belief,
-    check_rewards,
     entries_of,
 )
 from beliefbound.bounds import (
@@ -199,8 +197,6 @@ def calls() -> dict[str, Callable[[], Call]]:
         "belief_of": (belief_of, {"entries": entries_of(x["dirichlet"]), "prefix": ""}),
         "belief_kind": (belief_kind, {"name": "of-calls", "summary": "nothing"}),
         "capabilities_of": (capabilities_of, {"belief": x["finite"]}),
-        "check_belief": (check_belief, {"belief": x["dirichlet"], "draws": 200, "seed": 1}),
-        "check_rewards": (check_rewards, {"rewards": x["rewards"].expand(3, 2), "draws": 200, "seed": 1}),
         "read_log": (bb.read_log, {"path": scratch() / "log.csv", "columns": {"state": "s"}, "states": 3, "actions": 2,
                      "names": False, "keep_suspicious": False, "progress": None}),
         "from_log": (bb.DirichletBelief.from_log, {"log": _log(), "prior": 0.5, "rewards": "values", "known": None,

@@ -11,7 +11,7 @@ from beliefbound.base.errors import ParameterError
 from soak.calls import calls
 from soak.fuzz import outcome, supervise
 
-# Results of functions, which check nothing, protocols and errors.
+# Results of functions, which check nothing, protocols and errors; and what finds faults, for tests, by assertions.
 NOT_CALLED = {
     "Belief",
     "BeliefboundError",
@@ -27,6 +27,9 @@ NOT_CALLED = {
     "Policy",
     "RobustBracket",
     "Runs",
+    "check_belief",
+    "check_policy",
+    "check_rewards",
 }
 
 

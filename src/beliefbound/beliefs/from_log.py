@@ -20,6 +20,7 @@ from beliefbound.base.validation import (
     as_flag,
     check_initial,
     check_kind,
+    check_positive,
     check_sequence,
     frozen,
 )
@@ -158,7 +159,7 @@ def learn(
     if isinstance(prior, str) and prior == "suggest":
         prior, reason = suggest_prior(log, ends)
         notes += [reason] if reason else []
-    weight = cast(Prior | float, prior)
+    weight = cast(Prior, prior) if isinstance(prior, str) else check_positive(prior, "prior")
     concentration, words, more = concentration_of(log, weight, ends)
     notes += more
     available = None
