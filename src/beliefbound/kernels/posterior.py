@@ -150,6 +150,27 @@ def expected(posterior, pair, p):
     return mean_reward(posterior, pair, p)
 
 
+def expected_rows(posterior: Posterior, n_states: int) -> tuple[np.ndarray, np.ndarray]:
+    """`expected` of all pairs, `p[pair,t]` and `r[pair]`, without compiled code; the same numbers, bit for bit."""
+    alpha, counts, paid = posterior.alpha, posterior.reward, posterior.paid
+    shares, pairs = alpha / np.add.accumulate(alpha, axis=1)[:, -1:], np.arange(counts.shape[1])
+    row, arrive = pairs, np.tile(np.arange(alpha.shape[1]), (len(pairs), 1))
+    if posterior.tied:
+        row, arrive = posterior.row, posterior.arrive
+    p = np.zeros((len(pairs), n_states))
+    for j in range(alpha.shape[1]):
+        here = arrive[:, j] >= 0
+        p[pairs[here], arrive[here, j]] = shares[row[here], j]
+    total, reward = np.zeros(len(pairs)), np.zeros(len(pairs))
+    for k in range(len(counts)):
+        value = np.zeros(len(pairs)) if paid.shape[2] > 1 else paid[k, :, 0]
+        for j in range(paid.shape[2] if paid.shape[2] > 1 else 0):
+            value = np.where(arrive[:, j] >= 0, value + p[pairs, arrive[:, j]] * paid[k, :, j], value)
+        share = counts[k] if len(counts) > 1 else np.ones(len(pairs))
+        total, reward = total + share, reward + share * value
+    return p, reward / total
+
+
 @inlined
 def expected_row(posterior, pair, p):
     """The expected row of a pair to `p[t]`."""

@@ -2,6 +2,7 @@
 
 import sys
 
+from beliefbound.kernels.planning.held_models import renew_held
 from beliefbound.lab.agents import make_agent, play
 from beliefbound.lab.engine import jobs
 from beliefbound.lab.engine.jobs import compile_agents_beside
@@ -9,10 +10,13 @@ from beliefbound.lab.envs import make_env
 
 
 def test_what_is_listed_is_what_is_played():
-    """The last agent first, and for the types that `play` gives."""
+    """What draws models, then loops, the last agent first, and for the types that `play` gives."""
     environment = make_env("chain")
     names = ("exploit", "mcbrl:n=2")
-    listed = list(jobs.jobs("chain", *names))
+    (draws, of), *listed = jobs.jobs("chain", *names)
+    assert draws is renew_held
+    play(make_agent("mcbrl:n=2", environment), environment, seed=1, runs=1, steps=5)
+    assert of in draws.overloads
     for name, (loop, kinds) in zip(reversed(names), listed, strict=True):
         agent = make_agent(name, environment)
         assert agent.loop is loop

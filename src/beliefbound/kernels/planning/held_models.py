@@ -33,7 +33,7 @@ from beliefbound.kernels.planning.expected_rows import (
     sweep_expected,
 )
 from beliefbound.kernels.planning.simd import zeros
-from beliefbound.kernels.planning.sweep import backup_lanes, choose_lanes, sweep_lanes
+from beliefbound.kernels.planning.sweep import backup_lanes, choose_lanes
 from beliefbound.kernels.posterior import (
     Posterior,
     draw_rewards,
@@ -126,19 +126,29 @@ def renew(posterior, stream, models):
     """Independent draws from the posterior in place of the models held."""
 
 
-@by_class({HeldModels: sweep_lanes, ExpectedRows: sweep_expected}, 0)
-def sweep(models, v, actions, out):
-    """One MMBI sweep from values `v`: `out`, `vbar` and `actions`; by how much `vbar` changes in sum."""
-
-
 @njit(**EXACT_INLINE)
-def mmbi_sweeps_whole(models, sweeps, tolerance):
-    """`mmbi_sweeps`, by sweeps that look at everything."""
+def mmbi_sweeps_held(models, sweeps, tolerance):
+    """`mmbi_sweeps`, dense."""
     v, out = (models.even, models.odd) if models.side[0] == 0 else (models.odd, models.even)
     made = 0
     while made < sweeps:
         made += 1
-        if sweep(models, v, models.actions, out) < tolerance:
+        backup_lanes(models.p, models.r, models.w, 0, models.discount, v, models.q, models.mixed)
+        if choose_lanes(models.q, models.mixed, models.available, models.vbar, models.actions, out) < tolerance:
+            break
+        v, out = out, v
+    models.side[0] = (models.side[0] + made) % 2
+    return made
+
+
+@njit(**EXACT_INLINE)
+def mmbi_sweeps_rows(models, sweeps, tolerance):
+    """`mmbi_sweeps`, of an expected MDP in compressed rows."""
+    v, out = (models.even, models.odd) if models.side[0] == 0 else (models.odd, models.even)
+    made = 0
+    while made < sweeps:
+        made += 1
+        if sweep_expected(models, v, models.actions, out) < tolerance:
             break
         v, out = out, v
     models.side[0] = (models.side[0] + made) % 2
@@ -162,7 +172,7 @@ def mmbi_sweeps_compressed(models, sweeps, tolerance):
     return made
 
 
-@by_class({HeldModels: mmbi_sweeps_whole, ExpectedRows: mmbi_sweeps_whole, CompressedModels: mmbi_sweeps_compressed}, 0)
+@by_class({HeldModels: mmbi_sweeps_held, ExpectedRows: mmbi_sweeps_rows, CompressedModels: mmbi_sweeps_compressed}, 0)
 def mmbi_sweeps(models, sweeps, tolerance):
     """At most `sweeps` MMBI sweeps, stopping after one that changes `vbar` by less than `tolerance` in sum.
 
@@ -186,7 +196,7 @@ def repeat_held(models, sweeps):
 @njit(**EXACT_INLINE)
 def repeat_rows(models, sweeps):
     """`repeat`, of an expected MDP in compressed rows."""
-    mmbi_sweeps_whole(models, sweeps, 0.0)
+    mmbi_sweeps_rows(models, sweeps, 0.0)
 
 
 @by_class({HeldModels: repeat_held, ExpectedRows: repeat_rows}, 0)
@@ -221,7 +231,7 @@ def expect_first(models, prior_p, prior_r):
     """The expected MDP of the prior, `prior_p[s,a,t]` and `prior_r[s,a]`."""
 
 
-@njit(**EXACT_INLINE)
+@njit(inline="always", **EXACT)
 def expect_pair(posterior, models, pair):
     """The expected row of a pair, dense."""
     s, a = pair // models.available.shape[1], pair % models.available.shape[1]
@@ -235,15 +245,21 @@ def expect_all(posterior, models):
         expect_pair(posterior, models, pair)
 
 
+@out_of_line
+@njit(**EXACT)
+def expect_tied(posterior, models, s, a):
+    """`expect_again` where rows are tied, dense: the rows of all pairs that share the parameters of one."""
+    pair = s * models.available.shape[1] + a
+    for other in range(models.available.size):
+        if posterior.row[other] == posterior.row[pair]:
+            expect_pair(posterior, models, other)
+
+
 @njit(**EXACT_INLINE)
 def expect_again_held(posterior, models, s, a, t):
     """`expect_again`, dense."""
     pair = s * models.available.shape[1] + a
     expect_pair(posterior, models, pair)
-    if posterior.tied:
-        for other in range(models.available.size):
-            if posterior.row[other] == posterior.row[pair]:
-                expect_pair(posterior, models, other)
 
 
 @out_of_line
@@ -257,4 +273,4 @@ def expect_again_rows(posterior, models, s, a, t):
 
 @by_class({HeldModels: expect_again_held, ExpectedRows: expect_again_rows}, 1)
 def expect_again(posterior, models, s, a, t):
-    """The expected MDP after an arrival in `t` from `(s, a)`: that row, and those that share parameters."""
+    """The expected MDP after an arrival in `t` from `(s, a)`: that row; where rows are tied, `expect_tied`."""

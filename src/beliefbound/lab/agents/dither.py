@@ -19,11 +19,11 @@ from beliefbound.base.grammar import Choice, Number
 from beliefbound.base.validation import FloatArray
 from beliefbound.kernels.actions import ActionLists, action_lists
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.planning.held_models import HeldModels, clear, expect_again, expect_first, held_models, repeat
-from beliefbound.kernels.posterior import Posterior, forget, learn
+from beliefbound.kernels.planning.held_models import HeldModels, clear, expect_first, held_models, repeat
+from beliefbound.kernels.posterior import Posterior, forget
 from beliefbound.kernels.random import load, save, uniform
 from beliefbound.lab.agents.common.sampling import check_memory, no_stream
-from beliefbound.lab.agents.exploit import expected_prior
+from beliefbound.lab.agents.exploit import expected_prior, observe, observe_tied
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
@@ -82,13 +82,6 @@ def act(state, s):
     return state.models.actions[s]
 
 
-@njit(**EXACT_INLINE)
-def observe(state, s, a, r, t):
-    """Condition the belief on one transition."""
-    learn(state.posterior, s, a, r, t)
-    expect_again(state.posterior, state.models, s, a, t)
-
-
 @agent(
     "dither",
     summary="ε-greedy or soft-max on the expected MDP: what every explorer should beat",
@@ -121,4 +114,4 @@ def dither(
         epsilon=float(epsilon),
         temperature=float(temperature) if explore == "softmax" else 0.0,
     )
-    return Machine(state, reset, act, observe)
+    return Machine(state, reset, act, observe_tied if posterior.tied else observe)

@@ -32,6 +32,7 @@ from beliefbound.base.grammar import Choice, Number, Value
 from beliefbound.base.limits import AGENT_BYTES
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
+from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.planning.compressed_models import CompressedModels
 from beliefbound.kernels.planning.held_models import HeldModels, clear, hold, mmbi_sweeps, renew
 from beliefbound.kernels.posterior import Posterior, expected, forget, learn
@@ -113,6 +114,21 @@ def reset(state, stream):
     state.clock[DUE] = 1
 
 
+@out_of_line
+@njit(**EXACT)
+def moved_since_plan(state, pair, forget_it):
+    """How far the expected row of a pair, and its reward, have moved since the last plan; from now on, if asked."""
+    reward = expected(state.posterior, pair, state.row)
+    moved = abs(reward - state.planned_r[pair])
+    for t in range(state.row.size):
+        moved += abs(state.row[t] - state.planned_p[pair, t])
+        if forget_it:
+            state.planned_p[pair, t] = state.row[t]
+    if forget_it:
+        state.planned_r[pair] = reward
+    return moved
+
+
 @njit(inline="always", **EXACT)
 def plan(state):
     """Draw new models and set the date of the next plan."""
@@ -122,7 +138,7 @@ def plan(state):
     clock = state.clock
     if state.schedule == POSTERIOR:
         for pair in range(state.planned_r.size):
-            state.planned_r[pair] = expected(state.posterior, pair, state.planned_p[pair])
+            moved_since_plan(state, pair, True)
         clock[DUE] = NEVER
     else:
         if clock[PLANS] == 0 or state.schedule == CONSTANT:
@@ -150,13 +166,9 @@ def act(state, s):
 def observe(state, s, a, r, t):
     """Condition the belief on one transition; under POSTERIOR, see whether it has moved enough."""
     learn(state.posterior, s, a, r, t)
-    if state.schedule == POSTERIOR:
-        pair = s * state.posterior.n_actions + a
-        moved = abs(expected(state.posterior, pair, state.row) - state.planned_r[pair])
-        for u in range(state.row.size):
-            moved += abs(state.row[u] - state.planned_p[pair, u])
-        if moved >= state.threshold:
-            state.clock[DUE] = state.clock[STEP] + 1
+    pair = s * state.posterior.n_actions + a
+    if state.schedule == POSTERIOR and moved_since_plan(state, pair, False) >= state.threshold:
+        state.clock[DUE] = state.clock[STEP] + 1
 
 
 @agent(

@@ -6,6 +6,7 @@ from numba import typeof
 
 from beliefbound.base.errors import BeliefboundError
 from beliefbound.kernels.beside import Job, compile_beside
+from beliefbound.kernels.planning.held_models import HeldModels, renew_held
 from beliefbound.kernels.play import NOWHERE, Request
 from beliefbound.kernels.reference import pass_by_reference
 from beliefbound.lab.engine.protocol import CompiledAgent
@@ -14,12 +15,18 @@ from beliefbound.lab.envs.registry import make_env
 
 
 def jobs(environment: str, *agents: str) -> Iterator[Job]:
-    """The compiled loops of agents, the last first: who plays them begins with the first."""
+    """What the loops of agents call to draw and to sweep models, where they hold any; then the loops. The last agent
+    first: who plays them begins with the first."""
     place = make_env(environment)
-    for name in reversed(agents):
-        agent = make_agent(name, place)
-        if isinstance(agent, CompiledAgent) and agent.machine.plan is None:
-            pass_by_reference(agent.machine.state)
+    made = [each for each in (make_agent(name, place) for name in reversed(agents)) if isinstance(each, CompiledAgent)]
+    states = [each.machine.state for each in made if each.machine.plan is None]
+    for state in states:
+        pass_by_reference(state)
+        models = getattr(state, "models", None)
+        if isinstance(models, HeldModels) and hasattr(state, "stream"):
+            yield renew_held, tuple(map(typeof, (state.posterior, state.stream, models)))
+    for agent in made:
+        if agent.machine.plan is None:
             yield agent.loop, tuple(map(typeof, (agent.machine.state, Request(), *NOWHERE)))
 
 
