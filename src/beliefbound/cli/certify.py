@@ -13,7 +13,11 @@ from beliefbound.cli.show import closing, end_interrupted, loading
 @app.command()
 def certify(
     policy: Annotated[
-        Path, typer.Argument(help="A policy: policy.json or policy.npz of this program, or SARSOP's .policy file.")
+        Path,
+        typer.Argument(
+            help="A policy: policy.json or policy.npz of this program; a CSV of states and actions; SARSOP's .policy; "
+            "agent.py:Class, a Python class with reset, act and observe."
+        ),
     ],
     models: Annotated[Path, typer.Argument(help="Models: a folder, or a .pomdpx, .pomdp or .npz file.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File; default: POLICY-certificate.json.")] = None,
@@ -38,6 +42,10 @@ def certify(
 
     The value is exact for tables and decision graphs, on every model; else it is simulated. The distance is to a
     proven, or 95%, upper bound on what any policy can earn, found as in `beliefbound bound`.
+
+    A CSV has the columns `state` (or `idstate`), `action` (or `idaction`) and, where actions change with time, `stage`.
+    Of `agent.py:Class` one object is made; its constructor may ask for `n_states`, `n_actions`, `discount`, `initial`,
+    `belief`.
 
     Example: `beliefbound certify sarsop.policy gouldian.pomdpx --time 30`
     """

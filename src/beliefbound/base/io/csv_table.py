@@ -1,5 +1,6 @@
 """A CSV file as named columns of text, numbers or ids, checked cell by cell: every error names file and line."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,9 @@ from beliefbound.base.errors import FileError
 from beliefbound.base.validation import FloatArray, IntArray
 
 
-def read_table(file: Path, columns: list[str]) -> pl.DataFrame:
-    """The named columns as text, stripped, with `line`; blank lines are dropped."""
+def read_table(file: Path, columns: list[str], *, optional: Sequence[str] = ()) -> pl.DataFrame:
+    """The named columns as text, stripped, with `line`; blank lines are dropped. Those that are optional may be
+    missing."""
     if not file.is_file():
         raise FileError(f"{file} is not a file")
     try:
@@ -21,11 +23,14 @@ def read_table(file: Path, columns: list[str]) -> pl.DataFrame:
         reason = str(cause).splitlines()[0]
         raise FileError(f"{file} is not a table of comma-separated values: {reason}") from None
     headers = [name.strip() for name in frame.columns]
+    columns = [name for name in columns if name in headers or name not in optional]
     for name in columns:
         if headers.count(name) != 1:
             how = "no column" if name not in headers else "more than one column"
             raise FileError(f"{file} has {how} {name!r}; its header is {', '.join(headers)!r}")
     frame = frame.rename(dict(zip(frame.columns, headers, strict=True))) if headers != frame.columns else frame
+    if not columns:
+        raise FileError(f"{file} has none of the columns {', '.join(optional)}; its header is {', '.join(headers)!r}")
     frame = frame.select(pl.col(name).str.strip_chars() for name in columns).with_columns(
         line=pl.int_range(2, pl.len() + 2)
     )
