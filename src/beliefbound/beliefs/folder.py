@@ -45,6 +45,7 @@ from beliefbound.base.validation import (
     shown,
 )
 from beliefbound.beliefs.absorbing import check_absorbing
+from beliefbound.beliefs.chosen import as_chosen, chosen_initial, chosen_weights
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.formats import FORMATS, is_format, part_of, read_format, write_format
 from beliefbound.beliefs.rows import LOOSE, assemble, average_model, count_ids, signal_of_rows
@@ -84,7 +85,12 @@ class ModelFolder:
 
 
 def read_models(
-    path: str | Path, *, reward_signal: RewardSignal | None = None, absorbing: Sequence[str | int] = ()
+    path: str | Path,
+    *,
+    reward_signal: RewardSignal | None = None,
+    absorbing: Sequence[str | int] = (),
+    weights: Any = None,
+    initial: Any = None,
 ) -> ModelFolder:
     """Read models: a folder of CSV files, or one file of another field, which its ending tells.
 
@@ -98,6 +104,9 @@ def read_models(
       reward_signal: what the agent sees of rewards; default: as `parameters.csv` says, else read off the files.
       absorbing: states of a folder, by name or id, that have no rows because nothing happens there any more; for a
         folder without `states.csv`.
+      weights: of the training models, in place of `weights.csv`; relative: numbers, `{name: number}`, or a file.
+      initial: the start, in place of `initial.csv`: a state, probabilities, `{name: probability}`, or a file
+        (`beliefs.chosen` has the forms of both).
 
     Beliefs are dense, or sparse when a dense array would exceed 64 MB and be less than 30% full.
 
@@ -115,12 +124,12 @@ def read_models(
     if is_format(folder):
         if len(absorbing):
             raise ParameterError(f"absorbing is {shown(absorbing)}, but {folder.name} lists what every state does")
-        return _of_file(folder, reward_signal)
+        return _of_file(folder, reward_signal, weights, initial)
     if folder.is_file():
         raise FileError(
             f"{folder} is not a folder, and its ending is none of {', '.join(FORMATS)}; give models as such"
         )
-    raw = read_folder(folder)
+    raw = as_chosen(read_folder(folder), weights, initial)
     unknown = sorted(set(raw.parameters) - set(PARAMETERS))
     notes = [f"parameters.csv: {name!r} is not used" for name in unknown]
     discount = _discount(raw, folder)
@@ -181,9 +190,15 @@ def _names(raw: FolderRows, rows: ModelRows) -> Names:
     return Names(raw.states, raw.actions, raw.models if rows is raw.training else None)
 
 
-def _of_file(path: Path, reward_signal: RewardSignal | None) -> ModelFolder:
+def _of_file(path: Path, reward_signal: RewardSignal | None, weights: Any, initial: Any) -> ModelFolder:
     """What a single file holds."""
     belief, discount, notes = read_format(path, reward_signal)
+    if weights is not None:
+        pairs = chosen_weights(weights, belief.model_names, belief.n_models)
+        belief = belief.reweight(_distribution(pairs, belief.n_models, Path("weights"), "model"))
+    if initial is not None:
+        pairs = chosen_initial(initial, belief.states, belief.n_states)
+        belief = belief.starting(_distribution(pairs, belief.n_states, Path("initial"), "state"))
     assert belief.initial is not None
     average = average_model(part_of(belief), belief)
     return ModelFolder(belief, None, None, average, belief.initial, discount, notes)
@@ -224,7 +239,11 @@ def write_models(
         check_kind(test, FiniteBelief, "test", ParameterError, fix="give a FiniteBelief, or leave it out")
     if true is not None:
         check_kind(true, MDP, "true", ParameterError, fix="give an MDP, or leave it out")
-    start = training.initial if initial is None else check_initial(initial, training.n_states, ParameterError)
+    start = (
+        training.initial
+        if initial is None
+        else check_initial(initial, training.n_states, ParameterError, training.states)
+    )
     if start is None:
         raise ParameterError("a model folder needs a start distribution; pass initial=...")
     if is_format(as_path(path)):

@@ -104,7 +104,7 @@ def learn(
       known: rewards that are known beforehand, `[s,a]` or `[s,a,t]`, NaN where they are to be learnt.
       terminal: more states where episodes end, by id or name, than the log itself marks.
       only_tried: offer in each state only the actions that were tried there: others are believed not to exist.
-      initial: start distribution or state; default: as episodes of the log begin.
+      initial: start distribution, or a state by number or name; default: as episodes of the log begin.
 
     >>> from beliefbound.logs import log_of
     >>> log = log_of([0, 1, 0, 1], [0, 0, 0, 0], [0.0, 1.0, 0.0, 1.0], [1, 0, 1, 0])
@@ -140,7 +140,7 @@ def learn(
         rewards=believed.belief,
         terminal=ends,
         available=available,
-        initial=log.initial if initial is None else initial,
+        initial=log.initial if initial is None else state_id(log, initial) if isinstance(initial, str) else initial,
     )
     counted = blank._with(
         blank.concentration + log.transition_counts() * ~ends[:, None, None], blank.rewards, blank.observed + visits

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import Absorbing, Gap, Horizon, Seed, Signal, TimedThreads, TimeLimit, app
+from beliefbound.cli.app import Absorbing, Gap, Horizon, Initial, Seed, Signal, TimedThreads, TimeLimit, Weights, app
 from beliefbound.cli.show import closing, end_interrupted, loading, show_table
 
 
@@ -28,6 +28,8 @@ def bound(
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all bounds together.")] = 0.95,
     reward_signal: Signal = None,
     absorbing: Absorbing = None,
+    weights: Weights = None,
+    initial: Initial = None,
     controller: Annotated[
         int | None, typer.Option(min=1, max=200, help="Also find a decision graph of at most so many nodes.")
     ] = None,

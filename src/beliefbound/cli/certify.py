@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import Absorbing, Seed, Signal, TimedThreads, app
+from beliefbound.cli.app import Absorbing, Initial, Seed, Signal, TimedThreads, Weights, app
 from beliefbound.cli.show import closing, end_interrupted, loading
 
 
@@ -35,6 +35,8 @@ def certify(
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all numbers together.")] = 0.95,
     reward_signal: Signal = None,
     absorbing: Absorbing = None,
+    weights: Weights = None,
+    initial: Initial = None,
     seed: Seed = 1,
     threads: TimedThreads = None,
 ) -> None:

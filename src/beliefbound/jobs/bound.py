@@ -87,7 +87,7 @@ def certify_folder(
     limits = limits_of(target_gap=options.target_gap, time_limit=options.time_limit, effort=options.effort, stop=None)
     check_probability(options.confidence, "confidence")
     how = {name: getattr(options, name) for name in ("horizon", "confidence", "target", "controller", "measure")}
-    made = Made.of(folder, models, **how)
+    made = Made.of(folder, models, **how, **options.chosen(folder))
     check_writable(place)
     with first_interrupt(say) as asked:
         until = limits._replace(stop=asked.is_set)

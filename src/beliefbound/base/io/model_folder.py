@@ -95,7 +95,7 @@ def read_folder(path: str | Path) -> FolderRows:
         training=_transitions(folder / "training.csv", states, actions, models),
         test=_transitions(test, states, actions, tested) if test.exists() else None,
         true=_transitions(true, states, actions) if true.exists() else None,
-        initial=_pairs(folder / "initial.csv", "idstate", "probability", states),
+        initial=read_pairs(folder / "initial.csv", "idstate", "probability", states),
         parameters=_parameters(folder / "parameters.csv"),
         weights=_optional_weights(folder / "weights.csv", models),
         test_weights=_optional_weights(folder / "test_weights.csv", tested),
@@ -165,7 +165,8 @@ def _transitions(file: Path, states: Names, actions: Names, models: Names | None
     )
 
 
-def _pairs(file: Path, key: str, value: str, names: Names) -> tuple[IntArray, FloatArray]:
+def read_pairs(file: Path, key: str, value: str, names: Names) -> tuple[IntArray, FloatArray]:
+    """A table of ids, or names, and numbers that are not negative: each id once."""
     frame = read_table(file, [key, value])
     (found,) = names.ids(frame, (key,), file)
     values, line = numbers(frame, value, file)
@@ -178,7 +179,7 @@ def _pairs(file: Path, key: str, value: str, names: Names) -> tuple[IntArray, Fl
 
 
 def _optional_weights(file: Path, models: Names) -> tuple[IntArray, FloatArray] | None:
-    return _pairs(file, "idoutcome", "weight", models) if file.exists() else None
+    return read_pairs(file, "idoutcome", "weight", models) if file.exists() else None
 
 
 def _parameters(file: Path) -> dict[str, str]:
