@@ -5,7 +5,8 @@ from . import bounds as bounds
 from . import theory as theory
 from .base.errors import BeliefboundError as BeliefboundError
 from .beliefs.dirichlet import DirichletBelief as DirichletBelief
-from .beliefs.dirichlet_file import load_belief as load_belief
+from .beliefs.files import load_belief as load_belief
+from .beliefs.files import save_belief as save_belief
 from .beliefs.finite import FiniteBelief as FiniteBelief
 from .beliefs.folder import ModelFolder as ModelFolder
 from .beliefs.folder import read_models as read_models

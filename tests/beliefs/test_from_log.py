@@ -8,7 +8,7 @@ import scipy.stats as stats
 from beliefbound import BetaRewards, DirichletBelief, DirichletRewards, KnownRewards
 from beliefbound.base.errors import BeliefError, FileError, ObservationError
 from beliefbound.beliefs import NormalRewards
-from beliefbound.beliefs.dirichlet_file import load_belief, save_belief
+from beliefbound.beliefs.files import load_belief, save_belief
 from beliefbound.beliefs.from_log import learn
 from beliefbound.beliefs.log_checks import check_learnt
 from beliefbound.beliefs.log_priors import PRIORS

@@ -58,7 +58,7 @@ def calls(monkeypatch):
     found.count(pool, "cadp_plan")
     found.count(outcomes, "_outcome_steps")
     found.count(pairs, "solve_pair", lambda problem, i, j, n_grid, *rest: (int(i), int(j), int(n_grid)))
-    found.count(DirichletBelief, "compiled")
+    found.count(DirichletBelief, "counted")
     found.count(rare.Extremes, "_for_ever", lambda extremes, reward: (id(extremes), float(reward.sum())))
     return found
 
@@ -131,7 +131,7 @@ def test_a_plan_from_a_log_compiles_its_posterior_once_and_samples_it_once(calls
     )
     found = plan_log(log_of(*map(list, zip(*rows, strict=True))), discount=0.9, n_models=1000, effort=6)
     assert found.information is not None
-    assert calls["compiled"] == 1
+    assert calls["counted"] == 1
     extremes = [key for key in calls if key[0] == "_for_ever"]
     assert {calls[key] for key in extremes} == {1}
     assert len(extremes) <= 6  # the least and the most: of the whole, and of it without rare outcomes for either side

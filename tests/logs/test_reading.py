@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from beliefbound.base.errors import FileError, ObservationError, ParameterError
-from beliefbound.logs import blocks as reading
 from beliefbound.logs import log_of, read_log, roll_out
+from beliefbound.logs.formats import comma_separated, parquet
 from beliefbound.logs.rollouts import log_of_minari
 
 HEADER = "episode,t,state,action,reward,next_state,terminated,truncated\n"
@@ -48,8 +48,8 @@ def test_counts_are_those_of_plain_python_however_the_file_is_cut(tmp_path, monk
     truth = Counter(columns)
     starts = np.bincount(frame.filter(pl.col("t") == 0)["state"].to_numpy(), minlength=6)
     logs = [read_log(tmp_path / name) for name in ("log.csv", "log.parquet", "log.csv.gz")]
-    monkeypatch.setattr(reading, "BLOCK_BYTES", 700)
-    monkeypatch.setattr(reading, "BLOCK_ROWS", 37)
+    monkeypatch.setattr(comma_separated, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(parquet, "BLOCK_ROWS", 37)
     logs += [read_log(tmp_path / name) for name in ("log.csv", "log.parquet")]
     for log in logs:
         assert counted(log) == truth
@@ -109,7 +109,7 @@ def test_line_ends_and_quotes_of_other_programs(tmp_path, monkeypatch):
     file.write_bytes(GOOD.replace("\n", "\r\n").encode())
     assert counted(read_log(file)) == counted(read_log(_copy(tmp_path, GOOD)))
     two_lines = 'state,action,reward,next_state\n"a\nb",x,0,"c ""d"""\n' + '"c ""d""",x,1,"a\nb"\n' * 40
-    monkeypatch.setattr(reading, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(comma_separated, "BLOCK_BYTES", 64)
     assert read_log(_copy(tmp_path, two_lines)).states == ("a\nb", 'c "d"')
     assert read_log(_copy(tmp_path, GOOD + "\n\n")).n_rows == 3
     with pytest.raises(FileError, match="cells are separated by"):
@@ -195,7 +195,7 @@ def test_what_is_no_log_is_refused_with_its_place(tmp_path, name):
 
 
 def test_a_gigabyte_without_a_line_is_not_read_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "BLOCK_BYTES", 3 << 20)
+    monkeypatch.setattr(comma_separated, "BLOCK_BYTES", 3 << 20)
     file = tmp_path / "log.csv"
     file.write_bytes(GOOD.encode() + b"7" * (20 << 20))
     with pytest.raises(FileError, match=r"row 4: the line has more than a million characters"):

@@ -2,8 +2,8 @@
 
 The decorators run when their module is imported, and a module is imported because
 
-* it is part of this package; a registry with a `package` has one module for each name and imports those that are asked
-  for, all of them for a list;
+* it is part of this package; a registry with a `package` imports the module of the name that is asked for, all of them
+  where there is none, and for a list;
 * a person said so: `import my_agent` in Python, `--plugin my_agent.py` on the command line (`load_plugin`);
 * an installed package declares it as an entry point of the registry's group. These are loaded when a name is not known
   or a list is asked for; one that fails is named in a warning and otherwise ignored.
@@ -44,7 +44,7 @@ class Registry:
       kind: what they are, for messages: `"agent"`.
       group: of entry points.
       example: a text such as a person would give.
-      package: whose module `a_name` registers `a-name`.
+      package: whose modules register; `a-name` is looked for in `a_name` first.
     """
 
     def __init__(self, kind: str, *, group: str, example: str, package: str | None = None) -> None:
@@ -99,6 +99,8 @@ class Registry:
         name = split_name(text, self.kind, self.example)
         if name not in self._families:
             self._load(name)
+        if name not in self._families:  # a module may have several
+            self._load()
         if name not in self._families:
             known = self.families()
             if name not in known:

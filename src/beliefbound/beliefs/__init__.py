@@ -1,19 +1,10 @@
-"""Beliefs over MDPs: finite sets of weighted models, and product-Dirichlet beliefs with reward beliefs."""
+"""Beliefs over MDPs: finite sets of weighted models, product-Dirichlet beliefs with reward beliefs, and your own.
 
-from beliefbound.beliefs.belief import Belief
-from beliefbound.beliefs.dirichlet import DirichletBelief
-from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.beliefs.rewards import BetaRewards, DirichletRewards, KnownRewards, MixedRewards, NormalRewards
-from beliefbound.beliefs.signals import FiniteValues
+Most people need `beliefbound.FiniteBelief` and `beliefbound.DirichletBelief`. Here are more kinds of rewards, and what
+a class of your own needs: `Belief`, `Capability`, `belief_kind` for files, `check_belief`, `check_rewards` for tests.
+"""
 
-__all__ = [
-    "Belief",
-    "BetaRewards",
-    "DirichletBelief",
-    "DirichletRewards",
-    "FiniteBelief",
-    "FiniteValues",
-    "KnownRewards",
-    "MixedRewards",
-    "NormalRewards",
-]
+import lazy_loader
+
+# Names are listed once, in `__init__.pyi`, and imported when first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

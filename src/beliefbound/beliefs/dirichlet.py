@@ -30,6 +30,7 @@ from beliefbound.base.validation import (
     frozen,
     shown,
 )
+from beliefbound.beliefs.belief import Allowed
 from beliefbound.beliefs.compiled import posterior_of
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.masks import available_actions, terminal_states
@@ -203,7 +204,8 @@ class DirichletBelief(Frozen):
         from beliefbound.beliefs.from_log import learn  # which makes beliefs of this class
 
         chosen = {"known": known, "terminal": terminal, "only_tried": only_tried, "initial": initial}
-        return learn(log, prior=prior, rewards=rewards, **chosen).belief
+        belief: DirichletBelief = learn(log, prior=prior, rewards=rewards, **chosen).belief
+        return belief
 
     def _fill(
         self,
@@ -261,14 +263,40 @@ class DirichletBelief(Frozen):
             return range_
         return min(range_[0], 0.0), max(range_[1], 0.0)
 
-    @property
-    def finite(self) -> None:
-        """There are infinitely many models."""
-        return
+    def counted(self, *, low: float = 0.0, width: float = 1.0, unavailable: bool = True) -> Posterior | None:
+        """Counts as arrays for kernels, rewards on the scale `(r − low) / width`; `None` where rewards have none.
 
-    def compiled(self) -> Posterior | None:
-        """Counts as arrays for kernels that respect `available`; `None` where rewards have no counts."""
-        return None if self.rewards.columns() is None else posterior_of(self, unavailable=True)
+        `unavailable`: whether these kernels respect `available`; else actions that are not are refused.
+        """
+        if self.rewards.columns() is None:
+            return None
+        return posterior_of(self, low=low, width=width, unavailable=unavailable)
+
+    def allowed(self) -> Allowed | None:
+        """Outcomes that some model allows, and the least and largest rewards believed possible on the way; `None` where
+        rewards have no counts."""
+        columns = self.rewards.columns()
+        if columns is None:
+            return None
+        possible = (self.concentration > 0.0) if self.ties is None else (self.ties.outcome >= 0)
+        seen, ends = (columns.counts > 0.0)[..., None], self.terminal[:, None, None]
+        high = np.where(ends, 0.0, np.where(seen, columns.paid, -np.inf).max(axis=0))
+        low = np.where(ends, 0.0, np.where(seen, columns.paid, np.inf).min(axis=0))
+        return Allowed(possible & self.available[..., None], low, high)
+
+    def offering(self, available: BoolArray) -> "DirichletBelief":
+        """The same belief where states offer only these actions, `[s,a]`."""
+        offered = self.available & available
+        if (offered == self.available).all():
+            return self
+        knobs: dict[str, Any] = {"rewards": self.rewards, "terminal": self.terminal, "initial": self.initial}
+        if self.ties is not None:
+            row, arrive = self.ties.row, self.ties.arrive
+            narrow = DirichletBelief.tied(row, arrive, self.concentration, available=offered, **knobs)
+        else:
+            shape, alpha = self.available.shape, self.concentration
+            narrow = DirichletBelief(*shape, concentration=alpha, available=offered, **knobs)
+        return narrow._with(narrow.concentration, narrow.rewards, self.observed)
 
     def tied_to(self, state: int, action: int) -> IntArray:
         """Pairs `[i,2]` whose transitions are learnt together with those of a pair, itself among them."""

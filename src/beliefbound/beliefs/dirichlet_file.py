@@ -27,8 +27,7 @@ import msgspec
 import numpy as np
 
 from beliefbound.base.errors import BeliefboundError, BeliefError, FileError
-from beliefbound.base.io.arrays import Array, Shapes, read_arrays, write_arrays
-from beliefbound.base.io.paths import as_path
+from beliefbound.base.io.arrays import Array, Shapes
 from beliefbound.base.limits import FILE_BYTES
 from beliefbound.base.validation import check_kind
 from beliefbound.beliefs.dirichlet import DirichletBelief
@@ -38,26 +37,6 @@ from beliefbound.beliefs.ties import tie
 FORMAT = "beliefbound belief"
 _VERSIONS = (1, 2)
 _PAIRS = "state action"
-
-
-def save_belief(
-    path: Path | str,
-    belief: DirichletBelief,
-    *,
-    states: Sequence[str] | None = None,
-    actions: Sequence[str] | None = None,
-) -> None:
-    """Write a belief, for `load_belief`; names are for whoever reads the file.
-
-    >>> import tempfile
-    >>> belief = DirichletBelief(2, 1).update(0, 0, 1.0, 1)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_belief(f"{folder}/posterior.npz", belief)
-    ...     same = load_belief(f"{folder}/posterior.npz")
-    >>> bool((same.concentration == belief.concentration).all())
-    True
-    """
-    write_arrays(as_path(path), belief_arrays(belief, states=states, actions=actions))
 
 
 def belief_arrays(
@@ -77,28 +56,13 @@ def belief_arrays(
     return {name: np.asarray(array) for name, array in arrays.items()}
 
 
-def load_belief(path: Path | str) -> DirichletBelief:
-    """Read what `save_belief`, or `beliefbound plan` as `posterior.npz`, wrote.
-
-    Raises:
-      FileError: the file is missing, damaged, of another version, or its arrays do not fit together.
-
-    It may be the prior of an agent that goes on learning: `make_agent("mcbrl", env, belief=load_belief(path))`.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_belief(f"{folder}/posterior.npz", DirichletBelief(3, 2, terminal=[2]))
-    ...     load_belief(f"{folder}/posterior.npz")
-    DirichletBelief(3 states, 2 actions, BetaRewards)
-    """
-    file = as_path(path)
-    return read_belief(file, read_arrays(file))
-
-
 def read_belief(path: Path, arrays: dict[str, Array]) -> DirichletBelief:
     """The belief of arrays that `belief_arrays` gave; a `FileError` names the file and its fault."""
     file = Shapes(path, arrays)
-    kind, tied = _header(path, file.arrays.pop("header", None))
+    header = read_header(path, file.arrays.pop("header", None))
+    if "kind" in header:
+        raise FileError(f"{path} holds a belief of the kind {header['kind']!r}, where a DirichletBelief is needed")
+    kind, tied = str(header.get("rewards")), header["version"] == 2
     concentration = file.take("concentration", "f8", "row outcome" if tied else "state action next_state")
     terminal, available = file.take("terminal", "?", "state"), file.take("available", "?", _PAIRS)
     if not tied and concentration.shape[2] != len(terminal):
@@ -120,8 +84,8 @@ def read_belief(path: Path, arrays: dict[str, Array]) -> DirichletBelief:
     return belief
 
 
-def _header(file: Path, raw: Any) -> tuple[str, bool]:
-    """The kind of rewards, and whether pairs share parameters."""
+def read_header(file: Path, raw: Any) -> dict[str, Any]:
+    """The header of a saved belief, of whatever kind."""
     if raw is None or raw.dtype != np.uint8 or raw.ndim != 1 or raw.size > FILE_BYTES:
         raise FileError(f"{file} is no saved belief: it has no header")
     try:
@@ -132,7 +96,7 @@ def _header(file: Path, raw: Any) -> tuple[str, bool]:
         raise FileError(f"{file} is no saved belief: its format is not {FORMAT!r}")
     if type(header.get("version")) is not int or header["version"] not in _VERSIONS:
         raise FileError(f"{file} has version {header.get('version')!r}; this program reads versions 1 and 2")
-    return str(header.get("rewards")), header["version"] == 2
+    return header
 
 
 def _rewards(rewards: Any) -> tuple[str, dict[str, Any]]:

@@ -15,7 +15,6 @@ from beliefbound.base.validation import (
     BoolArray,
     FloatArray,
     Frozen,
-    IntArray,
     Rng,
     as_floats,
     as_rng,
@@ -223,8 +222,7 @@ class FiniteBelief(Frozen):
         """Which actions each state offers, `[s,a]`."""
         return self.models.available
 
-    @property
-    def finite(self) -> "FiniteBelief":
+    def enumerated(self) -> "FiniteBelief":
         """Itself: what is asked of it can be summed over models."""
         return self
 
@@ -294,6 +292,19 @@ class FiniteBelief(Frozen):
         chosen = as_rng(rng).choice(self.n_models, size=count, p=self.weights)
         return self._with(self.models.select(chosen), None, self.signal.select(chosen))
 
+    def step(self, model: int, state: int, action: int, rng: np.random.Generator) -> tuple[float | None, int]:
+        """`(reward shown, next state)` of one step in one of the models; `None` where nothing is shown.
+
+        >>> FiniteBelief([[[[0.0, 1.0]]] * 2], [[0.5], [0.0]]).step(0, 0, 0, np.random.default_rng(0))
+        (None, 1)
+        """
+        arrivals, chances = self.models.transitions.entries(state, action)
+        arrival = int(arrivals[_draw(chances[model], rng)])
+        shown = self.signal.shown(state, action, np.array([arrival]))
+        each = np.array([chance[model if len(chance) > 1 else 0, 0] for _, chance in shown])
+        value = shown[_draw(each, rng) if len(shown) > 1 else 0][0]
+        return None if np.isnan(value) else float(value), arrival
+
     def predictive(self, state: int, action: int) -> FloatArray:
         """Chances `[t]` of the next state.
 
@@ -307,14 +318,6 @@ class FiniteBelief(Frozen):
         row = np.zeros(self.n_states)
         row[arrivals] = self.weights @ chances
         return row
-
-    def compiled(self) -> None:
-        """No counts: a finite belief is its weights."""
-        return
-
-    def tied_to(self, state: int, action: int) -> IntArray:
-        """Every available pair `[i,2]`: what is seen anywhere moves the weights."""
-        return np.argwhere(self.available)
 
     def update(self, state: Any, action: Any, reward: Any, next_state: Any) -> "FiniteBelief":
         """The posterior after one transition, or after several given as arrays of equal length.
@@ -344,3 +347,9 @@ class FiniteBelief(Frozen):
                     )
         weights = np.exp(log_weights - log_weights.max())
         return self.reweight(weights / weights.sum())
+
+
+def _draw(chances: FloatArray, rng: np.random.Generator) -> int:
+    """The place of one of several outcomes, which is possible."""
+    sums = np.cumsum(chances)
+    return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))

@@ -49,7 +49,7 @@ def check_learnt(log: Log, learnt: Learnt) -> list[Check]:
     >>> [check.suspicious for check in check_learnt(log, learn(log))]
     [False, False]
     """
-    checks = [_spread(log, learnt)]
+    checks = [] if learnt.concentration is None else [_spread(log, learnt)]
     pair = log.cells.state * log.n_actions + log.cells.action
     triple = pair * log.n_states + log.cells.next_state
     place = _largest(triple, pair, log.cells.times, log.cells.place, log.cells.place_squares)

@@ -8,7 +8,8 @@ answers narrower questions, is here:
 * what a bound is: `Kind`;
 * how far a policy may be from the best: `policy_regret`;
 * what information is worth: `evpi`, `evppi`, `evsi`, which `beliefbound.value_of_information` ranks;
-* how far a belief is from another: `belief_distance`.
+* how far a belief is from another: `belief_distance`;
+* whether a policy of your own keeps its word: `check_policy`.
 """
 
 import lazy_loader

@@ -3,6 +3,7 @@
 from .basic import policy_regret as policy_regret
 from .bound import Kind as Kind
 from .bound import Regret as Regret
+from .check_policy import check_policy as check_policy
 from .distance import belief_distance as belief_distance
 from .finite.lookahead import lookahead_lower as lookahead_lower
 from .finite.lookahead import lookahead_upper as lookahead_upper

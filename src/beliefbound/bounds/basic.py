@@ -17,6 +17,7 @@ from beliefbound.base.validation import FloatArray, Rng, as_rng, check_count, ch
 from beliefbound.beliefs import Belief
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import BAYES, Bound, Kind, Regret, missing
+from beliefbound.bounds.posterior.value_range import simple_range
 from beliefbound.bounds.sampled import bound_of_mean, interval_for, qmdp_of_samples
 from beliefbound.bounds.statistics.intervals import Interval
 from beliefbound.models.enclosing import rounding_of
@@ -60,7 +61,7 @@ def lower_bound(
         return Bound(below, "lower", "value of the policy", policy=policy, kind=Kind.POLICY)
     sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
     samples = evaluate(policy, sample, discount=discount, horizon=horizon) @ task.start
-    range_ = _value_range(task.lasting(task.stages_of(policy)))
+    range_ = simple_range(task.lasting(task.stages_of(policy)))
     return bound_of_mean(
         samples,
         "lower",
@@ -101,7 +102,7 @@ def upper_bound(
         return qmdp_of(finite) if method == "qmdp" else e_max_of(finite)
     sample = belief.sample(check_count(n_models, "n_models", least=2), as_rng(rng))
     solved = optimal_values(sample, discount=task.discount, horizon=horizon)
-    range_ = _value_range(task)
+    range_ = simple_range(task)
     knobs: dict[str, Any] = {"range_": range_, "interval": interval_for(range_, interval)}
     knobs["alpha"] = 1.0 - check_probability(confidence, "confidence")
     if method == "emax":
@@ -214,9 +215,3 @@ def value_below(policy: TablePolicy, task: FiniteTask) -> float:
     if stages is None:
         return task.below(task.models.below(chances, task.discount))
     return Allowance(task.lasting(stages)).lower(task.policy_value(policy))
-
-
-def _value_range(task: Task) -> tuple[float, float] | None:
-    """The range a policy's value can lie in under any model of the belief; `None` when unbounded."""
-    range_ = task.belief.reward_range
-    return None if range_ is None else (range_[0] * task.effective_horizon, range_[1] * task.effective_horizon)

@@ -1,6 +1,7 @@
 """`bracket`: the Bayes-optimal value between two bounds, as tight as the time allows.
 
-Finite beliefs: `bounds.finite.search`. Other beliefs: `bounds.dirichlet.steps`. Both are sequences of steps
+What a belief can do decides how (`beliefs.capabilities`): one whose models can be enumerated by `bounds.finite.search`,
+one that counts by `bounds.dirichlet.steps`, any other by `bounds.drawn.steps`. All are sequences of steps
 (`bounds.steps`): the clock decides only after which one to stop, so seed and effort say which certificate it is.
 """
 
@@ -27,10 +28,13 @@ from beliefbound.base.validation import (
     check_threads,
     shown,
 )
-from beliefbound.beliefs import Belief, DirichletBelief
+from beliefbound.beliefs import Belief
+from beliefbound.beliefs.capabilities import notes as notes_of
 from beliefbound.bounds.bound import Bound, BoundEntries, Regret, RegretEntries
 from beliefbound.bounds.decision import Contest, Decision, DecisionEntries
+from beliefbound.bounds.dirichlet.arrays import posterior_of
 from beliefbound.bounds.dirichlet.steps import dirichlet_steps
+from beliefbound.bounds.drawn.steps import drawn_steps
 from beliefbound.bounds.finite.first_bounds import first_bounds
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.bounds.finite.search import finite_steps
@@ -276,7 +280,7 @@ def bracket(
     """Bounds on the Bayes-optimal value of a belief, closing until the target or the limit is reached.
 
     Args:
-      belief: finite, or `DirichletBelief` with known or Bernoulli rewards.
+      belief: finite, `DirichletBelief`, or any other that can draw models (`beliefs.belief`).
       initial: start distribution or state; default: the belief's, else uniform over states.
       discount, horizon: of the problem; no horizon means for ever, and then `discount < 1`.
       confidence: with which all bounds hold together. Exact bounds hold with certainty.
@@ -348,11 +352,13 @@ def bracket_of(
         record.began, compiled = clock(), seconds()
         if finite is not None:
             steps = finite_steps(finite, source, threads, record)
-        else:
+        elif posterior_of(task) is not None:
             steps = dirichlet_steps(task, source, threads, record, interval)
+        else:
+            steps = drawn_steps(task, source, record, interval)
         taken = take(steps, record, limits)
     belief = task.belief
-    notes = belief.notes() if isinstance(belief, DirichletBelief) else ()
+    notes = notes_of(belief)
     made: dict[str, Any] = {"compile_seconds": seconds() - compiled, "seed": seed, "effort": taken}
     return Closed(_result(record, notes=notes + record.notes, names=names_of(belief), **made), record.graph)
 

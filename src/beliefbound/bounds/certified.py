@@ -33,6 +33,7 @@ from beliefbound.bounds.bound import BAYES, VALUE, Bound, BoundEntries, Kind, Re
 from beliefbound.bounds.bracket import bracket_of, limits_of, seed_of
 from beliefbound.bounds.dirichlet.arrays import posterior_of
 from beliefbound.bounds.dirichlet.certified import LEAST_SAMPLES, certify_counts
+from beliefbound.bounds.drawn.certified import certify_drawn
 from beliefbound.bounds.finite.alpha_policy import read_sarsop
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.bounds.finite.simulation import reaching, simulate
@@ -43,6 +44,8 @@ from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import Policy
 from beliefbound.policy.naming import Names, NamesEntries, names_of
 from beliefbound.policy.results import Entries, Result, array_of, axis
+
+_EFFORT = 60  # steps of the bracket of a belief that draws, where there is neither a bound nor a time limit
 
 
 class CertifiedEntries(Entries):
@@ -180,12 +183,12 @@ def certify(
       policy: a table, a policy of `bracket` or `load_policy`, any object with `reset(seed)`, `act(state)` and
         `observe(state, action, reward, next_state)`; or a file: one that `save` wrote, SARSOP's `.policy`, or a CSV
         of states and actions, by name or number (`policy.rule_file`).
-      belief: models and their weights, or counts (`DirichletBelief`).
+      belief: models and their weights, counts (`DirichletBelief`), or anything that draws models (`beliefs.belief`).
       discount, horizon, initial: of the problem; a policy with stages brings its own horizon.
       upper: a bound on the Bayes-optimal value of the same problem; default: `bracket` looks for one.
       confidence: with which value and distance hold together. What is exact holds with certainty.
       samples: walks, where the value is simulated; fewer once `stop` says so. For counts: scenarios, of the policy and
-        of a relaxation alike; fewer once `time_limit` is over.
+        of a relaxation alike; fewer once `time_limit` is over. For beliefs that draw: fresh models.
       target_gap, time_limit, threads, progress, watch, stop: of `bracket`, where the belief is finite and there is no
         `upper`.
       rng: a generator, a seed, or `None` for fresh randomness.
@@ -255,7 +258,7 @@ def _counted(
     """A policy under a belief that is not finite."""
     policy.check(task)
     if posterior_of(task) is None:
-        raise ParameterError(f"{task.belief!r} has no counts; give Beta, known or finite rewards, or models")
+        return _drawn(policy, task, delta, samples, upper, time_limit, rng, threads, stop)
     if samples < LEAST_SAMPLES:
         raise ParameterError(f"samples is {samples}; a belief with counts needs at least {LEAST_SAMPLES}")
     limit = None if time_limit is None else check_positive(time_limit, "time_limit")
@@ -264,6 +267,30 @@ def _counted(
     found = certify_counts(policy, task, **knobs)
     confidence, names = found.regret.confidence, names_of(task.belief)
     return Certified(found.lower, found.upper, found.best, found.regret, confidence, None, policy.saved, names)
+
+
+def _drawn(
+    policy: AnyPolicy,
+    task: Task,
+    delta: float,
+    samples: int,
+    upper: Bound | None,
+    time_limit: float | None,
+    rng: np.random.Generator,
+    threads: int | None,
+    stop: Callable[[], bool] | None,
+) -> Certified:
+    """A policy under a belief that can only draw models."""
+    error = delta
+    if upper is None:
+        error, effort = 0.5 * delta, _EFFORT if time_limit is None else None
+        limits = limits_of(target_gap=None, time_limit=time_limit, effort=effort, stop=stop)
+        found = bracket_of(task, limits, seed=seed_of(rng), confidence=1.0 - 0.5 * delta, threads=threads).bracket
+        upper = _at(found.upper, found.confidence)
+    samples = max(2, samples)
+    known = certify_drawn(policy, task, upper, rng=rng, delta=error, samples=samples, stop=stop)
+    confidence, names = known.regret.confidence, names_of(task.belief)
+    return Certified(known.lower, known.upper, known.best, known.regret, confidence, None, policy.saved, names)
 
 
 def _exactly(policy: AnyPolicy, task: FiniteTask) -> tuple[tuple[Bound, Bound] | None, FloatArray | None]:

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.base.errors import BeliefError
-from beliefbound.base.validation import FloatArray, Rng, as_rng, check_count, check_probability, shown
+from beliefbound.base.validation import FloatArray, Rng, as_rng, check_count, check_probability
 from beliefbound.beliefs import Belief, FiniteBelief
+from beliefbound.beliefs.capabilities import Capability, check_is_belief, counted, enumerated, lacking
 from beliefbound.bounds.statistics.intervals import margin
 from beliefbound.kernels.draws import dirichlet_models
 from beliefbound.kernels.posterior import Posterior
@@ -45,15 +46,15 @@ def belief_distance(
     """
     check_probability(confidence, "confidence")
     for name, belief in (("first", first), ("second", second)):
-        if not all(hasattr(belief, part) for part in ("finite", "compiled", "sample")):
-            raise BeliefError(f"{name} is {shown(belief)}; give a belief")
-    if first.finite is not None and second.finite is not None:
-        return _finite(first.finite, second.finite)
-    if first.finite is not None or second.finite is not None:
-        raise BeliefError("the distance between a finite and a Dirichlet belief is 2: they share no densities")
-    one, other = first.compiled(), second.compiled()
+        check_is_belief(belief, name)
+    listed, also = enumerated(first), enumerated(second)
+    if listed is not None and also is not None:
+        return _finite(listed, also)
+    if listed is not None or also is not None:
+        raise BeliefError("the distance between a finite belief and one that is not is 2: they share no densities")
+    one, other = counted(first), counted(second)
     if one is None or other is None:
-        raise BeliefError("the distance is known for finite beliefs and for beliefs with counts; rewards have none")
+        raise lacking(first if one is None else second, Capability.COUNT, "the distance of beliefs that are not finite")
     if not np.array_equal(first.available, second.available):
         raise BeliefError("the beliefs offer different actions; they cannot be compared")
     if not _comparable(one, other):

@@ -6,6 +6,7 @@ from beliefbound.base.errors import FileError
 from beliefbound.base.io.paths import as_path
 from beliefbound.bounds.dirichlet import policy_file as particle_file
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
+from beliefbound.bounds.drawn import policy as completed_policy
 from beliefbound.bounds.finite import adaptive_file, alpha_policy, mixed
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.policy import Policy
@@ -50,4 +51,6 @@ def load_policy(path: Path | str) -> Policy:
         return mixed.read_mixed(file, arrays)
     if kind == particle_file.KIND:
         return ParticlePolicy(**particle_file.read_particle(file, arrays))
+    if kind == completed_policy.KIND:
+        return completed_policy.read_completed(file, arrays)
     raise FileError(f"{file} holds a policy of the unknown kind {kind!r}")

@@ -9,7 +9,8 @@ A sequence of steps is a generator: `next` takes one. The bounds that it finds g
 may read.
 
     finite beliefs   `bounds.finite.search.finite_steps(task, rng, threads, record)`
-    others           `bounds.dirichlet.steps.dirichlet_steps(task, rng, threads, record)`
+    that count       `bounds.dirichlet.steps.dirichlet_steps(task, rng, threads, record)`
+    others           `bounds.drawn.steps.drawn_steps(task, rng, record)`
 
 How long. Work is counted in operations (`OPERATIONS` take about a second on one core). A step takes `STEP_WORK` of
 them, or the share `GROWTH` of all that came before where that is more: a time limit is then kept within a tenth of

@@ -4,6 +4,7 @@
 model. It is the baseline that MMBI improves on, and what Exploit plays.
 """
 
+from beliefbound.beliefs.capabilities import expected
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.planning.optimal import backward_induction, policy_iteration
 from beliefbound.planning.plan import Plan, plan_for
@@ -33,7 +34,7 @@ def expected_plan(task: FiniteTask) -> Plan:
 @made_once
 def expected_optimum(task: Task) -> TablePolicy:
     """The optimal policy of the expected MDP, of any belief."""
-    mean = task.belief.mean()
+    mean = expected(task.belief)
     if task.horizon is None:
         return policy_iteration(mean, discount=task.discount).policy
     return backward_induction(mean, discount=task.discount, horizon=task.horizon).policy

@@ -20,6 +20,7 @@ from beliefbound.base.errors import BeliefError, ParameterError
 from beliefbound.base.limits import check_horizon
 from beliefbound.base.validation import FloatArray, check_discount, check_initial, frozen
 from beliefbound.beliefs import Belief, FiniteBelief
+from beliefbound.beliefs.capabilities import NEEDED, enumerated
 from beliefbound.models import ModelSet
 from beliefbound.models.enclosing import rounding_of
 from beliefbound.models.evaluation import evaluate
@@ -120,11 +121,12 @@ class Task:
         >>> Task.of(DirichletBelief(2, 1), discount=0.5).start.tolist()
         [0.5, 0.5]
         """
-        cls._check(belief)
+        belief = cls._checked(belief)
         if horizon is None and policy is not None:
             horizon = getattr(policy, "horizon", None)  # what is no policy is refused when it is valued
         discount = check_discount(discount, horizon)
-        models = None if belief.finite is None else belief.finite.models
+        finite = enumerated(belief)
+        models = None if finite is None else finite.models
         if horizon is not None:
             work = belief.n_states**2 * belief.n_actions if models is None else models.n_entries
             horizon = check_horizon(horizon, work, 8 * belief.n_states)
@@ -135,9 +137,10 @@ class Task:
         return cls(belief, start_of(belief, initial), discount, horizon)
 
     @classmethod
-    def _check(cls, belief: Any) -> None:
-        if not all(hasattr(belief, name) for name in ("n_states", "n_actions", "initial", "finite", "sample")):
+    def _checked(cls, belief: Any) -> Any:
+        if not all(hasattr(belief, name) for name in NEEDED):
             raise BeliefError(f"expected a belief, got {_described(belief)}")
+        return belief
 
     @property
     def effective_horizon(self) -> float:
@@ -160,9 +163,11 @@ class FiniteTask(Task):
     belief: FiniteBelief
 
     @classmethod
-    def _check(cls, belief: Any) -> None:
-        if not isinstance(belief, FiniteBelief):
+    def _checked(cls, belief: Any) -> Any:
+        finite = enumerated(belief)
+        if finite is None:
             raise BeliefError(f"expected a FiniteBelief, got {_described(belief)}")
+        return finite
 
     def reweighted(self, weights: FloatArray) -> Self:
         """The same under other weights `[m]`: what was made of the models, and will be, is had by both."""
@@ -218,7 +223,7 @@ def finite_task(task: Task) -> FiniteTask | None:
     """The task where its belief is finite, so that expectations are sums; else nothing. The one place that asks."""
     if isinstance(task, FiniteTask):
         return task
-    finite = task.belief.finite
+    finite = enumerated(task.belief)
     return None if finite is None else FiniteTask(finite, task.start, task.discount, task.horizon)
 
 
@@ -227,8 +232,9 @@ def _described(thing: Any) -> str:
     name = type(thing).__name__
     if isinstance(thing, MDP):
         return f"{name}, which is known: use policy_iteration or backward_induction, or FiniteBelief.from_mdps([mdp])"
-    if isinstance(getattr(thing, "training", None), FiniteBelief):
+    if enumerated(getattr(thing, "training", None)) is not None:
         return f"{name}; pass its belief, .training"
-    if hasattr(thing, "sample"):
+    if all(hasattr(thing, each) for each in NEEDED):
         return f"{name}; sample it first: belief.sample(n, rng)"
-    return name
+    missing = next(each for each in NEEDED if not hasattr(thing, each))
+    return f"{name}, which has no {missing}"

@@ -8,7 +8,7 @@ import pytest
 
 import beliefbound as bb
 from beliefbound.base.errors import FileError
-from beliefbound.beliefs.dirichlet_file import save_belief
+from beliefbound.beliefs.files import save_belief
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.lab.experiments import Spec, load_spec, run
 

@@ -10,66 +10,19 @@ from numba import typeof
 
 from beliefbound import bracket
 from beliefbound.base.errors import ObservationError
-from beliefbound.beliefs import BetaRewards, DirichletBelief, DirichletRewards, FiniteValues, KnownRewards
+from beliefbound.beliefs import BetaRewards, DirichletBelief, DirichletRewards, KnownRewards
 from beliefbound.beliefs.compiled import posterior_of
-from beliefbound.beliefs.rewards import RewardColumns, RewardSample
 from beliefbound.bounds.dirichlet import chains
 from beliefbound.bounds.dirichlet.arrays import problem_of
 from beliefbound.bounds.dirichlet.effort import Effort
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels
 from beliefbound.bounds.dirichlet.prepared import above_of
 from beliefbound.bounds.dirichlet.sampler import Sampler
-from beliefbound.kernels.draws import dirichlet_models
 from beliefbound.kernels.particles.rows import draw_models, n_columns, new_rows, particles_at, width_of
 from beliefbound.kernels.random import stream_from
 from beliefbound.planning.task import Task
 from support import oracles
-
-
-class GridRewards:
-    """A reward model of a user's own: rewards in [0, 1] are rounded to a grid, whose points are learnt by counts."""
-
-    learns, range = True, (0.0, 1.0)
-
-    def __init__(self, points, prior=0.5):
-        self.values, self.counts = np.linspace(0.0, 1.0, points), prior
-
-    def expand(self, n_states, n_actions):
-        full = GridRewards(len(self.values))
-        shape = (n_states, n_actions, len(self.values))
-        full.values, full.counts = (np.array(np.broadcast_to(x, shape)) for x in (self.values, self.counts))
-        return full
-
-    def mean(self):
-        return (self.counts * self.values).sum(-1) / self.counts.sum(-1)
-
-    def columns(self):
-        counts, values = (np.moveaxis(x, -1, 0) for x in (self.counts, self.values))
-        return RewardColumns(counts, values[..., None], False)
-
-    def update(self, states, actions, rewards):
-        after = GridRewards(self.values.shape[-1])
-        after.values, after.counts = self.values, self.counts.copy()
-        nearest = np.abs(self.values[states, actions] - rewards[:, None]).argmin(axis=1)
-        np.add.at(after.counts, (states, actions, nearest), 1.0)
-        return after
-
-    def sample(self, n, stream):
-        chances = np.empty((n, *self.counts.shape))
-        dirichlet_models(stream, self.counts, chances)
-        signal = FiniteValues(self.values, chances)
-        return RewardSample(signal.rewards, signal)
-
-    def log_marginal_likelihood(self, states, actions, rewards):
-        total, current = 0.0, self
-        for s, a, r in zip(states, actions, rewards, strict=True):
-            k = np.abs(self.values[s, a] - r).argmin()
-            total += np.log(current.counts[s, a, k] / current.counts[s, a].sum())
-            current = current.update(np.array([s]), np.array([a]), np.array([r]))
-        return total
-
-    def credible_intervals(self, mass=0.95):
-        raise NotImplementedError
+from support.grid_rewards import GridRewards
 
 
 def guessing(sure=0.55, heads=1.0, tails=1.0):

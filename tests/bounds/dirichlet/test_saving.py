@@ -9,7 +9,7 @@ from beliefbound import Bracket, bracket, load_policy, plan_log
 from beliefbound.base.errors import FileError, ObservationError, PolicyError
 from beliefbound.base.io.arrays import read_arrays, write_arrays
 from beliefbound.beliefs import BetaRewards, DirichletBelief, DirichletRewards, KnownRewards
-from beliefbound.beliefs.dirichlet_file import load_belief, save_belief
+from beliefbound.beliefs.files import load_belief, save_belief
 from beliefbound.beliefs.rewards import MixedRewards
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.logs import log_of
@@ -78,7 +78,7 @@ def test_a_belief_comes_back_as_it_was(rewards, limits, tied, tmp_path):
     assert (back.initial is None) == (belief.initial is None)
     assert belief.initial is None or np.array_equal(back.initial, belief.initial)
     assert (back.ties is None) == (belief.ties is None)
-    one, other = back.compiled(), belief.compiled()
+    one, other = back.counted(), belief.counted()
     assert all(np.array_equal(x, y) for x, y in zip(one, other, strict=True))
 
 

@@ -244,13 +244,14 @@ def test_beliefs_that_cannot_be_used_are_refused():
             make_agent(name, CHAIN, belief=flat)
     for belief, message in (
         (DirichletBelief(5, 2), r"rewards do not cover .* 0 to 10; pass BetaRewards\(..., low=0, high=10\)"),
-        (DirichletBelief(5, 2, rewards=NormalRewards()), "continuous rewards"),
         (DirichletBelief(4, 2), "does not fit"),
-        (FiniteBelief([[[[1.0]]]], [[[0.0]]]), "give a DirichletBelief"),
-        ("flat", "give a DirichletBelief"),
+        (FiniteBelief([[[[1.0]]]], [[[0.0]]]), "does not fit"),
+        ("flat", "the belief is 'flat', which has no n_states; give a belief"),
     ):
         with pytest.raises(BeliefboundError, match=message):
             make_agent("mcbrl", CHAIN, belief=belief)
+    with pytest.raises(BeliefboundError, match="the agent boss needs a belief that can count: "):
+        make_agent("boss", CHAIN, belief=DirichletBelief(5, 2, rewards=NormalRewards()))
     for text in ("mcbrl:prior=support", "mcbrl:successes=2"):
         with pytest.raises(ParameterError, match="are two priors; keep one"):
             make_agent(text, CHAIN, belief=flat)

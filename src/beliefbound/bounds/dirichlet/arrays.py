@@ -10,7 +10,8 @@ Rewards are divided by a power of two, `BAMDP.unit`, that makes them at most 1: 
 import numpy as np
 import numpy.typing as npt
 
-from beliefbound.base.errors import BeliefError, ObservationError
+from beliefbound.base.errors import ObservationError
+from beliefbound.beliefs.capabilities import Capability, counted, lacking
 from beliefbound.kernels.particles.rows import BAMDP
 from beliefbound.kernels.posterior import Posterior
 from beliefbound.planning.task import Task, made_once
@@ -22,7 +23,7 @@ def problem_of(task: Task, address: npt.NDArray[np.uint64], *, horizon: int | No
     """The belief as arrays over pairs (state, action), with particles at `address`, to be planned for `horizon`."""
     posterior = posterior_of(task)
     if posterior is None:
-        raise BeliefError(f"{task.belief!r} has no counts to draw particles from; use Beta, known or finite rewards")
+        raise lacking(task.belief, Capability.COUNT, "particles of the posterior")
     available = np.array(task.belief.available).ravel()
     largest = float(np.abs(posterior.paid[:, available]).max())
     unit = 2.0 ** np.ceil(np.log2(largest)) if largest > 0.0 else 1.0  # a power of two: nothing is rounded
@@ -42,7 +43,7 @@ def problem_of(task: Task, address: npt.NDArray[np.uint64], *, horizon: int | No
 @made_once
 def posterior_of(task: Task) -> Posterior | None:
     """The belief as counts for kernels; `None` where it has none."""
-    return task.belief.compiled()
+    return counted(task.belief)
 
 
 def reward_range(problem: BAMDP) -> tuple[float, float]:

@@ -19,6 +19,7 @@ from beliefbound.base.io.arrays import Array, Shapes
 from beliefbound.base.limits import FILE_BYTES
 from beliefbound.base.validation import FloatArray, check_discount, check_distributions
 from beliefbound.beliefs import Belief
+from beliefbound.beliefs.capabilities import counted
 from beliefbound.beliefs.dirichlet_file import belief_arrays, read_belief
 
 KIND = "particle"
@@ -77,7 +78,7 @@ def read_particle(path: Path, arrays: dict[str, Array]) -> dict[str, Any]:
     try:
         check_discount(discount, None if horizon < 0 else horizon)
         check_distributions(start, "start", ("state",), PolicyError)
-        if belief.compiled() is None:
+        if counted(belief) is None:
             raise PolicyError("its belief has no counts, which a particle policy needs")
     except BeliefboundError as fault:
         raise FileError(f"{path}: {fault}") from None

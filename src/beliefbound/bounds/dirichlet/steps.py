@@ -1,4 +1,4 @@
-"""The steps (`bounds.steps`) of a belief that is not finite.
+"""The steps (`bounds.steps`) of a belief that counts.
 
 First the extremes of all models of the belief, which are proven, and a memoryless plan. Then, step by step, whichever
 of these is most behind its share of the work: fresh models, solved on their own (`E max`) or under the plan;
@@ -17,12 +17,12 @@ import numpy as np
 from beliefbound.base.executors.threads import available_threads
 from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.bounds.bound import Bound, Kind
-from beliefbound.bounds.dirichlet.arrays import posterior_of, tail_correction
+from beliefbound.bounds.dirichlet.arrays import tail_correction
 from beliefbound.bounds.dirichlet.effort import budget, piece
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
 from beliefbound.bounds.dirichlet.prepared import above_of, below_of, whole_of
 from beliefbound.bounds.dirichlet.sampler import Sampler
-from beliefbound.bounds.dirichlet.uncounted import first_plan, uncounted_steps
+from beliefbound.bounds.drawn.steps import first_plan
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.sampled import bound_of_mean
 from beliefbound.bounds.statistics.intervals import Interval, asymptotic, describe, mean_bound
@@ -45,10 +45,7 @@ _LONG, _LONG_SHARE = 4.0 * STEP_WORK, 0.04  # operations of a long sample: at le
 def dirichlet_steps(
     task: Task, rng: np.random.Generator, threads: int | None, record: Record, interval: Interval = "betting"
 ) -> Steps:
-    """The steps of a belief that is not finite. `interval`: `betting`, or on request `t`."""
-    if posterior_of(task) is None:
-        yield from uncounted_steps(task, rng, record, interval)
-        return
+    """The steps of a belief that counts. `interval`: `betting`, or on request `t`."""
     work = _Sampled(
         task, int(rng.integers(0, 2**63)), threads or available_threads(), 1.0 - record.confidence, interval
     )

@@ -43,6 +43,21 @@ def completed(controller: Controller) -> Controller:
     return controller._replace(after=np.where(inside & (controller.after == IMPOSSIBLE), COMMIT, controller.after))
 
 
+def widened(controller: Controller, task: FiniteTask) -> Controller:
+    """The same with the outcome rows of a task's models; after those that it does not know it follows the pool's first
+    policy."""
+    outcomes = outcomes_of(task)
+    columns = _columns(controller, outcomes)
+    first = outcomes.first
+    after = np.full((len(controller.state), int((first[:, -1] - first[:, 0]).max())), IMPOSSIBLE, dtype=np.int32)
+    for s, rows in enumerate(first):
+        nodes, own = np.flatnonzero(controller.state == s), columns[rows[0] : rows[-1]]
+        known = np.where(own >= 0, controller.after[np.ix_(nodes, np.maximum(own, 0))], COMMIT)
+        after[nodes, : len(own)] = known
+    wide = controller._replace(after=after, first=first, arrive=outcomes.arrive, seen=outcomes.reward)
+    return completed(wide._replace(available=task.models.available))
+
+
 def enclosed_values(controller: Controller, task: FiniteTask) -> tuple[FloatArray, FloatArray]:
     """`[root, m]` twice: the value on each model of starting at each root, and how far it can be from the true one."""
     if controller.horizon is not None and controller.horizon != task.horizon:

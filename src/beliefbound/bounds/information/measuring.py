@@ -1,8 +1,11 @@
-"""What measuring one (state, action) is worth under a product-Dirichlet belief.
+"""What measuring one (state, action) is worth under a belief that is not finite.
 
-Rows are independent, so knowing one leaves the others as uncertain as before; pairs that share a row are learnt
-together. For each of many simulated measurements: draw the truth of the pair; replace the pair's row in fresh models by
-what is believed after measuring it (the truth itself when the pair becomes known, draws from the posterior after `k`
+Where rows are independent, knowing one leaves the others as uncertain as before; pairs that share a row are learnt
+together. Of a belief that says nothing of the kind all rows are drawn again after tries, and what a row made known
+would tell is left open.
+
+For each of many simulated measurements: draw the truth of the pair; replace the pair's row in fresh models by what is
+believed after measuring it (the truth itself when the pair becomes known, draws from the posterior after `k`
 tries); on most of these models look for a policy of the pool that beats the plan made without measuring by more than a
 standard error, else keep that plan; value the choice, relative to that plan, on the others.
 
@@ -20,6 +23,7 @@ import numpy as np
 from beliefbound.base.errors import ParameterError
 from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.beliefs import Belief, FiniteBelief
+from beliefbound.beliefs.capabilities import conditioned, learnt_together, terminal
 from beliefbound.bounds.finite.problem import stage_values
 from beliefbound.bounds.statistics.intervals import Interval, mean_bound
 from beliefbound.models import Dense, ModelSet
@@ -82,10 +86,13 @@ def dirichlet_gains(
     range_ = None if rewards is None else (0.0, (rewards[1] - rewards[0]) * lasts)
     interval: Interval = "t" if range_ is None else "betting"
     for s, a in np.argwhere(open_pairs(belief)):
-        together = belief.tied_to(s, a)
+        together = learnt_together(belief, int(s), int(a))
+        if together is None and tries is None:  # nobody knows what else a known row would tell
+            missing[s, a] = np.inf
+            continue
         changed = _measured(belief, fresh, int(s), int(a), together, tries, draws, rng)
         values = base.copy()
-        for k in np.flatnonzero(takes[:, together[:, 0], together[:, 1]].any(axis=1)):
+        for k in range(len(pool)) if together is None else _touched(takes, together):
             values[k] = values_on(pool[k], changed)
         rise = (values - values[now]).reshape(len(pool), draws, per_draw)
         looked = rise[:, :, :_CHOOSE]
@@ -102,9 +109,12 @@ def dirichlet_gains(
 
 def open_pairs(belief: Belief) -> BoolArray:
     """Pairs `[s,a]` about which there is something to measure: actions that are offered where nothing has ended."""
-    ends = getattr(belief, "terminal", None)
-    pairs: BoolArray = belief.available if ends is None else belief.available & ~ends[:, None]
-    return pairs
+    return np.asarray(belief.available & ~terminal(belief)[:, None])
+
+
+def _touched(takes: BoolArray, together: IntArray) -> IntArray:
+    """Policies whose value depends on some of the pairs."""
+    return np.flatnonzero(takes[:, together[:, 0], together[:, 1]].any(axis=1))
 
 
 def _takes(pool: list[TablePolicy], n_states: int, n_actions: int) -> BoolArray:
@@ -118,7 +128,7 @@ def _measured(
     fresh: FiniteBelief,
     s: int,
     a: int,
-    together: IntArray,
+    together: IntArray | None,
     tries: int | None,
     draws: int,
     rng: np.random.Generator,
@@ -127,8 +137,9 @@ def _measured(
     model of each draw is the truth."""
     p, r = np.array(fresh.models.dense()), np.array(fresh.rewards)
     rows, paid = p.reshape(draws, -1, *p.shape[1:]), r.reshape(draws, -1, *r.shape[1:])
-    others = together[(together != (s, a)).any(axis=1)]
     if tries is None:
+        assert together is not None
+        others = together[(together != (s, a)).any(axis=1)]
         if len(others) and fresh.signal.teaches and fresh.signal.on_arrival is not None:
             raise ParameterError("pairs share transitions and learn rewards on arrival: pass tries=... instead of None")
         paid[:, :, s, a] = paid[:, :1, s, a]
@@ -142,7 +153,13 @@ def _measured(
         truth = rows[j, 0, s, a] / rows[j, 0, s, a].sum()
         arrivals = rng.choice(len(truth), size=tries, p=truth)
         seen = _shown(fresh, j * per_draw, s, a, arrivals, rng) if fresh.signal.teaches else None
-        after = belief.update(np.full(tries, s), np.full(tries, a), seen, arrivals).sample(per_draw, rng)
+        what = "the worth of tries"
+        after = conditioned(belief, np.full(tries, s), np.full(tries, a), seen, arrivals, what=what).sample(
+            per_draw, rng
+        )
+        if together is None:  # anything may have been learnt
+            rows[j], paid[j] = after.models.dense(), after.rewards
+            continue
         for i, k in together:
             rows[j, :, i, k] = after.transitions[:, i, k]
             if (i, k) == (s, a) or after.signal.on_arrival is not None:

@@ -1,4 +1,7 @@
-"""How small and how large a value can be under any model that a Dirichlet belief allows.
+"""How small and how large a value can be under any model that a belief allows.
+
+A belief that knows no more than the range of its rewards has values between `r_min Σγ^k` and `r_max Σγ^k`. One that
+knows what its models allow (`beliefs.belief.Allowed`) has a narrower range.
 
 Whatever the chances, a step leads to *some* state that they allow, and pays something between the least and the largest
 reward that is believed possible. So no policy earns more in any model than whoever may choose the action, the next
@@ -13,7 +16,7 @@ range is far smaller than `r_max/(1−γ)`, and intervals for bounded samples sh
 import numpy as np
 
 from beliefbound.base.validation import BoolArray, FloatArray
-from beliefbound.beliefs.dirichlet import DirichletBelief
+from beliefbound.beliefs.capabilities import allowed
 from beliefbound.models.enclosing import rounding_of
 from beliefbound.planning.task import Task, made_once
 
@@ -25,25 +28,22 @@ _CLOSE = 1e-12  # of the largest value: sweeps end
 def value_range(task: Task) -> tuple[float, float] | None:
     """`(least, largest)` value of any policy from the task's start in any model of its belief; `None` if unbounded.
 
-    >>> from beliefbound.beliefs import KnownRewards
+    >>> from beliefbound.beliefs import DirichletBelief, KnownRewards
     >>> belief = DirichletBelief(3, 1, rewards=KnownRewards([0.0, 1.0, 0.0]), terminal=[2])
     >>> low, high = value_range(Task.of(belief, discount=0.5, initial=0))
     >>> abs(low) < 1e-9, abs(high - 1.0) < 1e-9
     (True, True)
     """
-    belief = task.belief
-    if not isinstance(belief, DirichletBelief):
-        return None
-    columns = belief.rewards.columns()
-    if columns is None:
-        return None
-    possible = (belief.concentration > 0.0) if belief.ties is None else (belief.ties.outcome >= 0)
-    possible = possible & belief.available[..., None]
-    seen = (columns.counts > 0.0)[..., None]
-    ends = belief.terminal[:, None, None]
-    high = np.where(ends, 0.0, np.where(seen, columns.paid, -np.inf).max(axis=0))
-    low = np.where(ends, 0.0, np.where(seen, columns.paid, np.inf).min(axis=0))
-    return -_best(-low, possible, task), _best(high, possible, task)
+    known = allowed(task.belief)
+    if known is not None:
+        return -_best(-known.low, known.possible, task), _best(known.high, known.possible, task)
+    return simple_range(task)
+
+
+def simple_range(task: Task) -> tuple[float, float] | None:
+    """The same by the range of rewards alone."""
+    range_ = task.belief.reward_range
+    return None if range_ is None else (range_[0] * task.effective_horizon, range_[1] * task.effective_horizon)
 
 
 def _best(paid: FloatArray, possible: BoolArray, task: Task) -> float:

@@ -41,6 +41,8 @@ from beliefbound.base.validation import (
     check_threads,
     shown,
 )
+from beliefbound.beliefs.belief import Belief
+from beliefbound.beliefs.capabilities import terminal
 from beliefbound.beliefs.from_log import learn
 from beliefbound.beliefs.log_checks import check_learnt
 from beliefbound.beliefs.log_priors import Prior
@@ -90,7 +92,7 @@ class PlanOptions:
     discount: float
     horizon: int | None = None
     initial: Any = None
-    prior: Prior | float = "suggest"
+    prior: Prior | float | Belief = "suggest"
     rewards: RewardChoice | RewardBelief = "suggest"
     known: Any = None
     terminal: Any = None
@@ -141,7 +143,7 @@ def plan_log(
     discount: float,
     horizon: int | None = None,
     initial: Any = None,
-    prior: Prior | float = "suggest",
+    prior: Prior | float | Belief = "suggest",
     rewards: RewardChoice | RewardBelief = "suggest",
     known: Any = None,
     terminal: Any = None,
@@ -204,7 +206,7 @@ def plan_of(
     say = say or (lambda text: None)
     say("learning the posterior")
     learnt = learn(log, prior=options.prior, initial=options.initial, **options.of_posterior)
-    task = Task.of(learnt.belief, discount=options.discount, horizon=options.horizon)
+    task = Task.of(learnt.belief, discount=options.discount, horizon=options.horizon, initial=learnt.initial)
     n = affordable(task, ModelSource(learnt.belief), options.n_models, work=_WORK, least=_LEAST)
     error = 1.0 - confidence
     say("choosing a policy")
@@ -321,6 +323,6 @@ def _states(fresh: Fresh, task: Task, alpha: float) -> tuple[FloatArray, FloatAr
     scale = np.sqrt(1.0 / max(1, fresh.n - 1))
     low = fresh.by_state - law.ppf(1.0 - alpha / (2 * S)) * fresh.spread * scale
     high = fresh.qmdp + law.ppf(1.0 - alpha / (2 * S * A)) * fresh.qmdp_spread * scale
-    ends: Any = getattr(task.belief, "terminal", np.zeros(S, dtype=np.bool_))
+    ends = terminal(task.belief)
     top = np.where(task.belief.available, high, -np.inf).max(axis=1)
     return np.where(ends, 0.0, low), np.where(ends, 0.0, top)

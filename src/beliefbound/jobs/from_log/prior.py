@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from beliefbound.base.validation import FloatArray, frozen
-from beliefbound.beliefs.dirichlet import DirichletBelief
+from beliefbound.beliefs.belief import Belief
+from beliefbound.beliefs.capabilities import expected, terminal
 from beliefbound.beliefs.from_log import Learnt, learn
 from beliefbound.beliefs.log_priors import PRIORS
 from beliefbound.beliefs.model_source import ModelSource
@@ -54,10 +55,12 @@ def reliance(
             found = learn(log, prior=other, initial=task.start, **options)
             rows.append(_row(other, found.prior, found.belief, task, policy, rng, confidence))
             scores.append(found.foretold)
+    best = max(score for score in scores if score is not None)
     rows = [
-        row._replace(evidence=(score - max(scores)) / math.log(10.0)) for row, score in zip(rows, scores, strict=True)
+        row if score is None else row._replace(evidence=(score - best) / math.log(10.0))
+        for row, score in zip(rows, scores, strict=True)
     ]
-    blank = _without_data(learnt)
+    blank = learnt.without_data()
     alone = _row(f"{learnt.name}, without data", "the prior alone", blank, task, policy, rng, confidence)
     counted = [rows[0], *(row for row in rows[1:] if not row.refuted)]
     untried = float(visits[(log.visits == 0) & learnt.belief.available].sum())
@@ -68,7 +71,7 @@ def reliance(
 
 def occupancy(task: Task, policy: TablePolicy) -> FloatArray:
     """Shares `[s,a]` of the policy's discounted steps in the expected MDP, steps in terminal states left out."""
-    mean = task.belief.mean()
+    mean = expected(task.belief)
     p, chances = mean.models.dense()[0], policy.chances(mean.n_actions)
     total = np.zeros(p.shape[:2])
     if chances.ndim == 2 and task.horizon is None:
@@ -81,16 +84,14 @@ def occupancy(task: Task, policy: TablePolicy) -> FloatArray:
             here = now[:, None] * (chances if chances.ndim == 2 else chances[k])
             total += weight * here
             now, weight = np.einsum("sa,sat->t", here, p), weight * task.discount
-    terminal = getattr(task.belief, "terminal", None)
-    if terminal is not None:
-        total[terminal] = 0.0
+    total[terminal(task.belief)] = 0.0
     return frozen(total / max(float(total.sum()), 1e-300))
 
 
 def _row(
     name: str,
     words: str,
-    belief: DirichletBelief,
+    belief: Belief,
     task: Task,
     policy: TablePolicy,
     rng: np.random.Generator,
@@ -108,12 +109,6 @@ def _told(name: str, words: str, task: Task, found: Fresh, confidence: float) ->
     value, best = (mean_interval(x, 1.0 - confidence, range_) for x in (found.values[0], found.best))
     credible = credible_lower(found.values[0], confidence, -np.inf if range_ is None else range_[0]).low
     return UnderPrior(name, words, value.value, value.low, value.high, credible, best.value, best.high)
-
-
-def _without_data(learnt: Learnt) -> DirichletBelief:
-    """The prior of transitions, with what is believed about rewards now."""
-    belief = learnt.belief
-    return belief._with(learnt.concentration, belief.rewards, np.zeros_like(belief.observed))
 
 
 def _warnings(

@@ -44,7 +44,7 @@ import polars as pl
 
 from beliefbound.base.io.atomic import write_aside
 from beliefbound.base.io.result_folder import one_result
-from beliefbound.beliefs.dirichlet_file import save_belief
+from beliefbound.beliefs.files import can_save, save_belief
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.jobs.made import write_json
 from beliefbound.report.from_log.headline import by_prior, mean_words, sure_words, warned
@@ -57,6 +57,8 @@ FORMAT, VERSION = "beliefbound certificate", 3
 CERTIFICATE = "certificate.json"
 _PAIRS = 200  # measurements that the certificate lists
 
+_POSTERIOR = "posterior.npz"
+
 
 def write_plan(found: LogPlan, out: Path) -> Path:
     """Write everything into a folder; returns the page."""
@@ -65,7 +67,8 @@ def write_plan(found: LogPlan, out: Path) -> Path:
     with one_result(out, "plan", last=CERTIFICATE) as aside:
         found.policy.save(aside / "policy.json", note=policy_words(found), **names)
         write_aside(aside / "policy.csv", _policy_table(found).write_csv)
-        save_belief(aside / "posterior.npz", found.learnt.belief, states=log.states, actions=log.actions)
+        if can_save(found.learnt.belief):
+            save_belief(aside / _POSTERIOR, found.learnt.belief, states=log.states, actions=log.actions)
         if found.robust is not None:
             found.robust.bracket.save(aside / "robust.json")
         write_page(page_of(found, pictures(found, aside / "figures")), aside / REPORT)
@@ -166,7 +169,11 @@ def certificate(found: LogPlan) -> dict[str, Any]:
             "unseen_pairs": int(log.unseen.sum()),
             "reward_range": list(log.reward_range),
         },
-        "posterior": {"file": "posterior.npz", "prior": learnt.prior, "rewards": learnt.rewards},
+        "posterior": {
+            "file": _POSTERIOR if can_save(learnt.belief) else None,
+            "prior": learnt.prior,
+            "rewards": learnt.rewards,
+        },
         "notes": list(found.notes()),
         "interrupted": found.interrupted,
     }
@@ -197,7 +204,7 @@ def _states(found: LogPlan) -> list[dict[str, Any]]:
             "upper": float(found.state_upper[s]),
             "visits": int(visits[s].sum()),
             "prior_share": float(found.learnt.prior_share[s, actions[s]]),
-            "terminal": bool(found.task.belief.terminal[s]),  # type: ignore[attr-defined]
+            "terminal": bool(found.learnt.terminal[s]),
         }
         for s in range(log.n_states)
     ]

@@ -24,6 +24,8 @@ from numba import njit
 
 from beliefbound.base.grammar import Number
 from beliefbound.base.validation import BoolArray, FloatArray, IntArray
+from beliefbound.beliefs.belief import Belief
+from beliefbound.beliefs.capabilities import offering
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.signals import Bernoulli, SilentStates
 from beliefbound.bounds.finite.backups import SWEEPS, PointBackups, new_points
@@ -36,7 +38,7 @@ from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.posterior import copy_into
 from beliefbound.kernels.random import stream_from
 from beliefbound.lab.engine.priors import PRIOR, offered_belief
-from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
+from beliefbound.lab.engine.protocol import DISCOUNT, CompiledAgent, Machine, Setting
 from beliefbound.lab.engine.registry import agent
 from beliefbound.planning.expected import expected_plan
 from beliefbound.planning.mmbi import mmbi_plan
@@ -189,6 +191,12 @@ def planned(
     return State(models, Asked(known, vectors.known_count), weights.copy(), weights, np.empty(len(weights)), chosen)
 
 
+def drawn(setting: Setting, *, n: int, beliefs: int, rounds: int, **values: Any) -> CompiledAgent:
+    """On a belief that counts nothing: it is drawn from once, at the start of a run, and never conditioned."""
+    machine = planning(setting, offering(setting.belief, setting.available), n, beliefs, rounds)
+    return CompiledAgent(f"hypotheses:n={n}", setting, machine)
+
+
 @agent(
     "hypotheses",
     summary="models drawn from the prior once, a point-based POMDP policy over them (MC-BRL of Wang et al. 2012)",
@@ -199,10 +207,16 @@ def planned(
         *PRIOR,
         DISCOUNT,
     ),
+    drawn=drawn,
 )
 def hypotheses(setting: Setting, *, n: int, beliefs: int, rounds: int, **values: Any) -> Machine:
     """The machine: a plan at the start of each run."""
-    prior, start = offered_belief(setting, values), None if setting.environment is None else setting.environment.start
+    return planning(setting, offered_belief(setting, values), n, beliefs, rounds)
+
+
+def planning(setting: Setting, prior: Belief, n: int, beliefs: int, rounds: int) -> Machine:
+    """The machine on any belief that draws."""
+    start = None if setting.environment is None else setting.environment.start
     begin = np.full(setting.n_states, 1.0 / setting.n_states) if start is None else np.array(start)
 
     def plan(seed: int) -> State:

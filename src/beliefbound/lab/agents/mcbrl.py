@@ -36,6 +36,7 @@ from beliefbound.kernels.planning.compressed_models import CompressedModels
 from beliefbound.kernels.planning.held_models import HeldModels, clear, hold, mmbi_sweeps, renew
 from beliefbound.kernels.posterior import Posterior, expected, forget, learn
 from beliefbound.kernels.random import load, save
+from beliefbound.lab.engine.drawn import DrawnMcbrl
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
@@ -163,6 +164,7 @@ def observe(state, s, a, r, t):
     summary="sample n models from the posterior, sweep MMBI over them, act greedily (the paper's Algorithm 3)",
     parameters=(Number("n", 16, 1, 2**20, "models drawn at a plan", whole=True, always=True), *PLANNING),
     presets=PRESETS,
+    drawn=DrawnMcbrl,
 )
 def mcbrl(setting: Setting, *, n: int, **values: Any) -> Machine:
     """The machine; memory is that of n models."""

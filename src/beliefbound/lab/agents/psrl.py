@@ -40,6 +40,7 @@ from beliefbound.kernels.posterior import Posterior, forget, learn
 from beliefbound.kernels.random import load, save
 from beliefbound.kernels.redraw import Scratch, redraw_all, scratch_for
 from beliefbound.lab.agents.common.sampling import check_memory, no_stream
+from beliefbound.lab.engine.drawn import DrawnPsrl
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
@@ -140,6 +141,7 @@ def observe(state, s, a, r, t):
         *PRIOR,
         DISCOUNT,
     ),
+    drawn=DrawnPsrl,
 )
 def psrl(setting: Setting, *, episodes: str, tau: int, **values: Any) -> Machine:
     """The machine."""

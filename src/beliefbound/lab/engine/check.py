@@ -9,7 +9,6 @@ On small environments (one with slips, one with actions that some states do not 
 4. it neither draws from nor reseeds the global generators of `random` and NumPy.
 """
 
-import random
 from collections.abc import Sequence
 from functools import partial
 from itertools import islice
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from beliefbound.base.errors import ObservationError
+from beliefbound.base.kits import global_state
 from beliefbound.lab.engine.play import action_check
 from beliefbound.lab.engine.protocol import Agent, Factory
 from beliefbound.lab.envs.environment import Environment, environment_from_mdp
@@ -37,7 +37,7 @@ def check_agent(factory: Factory, *, steps: int = 60, on: Sequence[Environment] 
     >>> from beliefbound.lab.agents import make_agent
     >>> check_agent(lambda environment: make_agent("qlearning:epsilon=0.2", environment))
     """
-    before = _global_state()
+    before = global_state()
     for environment in on or _environments():
         agent = factory(environment)
         assert isinstance(agent, Agent), f"{agent!r} must have the methods reset, act and observe"
@@ -52,7 +52,7 @@ def check_agent(factory: Factory, *, steps: int = 60, on: Sequence[Environment] 
             environment, "it acts differently while another agent is at work"
         )
         _strange(factory(environment), environment, steps)
-    assert _global_state() == before, (
+    assert global_state() == before, (
         "it used or reseeded a global random generator; draw from one seeded in reset(seed) instead"
     )
 
@@ -124,11 +124,6 @@ def _strange(agent: Agent, environment: Environment, steps: int) -> None:
         if k % 3 != 1:
             agent.observe(s, a, high if k % 2 else low, t)
         _checked(agent, environment, t, agent.act(t))
-
-
-def _global_state() -> tuple[Any, ...]:
-    name, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002
-    return random.getstate(), name, np.asarray(keys).tobytes(), tuple(rest)
 
 
 def _said(environment: Environment, what: str) -> str:

@@ -1,7 +1,8 @@
-"""What a model-based agent believes before it starts: a `DirichletBelief` that a caller gives, or a prior by name.
+"""What a model-based agent believes before it starts: a belief that a caller gives, or a prior by name.
 
-`@prior` registers a function from an `Environment` to a `DirichletBelief`. An agent whose parameters contain `PRIOR`
-offers `prior=name`, and `posterior_for` turns either into the arrays that it learns in, rewards scaled to [0, 1].
+`@prior` registers a function from an `Environment` to a belief. An agent whose parameters contain `PRIOR` offers
+`prior=name`, and `posterior_for` turns either into the arrays that it learns in, rewards scaled to [0, 1]: it needs a
+belief that counts. What plays on others is `lab.engine.drawn`.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,14 +15,15 @@ from beliefbound.base.grammar import Number
 from beliefbound.base.limits import AGENT_BYTES
 from beliefbound.base.plugins import RegisteredName, Registry
 from beliefbound.base.validation import IntArray
-from beliefbound.beliefs.compiled import posterior_of
+from beliefbound.beliefs.belief import Belief
+from beliefbound.beliefs.capabilities import Capability, counted, lacking, offering
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.rewards import BetaRewards, KnownRewards
 from beliefbound.kernels.posterior import Posterior
 from beliefbound.lab.engine.protocol import Setting, check_fits
 from beliefbound.lab.envs.environment import Environment
 
-PriorFunction = Callable[[Environment], DirichletBelief]
+PriorFunction = Callable[[Environment], Belief]
 
 PRIORS = Registry("prior", group="beliefbound.agents", example="support")
 
@@ -57,7 +59,10 @@ def posterior_for(setting: Setting, values: Mapping[str, Any]) -> Posterior:
             f"{S} states and {A} actions: counts of every transition need {16e-9 * S * A * S:.0f} GB; "
             "take a smaller environment or an agent without a model"
         )
-    posterior = posterior_of(belief_for(setting, values), low=setting.low, width=setting.width)
+    belief = belief_for(setting, values)
+    posterior = counted(belief, low=setting.low, width=setting.width, unavailable=False)
+    if posterior is None:
+        raise lacking(belief, Capability.COUNT, "an agent that learns in arrays")
     if posterior.fractional and not (posterior.paid[0].min() >= 1 - 1e-9 and posterior.paid[1].max() <= 1e-9):
         low, high = setting.reward_range
         raise BeliefError(
@@ -67,7 +72,7 @@ def posterior_for(setting: Setting, values: Mapping[str, Any]) -> Posterior:
     return posterior
 
 
-def belief_for(setting: Setting, values: Mapping[str, Any]) -> DirichletBelief:
+def belief_for(setting: Setting, values: Mapping[str, Any]) -> Belief:
     """The belief that was given, else the prior that `values` name."""
     if setting.belief is not None:
         return setting.belief
@@ -87,21 +92,11 @@ def belief_for(setting: Setting, values: Mapping[str, Any]) -> DirichletBelief:
     return check_fits(PRIORS.find(values["prior"]).build(setting.environment), setting.environment)
 
 
-def offered_belief(setting: Setting, values: Mapping[str, Any]) -> DirichletBelief:
+def offered_belief(setting: Setting, values: Mapping[str, Any]) -> Belief:
     """`belief_for`, without the actions that the environment does not offer; refuses what `posterior_for` refuses."""
     posterior_for(setting, values)
-    belief = belief_for(setting, values)
-    if setting.available.all():
-        return belief
-    knobs: dict[str, Any] = {
-        "rewards": belief.rewards,
-        "terminal": belief.terminal,
-        "available": setting.available,
-    }
-    if belief.ties is not None:
-        return DirichletBelief.tied(belief.ties.row, belief.ties.arrive, belief.concentration, **knobs)
-    S, A = setting.n_states, setting.n_actions
-    return DirichletBelief(S, A, concentration=belief.concentration, **knobs)
+    belief: Belief = offering(belief_for(setting, values), setting.available)
+    return belief
 
 
 @prior("flat", summary="every transition alike, Beta rewards; concentration=, successes= and failures= change it")
@@ -138,7 +133,7 @@ def support(environment: Environment) -> DirichletBelief:
 
 
 @prior("environment", summary="the prior that the environment was drawn from (prior-chain, prior-double-loop, …)")
-def environment_prior(environment: Environment) -> DirichletBelief:
+def environment_prior(environment: Environment) -> Belief:
     """As the environment says."""
     if environment.prior is None:
         raise ParameterError(f"{environment!r} was not drawn from a prior; take prior=flat or another")
@@ -148,7 +143,7 @@ def environment_prior(environment: Environment) -> DirichletBelief:
 @prior("inaccurate", summary="of the prior that the environment was drawn from only the rewards; counts of 1")
 def inaccurate(environment: Environment) -> DirichletBelief:
     """The benchmark's prior that is not the truth: concentration 1 on every next state, rewards `[s,a,t]` known."""
-    rewards = environment_prior(environment).rewards
+    rewards = getattr(environment_prior(environment), "rewards", None)
     if not isinstance(rewards, KnownRewards):
         raise ParameterError(f"the prior of {environment!r} does not know the rewards; take prior=flat or another")
     return DirichletBelief(

@@ -16,7 +16,8 @@ from numba.core.errors import NumbaError
 from beliefbound.base.errors import ObservationError, ParameterError
 from beliefbound.base.grammar import Number
 from beliefbound.base.validation import BoolArray, check_discount, check_ids, check_seed
-from beliefbound.beliefs.dirichlet import DirichletBelief
+from beliefbound.beliefs.belief import Belief
+from beliefbound.beliefs.capabilities import NEEDED
 from beliefbound.kernels.play import ACT, NOWHERE, OBSERVE, RESET, Request, agent_stream, play_loop
 from beliefbound.kernels.reference import pass_by_reference
 from beliefbound.lab.envs.adapter import DiscreteEnv
@@ -74,7 +75,7 @@ class Setting:
     reward_range: tuple[float, float]
     discount: float
     environment: Environment | None
-    belief: DirichletBelief | None = None
+    belief: Belief | None = None
 
     @property
     def low(self) -> float:
@@ -85,9 +86,7 @@ class Setting:
         return self.reward_range[1] - self.reward_range[0]
 
 
-def setting_of(
-    environment: Environment | DiscreteEnv, discount: float | None, belief: DirichletBelief | None = None
-) -> Setting:
+def setting_of(environment: Environment | DiscreteEnv, discount: float | None, belief: Belief | None = None) -> Setting:
     """The setting that an environment implies; `discount` defaults to the environment's own."""
     if isinstance(environment, Environment):
         known, available = environment, np.array(environment.mdp.available)
@@ -114,15 +113,17 @@ def setting_of(
     )
 
 
-def check_fits(belief: DirichletBelief, environment: Environment | DiscreteEnv) -> DirichletBelief:
-    """A Dirichlet belief about an MDP of the environment's size."""
-    if not isinstance(belief, DirichletBelief):
-        raise ParameterError(f"the belief is {belief!r}; agents learn by counting, so give a DirichletBelief")
+def check_fits(belief: Any, environment: Environment | DiscreteEnv) -> Belief:
+    """A belief about MDPs of the environment's size."""
+    missing = [name for name in NEEDED if not hasattr(belief, name)]
+    if missing:
+        raise ParameterError(f"the belief is {belief!r}, which has no {missing[0]}; give a belief")
     if (belief.n_states, belief.n_actions) != (environment.n_states, environment.n_actions):
         raise ParameterError(
             f"{belief!r} does not fit {environment!r}: it has {belief.n_states} states and {belief.n_actions} actions"
         )
-    return belief
+    fitting: Belief = belief
+    return fitting
 
 
 class CompiledAgent:

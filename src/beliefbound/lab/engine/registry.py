@@ -1,15 +1,20 @@
 """Agents by name. `@agent` registers one; `make_agent` makes one from `"name:parameters"`."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
-from beliefbound.base.errors import ParameterError
+from beliefbound.base.errors import BeliefError, ParameterError
 from beliefbound.base.grammar import Parameter, Parsed, Value
 from beliefbound.base.plugins import Build, Registry, blamed
-from beliefbound.beliefs.dirichlet import DirichletBelief
-from beliefbound.lab.engine.protocol import Agent, CompiledAgent, Machine, setting_of
+from beliefbound.beliefs.belief import Belief
+from beliefbound.beliefs.capabilities import Capability, counted, lacking
+from beliefbound.lab.engine.priors import belief_for
+from beliefbound.lab.engine.protocol import Agent, CompiledAgent, Machine, Setting, setting_of
 from beliefbound.lab.envs.adapter import DiscreteEnv
 from beliefbound.lab.envs.environment import Environment
 
+_DRAWN: dict[str, Callable[..., Agent]] = {}  # how agents play on beliefs that count nothing, by name
 AGENTS = Registry("agent", group="beliefbound.agents", example="mcbrl:n=16", package="beliefbound.lab.agents")
 
 
@@ -19,6 +24,7 @@ def agent(
     summary: str,
     parameters: tuple[Parameter, ...] = (),
     presets: Mapping[str, Mapping[str, Value]] | None = None,
+    drawn: Callable[..., Agent] | None = None,
 ) -> Callable[[Build], Build]:
     """Register a function `build(setting, **parameters)` that returns a `Machine`, or a class of plain Python.
 
@@ -28,6 +34,8 @@ def agent(
       parameters: `grammar.Number` and `grammar.Choice`, each with a default, in canonical order. `PRIOR` makes it
         model-based (see `priors`), `DISCOUNT` gives it a discount of its own.
       presets: named sets of values, for `preset=name`.
+      drawn: `drawn(setting, **parameters)` returns the agent for a belief that draws models and counts nothing
+        (`lab.engine.drawn`); without it the agent refuses such a belief.
 
     >>> import numpy as np
     >>> from beliefbound.lab.agents import Setting, make_agent
@@ -43,6 +51,8 @@ def agent(
     >>> make_agent("first", make_env("chain")).act(3)
     0
     """
+    if drawn is not None:
+        _DRAWN[name] = drawn
     return AGENTS.register(name, summary=summary, parameters=parameters, presets=presets)
 
 
@@ -83,7 +93,7 @@ def make_agent(
     environment: Environment | DiscreteEnv,
     *,
     discount: float | None = None,
-    belief: DirichletBelief | None = None,
+    belief: Belief | None = None,
 ) -> Agent:
     """The agent that `spec` describes, for an environment.
 
@@ -92,7 +102,8 @@ def make_agent(
       environment: what it will be played on; it learns the sizes, the available actions and the range of rewards
         (the oracle: everything). A gymnasium environment goes through `DiscreteEnv`.
       discount: of its planning; default the environment's. A `discount=` in `spec` comes before both.
-      belief: the prior of a model-based agent, in place of `prior=` in `spec`.
+      belief: the prior of a model-based agent, in place of `prior=` in `spec`. One that counts, such as a
+        `DirichletBelief`, serves all of them; of others, `exploit`, `hypotheses`, `mcbrl`, `psrl` and `thompson` draw.
 
     >>> from beliefbound.lab.envs import make_env
     >>> make_agent("mcbrl", make_env("chain"))
@@ -110,7 +121,7 @@ def make_agent(
     if "discount" in values:
         values["discount"] = setting.discount
     with blamed(f"the agent {parsed}", foreign=parsed.foreign):
-        made = parsed.family.build(setting, **values)
+        made = _built(parsed, setting, values)
         if isinstance(made, Machine):
             return CompiledAgent(str(parsed), setting, made)
         if not isinstance(made, Agent):
@@ -118,6 +129,20 @@ def make_agent(
                 f"the agent {parsed.family.name!r} makes {made!r}; it must be a Machine, or have reset, act and observe"
             )
         return made
+
+
+def _built(parsed: Parsed, setting: Setting, values: dict[str, Value]) -> Any:
+    """By counts, unless the belief has none."""
+    if setting.belief is None and values.get("prior", "flat") not in ("flat", "known-rewards"):
+        setting = replace(setting, belief=belief_for(setting, values))
+    if setting.belief is None or counted(setting.belief) is not None:
+        return parsed.family.build(setting, **values)
+    if parsed.family.name not in _DRAWN:
+        able = ", ".join(sorted(name for name in AGENTS.families() if name in _DRAWN))
+        raise BeliefError(
+            f"{lacking(setting.belief, Capability.COUNT, f'the agent {parsed.family.name}')}; {able} do with less"
+        )
+    return _DRAWN[parsed.family.name](setting, **values)
 
 
 def _refuse_second_prior(parsed: Parsed) -> None:

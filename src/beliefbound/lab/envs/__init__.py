@@ -1,17 +1,5 @@
-"""Environments to learn in: by name, from a model folder, from gymnasium, from any MDP. Importing a file registers."""
+"""Environments to learn in: by name, from a model folder, from gymnasium, from any MDP. Files are found by name."""
 
-from beliefbound.lab.envs import (  # noqa: F401
-    bandits,
-    benchmark,
-    folder,
-    garnet,
-    gridworlds,
-    gymnasium_ids,
-    loops,
-    operations,
-    six_arms,
-    swims,
-)
 from beliefbound.lab.envs.adapter import DiscreteEnv, gymnasium_env
 from beliefbound.lab.envs.benchmark import benchmark_prior
 from beliefbound.lab.envs.environment import Environment, environment_from_mdp, from_outcomes

@@ -7,7 +7,7 @@ from beliefbound.base.grammar import Number, Parameter
 from beliefbound.base.plugins import Build, Registry, blamed
 from beliefbound.lab.envs.environment import Environment
 
-ENVIRONMENTS = Registry("environment", group="beliefbound.envs", example="grid:5")
+ENVIRONMENTS = Registry("environment", group="beliefbound.envs", example="grid:5", package="beliefbound.lab.envs")
 
 SLIP = Number("slip", 0.2, 0.0, 1.0, "probability that a move goes wrong")
 SEED = Number("seed", 0, 0, 2**63 - 1, "of the random numbers that make it", whole=True)

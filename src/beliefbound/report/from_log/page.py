@@ -66,7 +66,7 @@ def _which(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     share, visits = found.learnt.prior_share, log.visits
     order = np.argsort(-found.reliance.visits.sum(axis=1), kind="stable")
     actions = found.first_actions
-    terminal = found.learnt.belief.terminal
+    terminal = found.learnt.terminal
     rows = [
         [
             _short(log.state_name(int(s))),

@@ -19,7 +19,7 @@ _LETTERS = 0x530  # Latin, Greek and Cyrillic, which the font has, come before
 def pictures(found: LogPlan, folder: Path) -> dict[str, Picture]:
     """Every figure there is something to draw for, by name; written into `folder` too."""
     states = shown_states(found)
-    open_ = int((~found.learnt.belief.terminal).sum())
+    open_ = int((~found.learnt.terminal).sum())
     some = "" if len(states) == open_ else f" The {len(states)} states that the policy meets most."
     drawn = {
         "policy": (_policy_map, f"Every action against the best of its state; circles: what the policy does.{some}"),
@@ -43,7 +43,7 @@ def pictures(found: LogPlan, folder: Path) -> dict[str, Picture]:
 def shown_states(found: LogPlan) -> IntArray:
     """States to draw: all in which something is done, or those of them that the policy meets most."""
     order = np.argsort(-found.reliance.visits.sum(axis=1), kind="stable")
-    order = order[~found.learnt.belief.terminal[order]]
+    order = order[~found.learnt.terminal[order]]
     return np.sort(order[:SHOWN])
 
 

@@ -157,7 +157,7 @@ class LogPlan:
         low, high = (np.zeros_like(met),) * 2 if info is None else (info.low, info.high)
         order = np.lexsort((-(met * self.learnt.prior_share).ravel(), -high.ravel(), -low.ravel()))
         belief = self.learnt.belief
-        open_ = belief.available & ~belief.terminal[:, None]
+        open_ = belief.available & ~self.learnt.terminal[:, None]
         pairs = [(int(k) // self.log.n_actions, int(k) % self.log.n_actions) for k in order]
         return [pair for pair in pairs if open_[pair]]
 

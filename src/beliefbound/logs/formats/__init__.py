@@ -1,0 +1,1 @@
+"""Formats of log files, one file each, found by `logs.log_formats`."""
