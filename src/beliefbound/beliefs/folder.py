@@ -151,7 +151,10 @@ def read_models(
 
     def belief(name: str, pairs: tuple[IntArray, FloatArray] | None, weights_file: str) -> FiniteBelief:
         part = parts[name]
-        weights = None if pairs is None else _distribution(pairs, part.n_models, folder / weights_file, "model")
+        named = raw.models if name == "training.csv" else None
+        weights = None
+        if pairs is not None:
+            weights = _distribution(pairs, part.n_models, folder / weights_file, "model", named)
         rewards = part.arrival if on_arrival and not all(each.fixed for each in beliefs) else part.rewards
         return FiniteBelief(
             part.transitions,
@@ -162,7 +165,7 @@ def read_models(
             initial=initial,
             states=raw.states,
             actions=raw.actions,
-            model_names=raw.models if name == "training.csv" else None,
+            model_names=named,
         )
 
     true = None
@@ -390,13 +393,15 @@ def _sizes(raw: FolderRows, folder: Path) -> tuple[int, int]:
     return n_states, count_ids(np.concatenate([actions, named[1]]), folder, "idaction", "action")
 
 
-def _distribution(pairs: tuple[IntArray, FloatArray], size: int, file: Path, kind: str) -> FloatArray:
+def _distribution(
+    pairs: tuple[IntArray, FloatArray], size: int, file: Path, kind: str, names: tuple[str, ...] | None = None
+) -> FloatArray:
     ids, values = pairs
     if ids.max() >= size:
         raise FileError(f"{file}: {kind} {ids.max()} does not exist; there are {size}, numbered from 0")
     if kind == "model" and len(ids) != size:
-        missing = int(np.setdiff1d(np.arange(size), ids)[0])
-        raise FileError(f"{file} has no row for model {missing}; give each of the {size} models a weight")
+        missing = Names(models=names).the_model(int(np.setdiff1d(np.arange(size), ids)[0]))
+        raise FileError(f"{file} has no row for {missing}; give each of the {size} models a weight")
     dense = np.zeros(size)
     dense[ids] = values
     total = float(dense.sum())

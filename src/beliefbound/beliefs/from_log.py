@@ -32,6 +32,7 @@ from beliefbound.beliefs.log_priors import Prior, concentration_of, foretold, su
 from beliefbound.beliefs.log_rewards import RewardChoice, reward_posterior
 from beliefbound.beliefs.masks import terminal_states
 from beliefbound.beliefs.rewards import RewardBelief
+from beliefbound.logs.files import as_log
 from beliefbound.logs.log import Log
 
 _ONLY_TRIED = "each state offers only the actions that were tried there"
@@ -125,7 +126,7 @@ def learn(
     """The posterior after a log, and what was chosen on the way.
 
     Args:
-      log: from `read_log`, `roll_out` or `read_minari`.
+      log: from `read_log`, `roll_out` or `read_minari`; or a table that `read_log` takes as it is.
       prior: about transitions: `suggest`, `uniform`, `jeffreys`, `sparse`, `empirical`, `local`, or a concentration;
         or about everything: a belief that can be conditioned, such as one of a class of your own.
       rewards: `suggest`, `known`, `values`, `beta` or `normal` (`beliefs.log_rewards` has what they mean), or a reward
@@ -140,6 +141,7 @@ def learn(
     >>> learn(log, prior="sparse").belief.mean().transitions.tolist()
     [[[0.0, 1.0]], [[1.0, 0.0]]]
     """
+    log = as_log(log)
     check_kind(log, Log, "log", BeliefError, fix="give a log, such as read_log(path)")
     ends = log.terminal | terminal_states(_ids(terminal, log), log.n_states)
     visits = log.visits

@@ -13,7 +13,7 @@ from beliefbound.cli.show import closing, end_interrupted, loading, show_table
 
 @app.command()
 def plan(
-    log: Annotated[str, typer.Argument(help="Transitions as CSV (also .gz) or Parquet; or minari:NAME.")],
+    log: Annotated[str, typer.Argument(help="Transitions: CSV (also ; or tabs, also .gz), Parquet, or minari:NAME.")],
     discount: Annotated[float, typer.Option(min=0.0, max=1.0, help="Of the problem; below 1 without a horizon.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-plan.")] = None,
     horizon: Horizon = None,
@@ -65,6 +65,9 @@ def plan(
         str, typer.Option(help="betting: proven. t: Student's, narrower, true only in the limit of many models.")
     ] = "betting",
     measure: Annotated[bool, typer.Option(help="Find out what to measure next.")] = True,
+    sort: Annotated[
+        bool, typer.Option("--sort", help="Rows are not in order: sort them by episode and t first, in memory.")
+    ] = False,
     keep_suspicious: Annotated[
         bool, typer.Option("--keep-suspicious", help="Count rows that do not follow each other as they stand.")
     ] = False,
