@@ -279,3 +279,10 @@ def test_a_plan_of_named_states_is_drawn_with_their_names():
     assert [label.get_text() for label in ax.get_xticklabels()] == ["well", r"\$ill\$", "x" * 23 + "…"]
     assert {text.get_text() for text in ax.texts} <= {"wait", "treat"}
     plt.close(ax.figure)
+
+
+def test_a_robust_bracket_draws_its_prior_with_names():
+    found = made("robust bracket")
+    drawn = found.plot()
+    assert [bar.get_height() for bar in drawn.patches] == pytest.approx(found.prior.tolist())
+    assert drawn.get_xticklabels()[0].get_text() == found.names.model(0)

@@ -117,7 +117,7 @@ class Certificate:
         decision, belief = self.bracket.decision, self.folder.training
         if decision is None:
             return []
-        words = [decision.describe(belief.actions) + "."]
+        words = [decision.describe() + "."]
         if decision.stability is not None:
             narrow = int(np.argmin(decision.stability[:, 1] - decision.stability[:, 0]))
             (low, high), now = decision.stability[narrow], belief.weights[narrow]
@@ -177,7 +177,7 @@ def write_certificate(result: Certificate, place: Path) -> None:
         result.bracket.plot(axes)
         picture = save(drawn, place / "bracket")[1]
     folder, found = result.folder, result.bracket
-    decision = write_decision(found, folder.training, place)
+    decision = write_decision(found, place)
     belief = folder.training
     header, rows = best_rows(found.bounds)
     ends = {f"{found.lower.value:.6g}", f"{found.upper.value:.6g}"}

@@ -24,7 +24,10 @@ def pictures(found: LogPlan, folder: Path) -> dict[str, Picture]:
     drawn = {
         "policy": (_policy_map, f"Every action against the best of its state; circles: what the policy does.{some}"),
         "states": (_bars, f"Bounds on the mean value from each state (asymptotic): the bars' ends.{some}"),
-        "values": (_distributions, "How the value is distributed over models of the posterior."),
+        "values": (
+            lambda found, states, axes: draw_values(found, axes),
+            "How the value is distributed over models of the posterior.",
+        ),
         "coverage": (_coverage, f"How often each pair was tried, and (crosses) which were never tried.{some}"),
     }
     if found.bracket is not None:
@@ -94,7 +97,8 @@ def _bars(found: LogPlan, states: IntArray, axes: Any) -> None:
     axes.legend(loc="best", fontsize=7)
 
 
-def _distributions(found: LogPlan, states: IntArray, axes: Any) -> None:
+def draw_values(found: LogPlan, axes: Any) -> None:
+    """How values are distributed over models of the posterior, and the bounds on the mean."""
     names = ["this policy", *(c.other.name for c in found.comparisons), "knowing the model"]
     rows = [*found.fresh.values, found.fresh.best]
     others = [COLOURS[name] for name in ("other", "expected", "sharp")]
