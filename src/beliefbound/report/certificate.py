@@ -25,6 +25,7 @@ from beliefbound.report.decision_graph import graph_sections
 from beliefbound.report.figures import figure, save
 from beliefbound.report.information import information_sections, information_words
 from beliefbound.report.page import REPORT, Page, Picture, Section, Table, write_page
+from beliefbound.report.using import using_section
 
 _SHOWN = 40  # states whose actions the page lists
 
@@ -215,6 +216,7 @@ def write_certificate(result: Certificate, place: Path) -> None:
                 [*result.policy_words(), f"The memoryless policy is the {result.plan.note}."],
                 _policy_tables(result.plan, folder.training),
             ),
+            using_section(result.policy.name, names_of(belief), folder.initial),
             Section("How to check it", [result.made_words()]),
             *graph_sections(result.graph, found.upper.value, place),
             *information_sections(result.information, place),

@@ -12,6 +12,7 @@ from beliefbound.bounds.robust import RobustBracket
 from beliefbound.policy.results import literal
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import REPORT, Page, Picture, Section, Table, write_page
+from beliefbound.report.using import using_section
 
 _DRAWN = 40  # models that fit into a picture: those of largest weight, or of largest weight in the prior
 
@@ -87,6 +88,7 @@ def _page(
                     f"and {mean:.6g} on average over the weights, exactly."
                 ],
             ),
+            using_section("robust.policy.npz", found.names, folder.initial),
             Section(
                 "How to make it again",
                 [

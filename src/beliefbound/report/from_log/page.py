@@ -8,6 +8,7 @@ from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.report.from_log.headline import above, below, mean_words, next_words, policy_shown, sure_words, warned
 from beliefbound.report.from_log.result import LogPlan, UnderPrior
 from beliefbound.report.page import Page, Picture, Section, Table
+from beliefbound.report.using import using_section
 
 _NAME = 200  # letters of a name that the page shows
 _ROWS = 300  # of a table; all of them are in the files
@@ -38,6 +39,7 @@ def page_of(found: LogPlan, drawn: dict[str, Picture]) -> Page:
             _which(found, drawn),
             _certain(found, drawn),
             _next(found, drawn),
+            using_section("policy.json", found.names, found.task.start),
             _data(found, drawn),
         ],
     )
