@@ -149,10 +149,10 @@ def changed(path, **entries):
     ("entries", "message"),
     [
         ({"format": "something"}, "format is not"),
-        ({"version": 2}, "version 2 of a bracket; this program reads version 3: make it again"),
+        ({"version": 2}, "version 2 of kind 'bracket'; this program reads version 3: make it again"),
         ({"version": 4}, "version 4"),
         ({"version": True}, "version True"),
-        ({"kind": "runs"}, "holds a 'runs', not a 'bracket'"),
+        ({"kind": "runs"}, "is of the kind 'runs', not 'bracket'"),
         ({"policy": None}, "names no policy"),
         ({"policy": "../other.json"}, "no name of a file beside it"),
         ({"policy": "nowhere.json"}, "cannot read"),

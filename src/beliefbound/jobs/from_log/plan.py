@@ -307,9 +307,9 @@ def _wide(values: FloatArray, alpha: float, range_: tuple[float, float] | None) 
         return ()
     near = mean_interval(values, alpha, None)
     return (
-        f"the interval is proven, and pays for values between {range_[0] + 0.0:.4g} and {range_[1]:.4g}, all that the "
-        f"posterior allows; more models narrow it (--models). Student's is {near.low:.6g} to {near.high:.6g}, true in "
-        "the limit of many models (--interval t)",
+        f"the interval is proven and therefore wide: it holds for values between {range_[0] + 0.0:.4g} and "
+        f"{range_[1]:.4g}, all that the posterior allows; more models narrow it (--models). Student's is "
+        f"{near.low:.6g} to {near.high:.6g}, true in the limit of many models (--interval t)",
     )
 
 

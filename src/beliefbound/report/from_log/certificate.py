@@ -26,7 +26,7 @@ comparisons   name, value, gain and probability of being worse, each with low, h
 risk          quantiles and cvar of the policy's value over models
 states        name, action, lower, upper (Student's, asymptotic), visits, prior_share, terminal
 priors        the policy and perfect knowledge under other priors: `credible` as above; `evidence`: by how many powers
-              of ten it foretells the log worse than the best of them
+              of ten its leave-one-pair-out likelihood is below that of the best of them
 prior_share   of the policy's steps, the part about which the prior speaks
 untried_share of the policy's steps, the part that was never tried
 measure       pairs by the rise that measuring them would bring; empty where it was not computed

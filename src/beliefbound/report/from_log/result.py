@@ -42,7 +42,8 @@ class UnderPrior(NamedTuple):
     """What the policy and perfect knowledge are worth under one prior: estimates, and intervals of each on its own.
 
     `credible`: what the truth pays the policy at least, with the probability of the intervals. `evidence`: by how many
-    powers of ten it foretells the log worse than the best of these priors (0 or less); `None` for a prior without data.
+    powers of ten its leave-one-pair-out likelihood differs from that of the best of these priors (0 or less); `None`
+    for a prior without data.
     """
 
     prior: str
@@ -57,7 +58,7 @@ class UnderPrior(NamedTuple):
 
     @property
     def refuted(self) -> bool:
-        """Whether another prior foretells the log more than a thousand times better."""
+        """Whether the likelihood of another prior is more than a thousand times higher."""
         return self.evidence is not None and self.evidence < -math.log10(CLEAR)
 
 
