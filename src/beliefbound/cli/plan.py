@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from beliefbound.cli.app import Horizon, Seed, TimedThreads, app
-from beliefbound.cli.show import closing, end_interrupted, loading, show_table
+from beliefbound.cli.show import closing, doing, end_interrupted, loading, show_table
 
 
 @app.command()
@@ -94,13 +94,8 @@ def plan(
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
     with closing() as (watch, say_stop):
-
-        def doing(text: str) -> None:
-            print(f"{text} …", file=sys.stderr)
-            watch(text)
-
         options = chosen(PlanFileOptions, given)
-        found, report = plan_file(log, target, options, watch=watch, say=doing, stopping=say_stop)
+        found, report = plan_file(log, target, options, watch=watch, say=doing(watch), stopping=say_stop)
     print(found.log.summary())
     for note in found.notes():
         print(note if note.startswith("WARNING") else f"note: {note}", file=sys.stderr)
