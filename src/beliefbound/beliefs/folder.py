@@ -5,7 +5,8 @@
   or, where rows differ, their probability-weighted sum.
 * A state without any row is absorbing, with reward 0 under every action, and must be declared (`beliefs.absorbing`): by
   `states.csv`, or by name. One that has rows in some models is absorbing in the others. `notes` say so.
-* A state with rows for some actions but not for all is an error: the format has no unavailable actions.
+* A state with rows for some actions but not for all is an error, unless `unavailable.csv` lists the others: they are
+  not offered there. Every state offers an action.
 * Probabilities must sum to one within 1e-6; sums off by more than 1e-9 are rescaled, and `notes` say so.
 * States, actions and models are numbered from 0 without gaps over all files of the folder. They may have names
   (`base.io.names`), which beliefs carry on.
@@ -36,6 +37,7 @@ from beliefbound.base.io.model_folder import PARAMETERS, FolderRows, ModelRows, 
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.validation import (
     TOLERANCE,
+    BoolArray,
     FloatArray,
     IntArray,
     check_discount,
@@ -134,10 +136,11 @@ def read_models(
     notes = [f"parameters.csv: {name!r} is not used" for name in unknown]
     discount = _discount(raw, folder)
     n_states, n_actions = _sizes(raw, folder)
+    available = _available(raw, n_states, n_actions, folder)
     declared = check_absorbing(raw, folder, absorbing)
     initial = _distribution(raw.initial, n_states, folder / "initial.csv", "state")
     parts = {
-        rows.file: assemble(rows, n_states, n_actions, folder, notes, _names(raw, rows))
+        rows.file: assemble(rows, available, folder, notes, _names(raw, rows))
         for rows in (raw.training, raw.test, raw.true)
         if rows is not None
     }
@@ -163,6 +166,7 @@ def read_models(
             reward_signal=signal,
             reward_range=range_,
             initial=initial,
+            available=available,
             states=raw.states,
             actions=raw.actions,
             model_names=named,
@@ -172,7 +176,7 @@ def read_models(
     if "true.csv" in parts:
         part = parts["true.csv"]
         kept = part.transitions[0]
-        true = MDP(kept, part.rewards[0], initial=initial, states=raw.states, actions=raw.actions)
+        true = MDP(kept, part.rewards[0], initial=initial, available=available, states=raw.states, actions=raw.actions)
     if raw.test is None and raw.test_weights is not None:
         notes.append("test_weights.csv is not used: there is no test.csv")
     training = belief("training.csv", raw.weights, "weights.csv")
@@ -259,11 +263,9 @@ def write_models(
                 f"{name} has {models.n_states} states and {models.n_actions} actions, training has "
                 f"{training.n_states} and {training.n_actions}; one folder has one size"
             )
-        if not models.available.all():
-            s, a = (int(i) for i in np.argwhere(~models.available)[0])
-            raise ParameterError(
-                f"{name} does not offer action {a} in state {s}; the folder format has no unavailable actions"
-            )
+        if (models.available != training.available).any():
+            s, a = (int(i) for i in np.argwhere(models.available != training.available)[0])
+            raise ParameterError(f"{name} and training differ in whether state {s} offers action {a}; a folder has one")
     if training.reward_signal not in get_args(RewardSignal):
         raise ParameterError(
             f"training has a {training.reward_signal} reward signal, for which the folder format has no columns; "
@@ -286,6 +288,9 @@ def write_models(
         del tables["true.csv"]["idoutcome"]
     tables["initial.csv"] = {"idstate": np.arange(training.n_states), "probability": start}
     tables["parameters.csv"] = {"parameter": list(parameters), "value": list(parameters.values())}
+    if not training.available.all():
+        missing = np.argwhere(~training.available)
+        tables["unavailable.csv"] = {"idstate": missing[:, 0], "idaction": missing[:, 1]}
     for name, belief in (("weights.csv", training), ("test_weights.csv", test)):
         if belief is not None and (belief.weights != 1.0 / belief.n_models).any():
             tables[name] = {"idoutcome": np.arange(belief.n_models), "weight": belief.weights}
@@ -381,6 +386,21 @@ def _reward_range(raw: FolderRows, folder: Path) -> tuple[float, float] | None:
             f"{folder / 'parameters.csv'}: reward_low is {low} and reward_high is {high}; give both, low below high"
         )
     return low, high
+
+
+def _available(raw: FolderRows, n_states: int, n_actions: int, folder: Path) -> BoolArray:
+    """`[s,a]`: what each state offers."""
+    offered = np.ones((n_states, n_actions), dtype=np.bool_)
+    if raw.unavailable is None:
+        return offered
+    s, a = raw.unavailable
+    if s.max() >= n_states or a.max() >= n_actions:
+        raise FileError(f"{folder / 'unavailable.csv'}: there are {n_states} states and {n_actions} actions, from 0")
+    offered[s, a] = False
+    if not offered.any(axis=1).all():
+        name = Names(raw.states).state(int(np.argmin(offered.any(axis=1))))
+        raise FileError(f"{folder / 'unavailable.csv'}: {name} offers no action; leave it one")
+    return offered
 
 
 def _sizes(raw: FolderRows, folder: Path) -> tuple[int, int]:

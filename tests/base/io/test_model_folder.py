@@ -262,8 +262,8 @@ def test_what_the_format_cannot_say_is_refused(tmp_path):
     partial = FiniteBelief(
         p, r, w, reward_signal="unobserved", initial=p0, available=[[True, False], [True, True], [True, True]]
     )
-    with pytest.raises(ParameterError, match="action 1 in state 0"):
-        write_models(tmp_path / "x", partial, discount=0.9)
+    with pytest.raises(ParameterError, match="differ in whether state 0 offers action 1"):
+        write_models(tmp_path / "x", belief, test=partial, discount=0.9)
     assert list(tmp_path.iterdir()) == []
 
 
