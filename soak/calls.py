@@ -17,7 +17,17 @@ import numpy as np
 import scipy.sparse as sp
 
 import beliefbound as bb
-from beliefbound.beliefs import DirichletRewards, FiniteValues, MixedRewards, NormalRewards
+from beliefbound.beliefs import (
+    DirichletRewards,
+    FiniteValues,
+    MixedRewards,
+    NormalRewards,
+    SparseDirichletBelief,
+    belief_kind,
+    belief_of,
+    capabilities_of,
+    entries_of,
+)
 from beliefbound.bounds import (
     Regret,
     belief_distance,
@@ -181,6 +191,16 @@ def calls() -> dict[str, Callable[[], Call]]:
         "load_policy": (load_policy, {"path": "missing"}),
         "load_actor": (bb.load_actor, {"path": "missing"}),
         "load_belief": (bb.load_belief, {"path": "missing"}),
+        "SparseDirichletBelief": (SparseDirichletBelief, {"n_states": 3, "n_actions": 2, "concentration": 0.5,
+                                  "sizes": np.array([0.5, 0.3, 0.2]), "support": alpha > 0, "rewards": x["rewards"],
+                                  "terminal": np.array([2]), "available": r[0] >= 0.0, "initial": 0}),
+        "save_belief": (bb.save_belief, {"path": scratch() / "belief.npz", "belief": x["dirichlet"],
+                        "states": ["a", "b", "c"], "actions": ["x", "y"]}),
+        "entries_of": (entries_of, {"belief": x["dirichlet"], "prefix": "own_", "states": ["a", "b", "c"],
+                       "actions": ["x", "y"]}),
+        "belief_of": (belief_of, {"entries": entries_of(x["dirichlet"]), "prefix": ""}),
+        "belief_kind": (belief_kind, {"name": "of-calls", "summary": "nothing"}),
+        "capabilities_of": (capabilities_of, {"belief": x["finite"]}),
         "read_log": (bb.read_log, {"path": scratch() / "log.csv", "columns": {"state": "s"}, "states": 3, "actions": 2,
                      "names": False, "keep_suspicious": False, "progress": None}),
         "from_log": (bb.DirichletBelief.from_log, {"log": _log(), "prior": 0.5, "rewards": "values", "known": None,

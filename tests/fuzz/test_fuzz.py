@@ -11,12 +11,13 @@ from beliefbound.base.errors import ParameterError
 from soak.calls import calls
 from soak.fuzz import outcome, supervise
 
-# Results of functions, which check nothing, protocols and errors.
+# Results of functions, which check nothing, protocols and errors; and what finds faults, for tests, by assertions.
 NOT_CALLED = {
     "Belief",
     "BeliefboundError",
     "BestMemoryless",
     "Bracket",
+    "Capability",
     "Certified",
     "Information",
     "Kind",
@@ -26,6 +27,9 @@ NOT_CALLED = {
     "Policy",
     "RobustBracket",
     "Runs",
+    "check_belief",
+    "check_policy",
+    "check_rewards",
 }
 
 

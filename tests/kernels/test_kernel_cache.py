@@ -63,18 +63,29 @@ def forget():
     for name in [name for name in sys.modules if name.partition(".")[0] == "two_kernels"]:
         del sys.modules[name]
     importlib.invalidate_caches()
-    for known in (cache.sources, cache._imports, cache._text, cache.digest, cache._is_ours, cache._sources_of):
+    for known in (
+        cache.sources,
+        cache._imports,
+        cache._text,
+        cache.digest,
+        cache._is_ours,
+        cache._sources_of,
+        cache._began,
+    ):
         known.cache_clear()
 
 
-def run(monkeypatch, stamped=True):
-    """What `outer` returns in a new session, and whether it came from disk."""
+def run(monkeypatch, stamped=True, meanwhile=lambda: None):
+    """What `outer` returns in a new session, and whether it came from disk; `meanwhile` is done once it has begun and
+    imported everything, before anything is compiled."""
     forget()
     with monkeypatch.context() as session:
         plain = [each for each in CacheImpl._locator_classes if each.__module__ != cache.__name__]
         session.setattr(CacheImpl, "_locator_classes", plain)
         if stamped:
             assert keep_compiled()
+        importlib.import_module("two_kernels.inner")
+        meanwhile()
         outer = importlib.import_module("two_kernels.outer").outer
         return outer(), bool(outer.stats.cache_hits)
 
@@ -85,6 +96,15 @@ def test_a_kernel_is_compiled_again_when_one_that_it_calls_changes_in_another_fi
     assert run(monkeypatch) == (1, False)
     assert run(monkeypatch) == (1, True)
     (package / "inner.py").write_text(INNER.format(inline=inline, value=20))
+    assert run(monkeypatch) == (20, False)
+    assert run(monkeypatch) == (20, True)
+
+
+def test_what_is_compiled_from_a_text_that_was_replaced_is_nobody_elses(package, monkeypatch):
+    """Somebody updates the sources while a process runs that has imported the old ones and compiles them now."""
+    (package / "inner.py").write_text(INNER.format(inline=True, value=1))
+    updated = INNER.format(inline=True, value=20)
+    assert run(monkeypatch, meanwhile=lambda: (package / "inner.py").write_text(updated)) == (1, False)
     assert run(monkeypatch) == (20, False)
     assert run(monkeypatch) == (20, True)
 

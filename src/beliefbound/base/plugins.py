@@ -64,7 +64,7 @@ class Registry:
         others: bool = False,
     ) -> Callable[[Build], Build]:
         """A decorator that enters what it decorates under `name`; what it decorates stays as it is."""
-        if not re.fullmatch(r"[A-Za-z][\w.-]*", name):
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][\w.-]*", name):
             raise ParameterError(f"{self.kind} name {name!r}: use letters, digits, '-', '_' and '.', a letter first")
 
         def enter(build: Build) -> Build:

@@ -16,3 +16,4 @@ from .rewards import MixedRewards as MixedRewards
 from .rewards import NormalRewards as NormalRewards
 from .rewards.check import check_rewards as check_rewards
 from .signals import FiniteValues as FiniteValues
+from .sparse import SparseDirichletBelief as SparseDirichletBelief

@@ -402,8 +402,11 @@ class DirichletBelief(Frozen):
         alpha = self.concentration if self.ties is None else self.concentration[None]
         drawn = np.empty((n, *alpha.shape))
         dirichlet_models(stream, alpha, drawn)
-        transitions = self._spread(drawn if self.ties is None else drawn[:, 0])
-        rewards, signal = self.rewards.sample(n, stream)
+        return self.drawn(self._spread(drawn if self.ties is None else drawn[:, 0]), stream)
+
+    def drawn(self, transitions: FloatArray, stream: np.ndarray[Any, np.dtype[np.uint64]]) -> FiniteBelief:
+        """Models with these transitions `[m,s,a,t]` and rewards drawn from the belief: the second half of `sample`."""
+        rewards, signal = self.rewards.sample(len(transitions), stream)
         if rewards.ndim == 4:
             rewards = np.einsum("msat,msat->msa", transitions, rewards)
         if self.terminal.any():

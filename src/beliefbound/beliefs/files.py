@@ -25,7 +25,7 @@ from beliefbound.base.errors import BeliefboundError, BeliefError, FileError, Pa
 from beliefbound.base.io.arrays import Array, read_arrays, write_arrays
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.plugins import Registry, blamed
-from beliefbound.base.validation import shown
+from beliefbound.base.validation import check_kind, check_names, shown
 from beliefbound.beliefs.belief import Belief
 from beliefbound.beliefs.capabilities import NEEDED, check_is_belief
 from beliefbound.beliefs.dirichlet import DirichletBelief
@@ -111,10 +111,13 @@ def entries_of(
     >>> sorted(entries_of(DirichletBelief(2, 1)))[:4]
     ['available', 'concentration', 'header', 'observed']
     """
+    _check_prefix(prefix)
+    check_is_belief(belief)
+    states = check_names(states, belief.n_states, "state", BeliefError)
+    actions = check_names(actions, belief.n_actions, "action", BeliefError)
     if isinstance(belief, DirichletBelief):
         found = belief_arrays(belief, states=states, actions=actions)
         return {f"{prefix}{name}": array for name, array in found.items()}
-    check_is_belief(belief)
     kind = _kind(belief)
     if kind is None:
         raise BeliefError(
@@ -132,6 +135,10 @@ def entries_of(
     header |= {key: list(names) for key, names in (("states", states), ("actions", actions)) if names is not None}
     entries[_HEADER] = np.frombuffer(msgspec.json.encode(header), dtype=np.uint8)
     return {f"{prefix}{name}": array for name, array in entries.items()}
+
+
+def _check_prefix(prefix: Any) -> None:
+    check_kind(prefix, str, "prefix", BeliefError, fix="give a few letters")
 
 
 def can_save(belief: Any) -> bool:
@@ -153,6 +160,8 @@ def belief_of(entries: Mapping[str, Array], *, prefix: str = "", file: Path = _M
     >>> belief_of(entries_of(DirichletBelief(2, 1)))
     DirichletBelief(2 states, 1 actions, BetaRewards)
     """
+    _check_prefix(prefix)
+    check_kind(entries, Mapping, "entries", BeliefError, fix="give what entries_of gave")
     own = {name.removeprefix(prefix): array for name, array in entries.items() if name.startswith(prefix)}
     header = read_header(file, own.get(_HEADER))
     if "kind" not in header:

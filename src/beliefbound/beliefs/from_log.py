@@ -8,7 +8,7 @@ States where episodes end are absorbing, with reward 0. What is believed about r
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from beliefbound.base.validation import (
     as_flag,
     check_initial,
     check_kind,
+    check_positive,
     check_sequence,
     frozen,
 )
@@ -160,7 +161,7 @@ def learn(
     if isinstance(prior, str) and prior == "suggest":
         prior, reason = suggest_prior(log, ends)
         notes += [reason] if reason else []
-    weight = cast(Prior | float, prior)
+    weight = prior if isinstance(prior, str) else check_positive(prior, "prior")
     concentration, words, more = concentration_of(log, weight, ends)
     notes += more
     available = None

@@ -34,7 +34,10 @@ from beliefbound.base.io.lock import hold, hold_byte
 from beliefbound.kernels.compiling import paused
 
 PACKAGE = Path(__file__).parents[1]
-COMPILED = ("kernels", "agents")  # rooms of the package that hold what is compiled; other files do if they import numba
+COMPILED = (
+    "kernels",
+    "lab/agents",
+)  # rooms of the package that hold what is compiled; other files do if they import numba
 _PATIENCE = 120.0  # seconds to wait for another process that compiles; none of ours takes a tenth of it
 
 
@@ -69,12 +72,33 @@ def _is_compiled(file: Path) -> bool:
     return re.search(r"^(from|import) numba\b", _text(file), re.MULTILINE) is not None
 
 
+def _stamps(folder: str) -> Iterator[tuple[str, int]]:
+    """Python files below a folder, and when they were written."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir() and entry.name != "__pycache__":
+                yield from _stamps(entry.path)
+            elif entry.name.endswith(".py"):
+                yield entry.path, entry.stat().st_mtime_ns
+
+
+@functools.cache
+def _began() -> dict[str, int]:
+    """When our files were written, as this process found them when it began."""
+    return dict(_stamps(str(PACKAGE)))
+
+
 @functools.cache
 def _text(file: Path) -> str:
+    """What a file says; with a mark of this process where it may not be what was imported, having been written since:
+    what is compiled from the old text must not be taken for the new one's."""
     try:
-        return file.read_text(encoding="utf-8")
+        text, stamp = file.read_text(encoding="utf-8"), file.stat().st_mtime_ns
     except (OSError, ValueError):  # typed in by hand, or no Python
         return ""
+    if _is_ours(file) and _began().get(str(file)) != stamp:
+        text += f"\n# written after process {os.getpid()} began to read, seen at {time.time_ns()}"
+    return text
 
 
 @functools.cache
@@ -106,6 +130,7 @@ def _sources_of(files: frozenset[str]) -> frozenset[Path]:
 def keep_compiled() -> bool:
     """From here on, functions made of our sources are kept on disk under names that depend on them; false where that
     cannot be, and nothing may be kept."""
+    _began()
     try:
         from numba.core import config
         from numba.core.caching import CacheImpl, IndexDataCacheFile

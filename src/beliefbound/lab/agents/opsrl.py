@@ -18,16 +18,15 @@ from numba import njit
 from beliefbound.base.grammar import Number
 from beliefbound.base.validation import IntArray
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.planning.merged_models import MergedModels, merged_models, solve_merged
+from beliefbound.kernels.planning.merged_models import MergedModels, merged_models
 from beliefbound.kernels.posterior import Posterior, forget, learn
 from beliefbound.kernels.random import load, save
-from beliefbound.kernels.redraw import Scratch, redraw_all, scratch_for
+from beliefbound.kernels.redraw import Scratch, scratch_for
+from beliefbound.lab.agents.boss import DUE, PLANS, plan
 from beliefbound.lab.agents.common.sampling import check_memory, no_stream
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
-
-DUE, PLANS = range(2)  # the clock
 
 
 class State(NamedTuple):
@@ -52,24 +51,12 @@ def reset(state, stream):
     state.clock[DUE], state.clock[PLANS] = 1, 0
 
 
-@njit(**EXACT)
-def begin_episode(state):
-    """Draw, merge and solve."""
-    redraw_all(state.posterior, state.stream, state.models.p, state.models.r, state.scratch)
-    solve_merged(state.models)
-    n_states, n_actions = state.visits.shape
-    for s in range(n_states):
-        for a in range(n_actions):
-            state.before[s, a] = state.visits[s, a]
-    state.clock[DUE] = 0
-    state.clock[PLANS] += 1
-
-
 @njit(**EXACT_INLINE)
 def act(state, s):
     """Begin an episode if it is due, and follow its policy."""
     if state.clock[DUE] == 1:
-        begin_episode(state)
+        plan(state)
+        state.before[:] = state.visits
     return state.models.actions[s]
 
 

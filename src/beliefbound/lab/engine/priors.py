@@ -19,6 +19,7 @@ from beliefbound.beliefs.belief import Belief
 from beliefbound.beliefs.capabilities import Capability, counted, lacking, offering
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.rewards import BetaRewards, KnownRewards
+from beliefbound.beliefs.sparse import SparseDirichletBelief
 from beliefbound.kernels.posterior import Posterior
 from beliefbound.lab.engine.protocol import Setting, check_fits
 from beliefbound.lab.envs.environment import Environment
@@ -130,6 +131,13 @@ def support(environment: Environment) -> DirichletBelief:
         concentration=allowed / allowed.sum(axis=2, keepdims=True),
         rewards=BetaRewards(low=low, high=high),
     )
+
+
+@prior("sparse-support", summary="rows with few next states, and it is not known which; flat Beta rewards")
+def sparse_support(environment: Environment) -> Belief:
+    """`SparseDirichletBelief` with α = ½, sizes halving, and Beta(1, 1) on the declared range of rewards."""
+    low, high = environment.reward_range
+    return SparseDirichletBelief(environment.n_states, environment.n_actions, rewards=BetaRewards(low=low, high=high))
 
 
 @prior("environment", summary="the prior that the environment was drawn from (prior-chain, prior-double-loop, …)")
