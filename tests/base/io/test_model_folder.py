@@ -263,7 +263,7 @@ def test_what_the_format_cannot_say_is_refused(tmp_path):
         p, r, w, reward_signal="unobserved", initial=p0, available=[[True, False], [True, True], [True, True]]
     )
     with pytest.raises(ParameterError, match="differ in whether state 0 offers action 1"):
-        write_models(tmp_path / "x", belief, test=partial, discount=0.9)
+        write_models(tmp_path / "x", belief, discount=0.9, initial=p0, test=partial)
     assert list(tmp_path.iterdir()) == []
 
 
