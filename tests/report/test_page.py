@@ -10,7 +10,7 @@ from beliefbound import FiniteBelief, plan_log, write_models
 from beliefbound.jobs.bound import BoundOptions, certify_folder
 from beliefbound.jobs.from_log.writing import write_plan
 from beliefbound.jobs.robust import RobustOptions, robust_folder
-from beliefbound.report.page import Page, Section, Table, render
+from beliefbound.report.page import Page, Picture, Section, Table, render
 from support.oracles import random_models
 
 STATES = ("it's low", "medium", "high")
@@ -54,3 +54,11 @@ def test_the_lines_of_a_report_act_with_the_policy(folder, monkeypatch):
     done: dict[str, object] = {}
     exec(unescape(lines).split("\nact.observe")[0], done)
     assert done["action"] in ("wait", "go")
+
+
+def test_pictures_that_must_not_shrink_say_so(tmp_path):
+    (tmp_path / "x.png").write_bytes(b"")
+    drawn = [Picture(tmp_path / "x.png", "a graph", wide=True), Picture(tmp_path / "x.png", "a curve")]
+    page = render(Page("t", "l", [Section("s", pictures=drawn)]))
+    assert page.count('<figure class="long">') == 1
+    assert page.count("<figure>") == 1

@@ -250,7 +250,7 @@ class Bracket(Result):
         ax.xaxis.set_minor_formatter("")
         ax.set_xlabel("seconds")
         ax.set_ylabel("Bayes-optimal value")
-        ax.legend(frameon=False, loc="lower right")
+        ax.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
         return ax
 
 

@@ -42,6 +42,7 @@ class Picture:
 
     path: Path
     caption: str
+    wide: bool = False  # never smaller than it can be read: a small screen moves along it
 
     @property
     def data(self) -> str:

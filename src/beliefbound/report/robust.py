@@ -43,7 +43,7 @@ def draw_prior(found: RobustBracket, belief: FiniteBelief, ax: Any) -> None:
     ax.bar(place + 0.2, found.prior[shown], 0.4, color="tab:red", label="least favourable prior")
     ax.set_xticks(place, [literal(found.names.model(m)) for m in shown], rotation=90 if len(shown) > 6 else 0)
     ax.set_ylabel("probability")
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
 def _page(

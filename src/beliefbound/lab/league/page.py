@@ -231,6 +231,6 @@ def _curves(found: League, stem: Path) -> list[Picture]:
             axes.plot(steps, curves.mean(axis=0) / steps, label=str(agent), linewidth=1.2)
         axes.set_xlabel("step")
         axes.set_ylabel("mean reward a step so far")
-        axes.legend(fontsize=7)
+        axes.legend(fontsize=7, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
         path = save(drawn, stem)[1]
     return [Picture(path, _curves_said(len(agents)))]

@@ -94,7 +94,7 @@ def _bars(found: LogPlan, states: IntArray, axes: Any) -> None:
     axes.invert_yaxis()
     axes.set_xlabel("value from the state")
     _axes(found, states, axes)
-    axes.legend(loc="best", fontsize=7)
+    axes.legend(fontsize=7, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
 def draw_values(found: LogPlan, axes: Any) -> None:
@@ -111,7 +111,7 @@ def draw_values(found: LogPlan, axes: Any) -> None:
         axes.axvline(value, color="black", linewidth=1.0, linestyle=style)
     axes.set_xlabel("value from the start (dashed: lower, dotted: upper)")
     axes.set_ylabel("models")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
 def _closing(found: LogPlan, states: IntArray, axes: Any) -> None:
