@@ -14,3 +14,4 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 default_role = "code"
+html_show_copyright = False

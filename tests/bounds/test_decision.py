@@ -1,14 +1,17 @@
 """Brackets of first actions hold what exact trees say, and a proven decision is right, also where weights move."""
 
+import matplotlib
 import numpy as np
 import pytest
 
 from beliefbound.base.errors import ParameterError
 from beliefbound.beliefs import DirichletBelief, FiniteBelief
-from beliefbound.bounds.bracket import bracket
+from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.bounds.decision import stability_of
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, random_belief
+
+matplotlib.use("Agg")
 
 
 def first_action_values(P, r, w, s, discount, horizon, signal):
@@ -78,9 +81,7 @@ def test_a_decision_is_proven_before_the_value_is_and_by_exact_bounds():
     assert decided.confidence == 1.0
     i = decided.decision.actions.index(decided.decision.best)
     assert decided.decision.lower[i] > np.delete(decided.decision.upper, i).max()
-    assert decided.decision.describe(["wait", "burn"]).startswith(
-        f"{['wait', 'burn'][decided.decision.best]} is proven optimal"
-    )
+    assert decided.decision.describe().startswith(f"action {decided.decision.best} is proven optimal")
 
 
 def test_actions_that_are_equal_are_never_told_apart():
@@ -118,3 +119,15 @@ def test_stability_is_where_straight_lines_cross():
     )
     third = 0.5 + 0.5 / 3.0  # the line from 0.5 to 2 meets 1 after a third of the way
     assert found == pytest.approx(np.array([[0.0, third], [1.0 - third, 1.0]]))
+
+
+def test_a_decision_uses_names_and_draws_itself(tmp_path):
+    names = {"states": ("now",), "actions": ("wait", "burn"), "model_names": ("dry", "wet")}
+    belief = FiniteBelief([[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[2.0, 0.5]]], reward_signal="unobserved", **names)
+    found = bracket(belief, discount=0.5, effort=20, rng=0)
+    assert found.decision.describe().startswith("wait is proven optimal")
+    assert "Decision(at now: wait in [" in repr(found.decision)
+    drawn = found.decision.plot()
+    assert [label.get_text() for label in drawn.get_yticklabels()] == ["wait", "burn"]
+    found.save(tmp_path / "found.json")
+    assert Bracket.load(tmp_path / "found.json").decision.describe() == found.decision.describe()

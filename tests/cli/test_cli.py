@@ -102,7 +102,7 @@ def test_bound_takes_a_model_folder_to_a_bracket_a_policy_and_a_report(tmp_path)
     table = command("compare", "models", "--horizon", "7", "--out", "table.csv", cwd=tmp_path)
     assert table.returncode == 0, table.stderr
     rows = pl.read_csv(tmp_path / "table.csv")
-    assert rows["method"].to_list() == ["MVP", "MMBI", "CADP", "oracle"]
+    assert rows["method"].to_list() == ["expected MDP", "MMBI", "CADP", "oracle"]
     assert rows["training"].to_list() == pytest.approx(rows["test"].to_list())
     assert rows["training"].to_list() == sorted(rows["training"].to_list())
     timed = command("bound", "models", "--horizon", "5", "--out", "timed", cwd=tmp_path)

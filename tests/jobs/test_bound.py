@@ -8,8 +8,10 @@ import pytest
 
 from beliefbound import FiniteBelief, StationaryPolicy, evaluate, write_models
 from beliefbound.base.errors import FileError, ParameterError
-from beliefbound.bounds.bracket import Bracket
+from beliefbound.bounds.bracket import Bracket, bracket_of
 from beliefbound.bounds.policy_files import load_policy
+from beliefbound.bounds.steps import Limits
+from beliefbound.jobs import bound, memoryless
 from beliefbound.jobs.bound import BoundOptions, certify_folder
 from support.beliefs import chain_belief
 from support.oracles import random_models
@@ -120,3 +122,31 @@ def test_a_folder_that_cannot_be_written_is_noticed_before_the_search(tmp_path, 
     with pytest.raises(ParameterError, match="needs a node in each"):  # nor is too small a graph
         certify_folder(folder, tmp_path / "out", BoundOptions(controller=1), watch=seen.append)
     assert seen == []
+
+
+@pytest.mark.parametrize(("spent", "left"), [(7.0, 3.0), (12.0, 0.0)])
+def test_a_time_is_for_all_that_is_computed_and_parts_are_named(tmp_path, chain, monkeypatch, spent, left):
+    """The clock moves by `spent` while the memoryless policy is found; the search gets what is left of ten seconds."""
+    now, given, told = [100.0], [], []
+
+    def searched(task):
+        now[0] += spent
+        return memoryless.searched_of(task)
+
+    def search(task, limits, **knobs):
+        given.append(limits.seconds)
+        return bracket_of(task, Limits(effort=1), **knobs)
+
+    monkeypatch.setattr(bound, "clock", lambda: now[0])
+    monkeypatch.setattr(bound, "searched_of", searched)
+    monkeypatch.setattr(bound, "bracket_of", search)
+    certify_folder(chain[1], tmp_path / "out", BoundOptions(time_limit=10.0), doing=told.append)
+    assert given == [left]
+    late = [text for text in told if "all of the time" in text]
+    assert [text for text in told if text not in late] == [
+        f"reading {chain[1]}",
+        "finding a memoryless policy",
+        "closing the bracket",
+        "writing",
+    ]
+    assert len(late) == (left == 0.0)

@@ -26,7 +26,7 @@ from beliefbound.bounds.finite.problem import stage_values
 from beliefbound.cli import app
 from beliefbound.jobs.from_log.command import PlanFileOptions, plan_file
 from beliefbound.jobs.from_log.plan import plan_log
-from beliefbound.jobs.from_log.writing import certificate, policy_words
+from beliefbound.jobs.from_log.writing import policy_words
 from beliefbound.lab.engine.actor import Actor
 from beliefbound.logs import log_of
 from beliefbound.report.from_log.headline import below
@@ -140,7 +140,7 @@ def test_where_the_prior_speaks_that_is_said_first_and_the_least_number_leads():
     page = page_of(found, defaultdict(lambda: None))
     assert page.lead.startswith("Read with care: most of this value rests on the prior")
     assert f"at least {below(least.credible)} with 95% probability, if the prior {least.prior} is right" in page.lead
-    said = certificate(found)
+    said = found.to_dict()
     assert said["by_prior"]
     assert said["credible"]["least"] == least.credible
     assert said["warnings"][0] in page.lead
@@ -412,3 +412,21 @@ def test_the_command_answers_three_questions(tmp_path, capsys):
     assert "report: " in said
     said = json.loads((tmp_path / "out" / "certificate.json").read_text())
     assert dict(zip(["new", "old"], said["policy"]["actions"], strict=True))["old"] == "fix"
+
+
+def test_a_plan_tells_itself_like_every_other_result(tmp_path):
+    columns = {"state": ["dry", "wet"] * 20, "action": ["wait", "sow"] * 20, "reward": [0.0, 1.0] * 20}
+    columns["next_state"] = ["wet", "dry"] * 20
+    found = plan_log(columns, discount=0.9, n_models=60, time_limit=0, measure=False)
+    told = found.summary()
+    assert told.splitlines()[0] == repr(found)
+    assert told.splitlines()[1].split()[0] == "estimate"
+    assert "dry: wait" in told
+    assert "<table>" in found._repr_html_()
+    assert found.plot().get_xlabel().startswith("value from the start")
+    found.save(tmp_path / "plan.json")
+    written = json.loads((tmp_path / "plan.json").read_text())
+    assert written["lower"] == found.lower.value
+    assert load_policy(tmp_path / written["policy"]["file"]) == found.policy
+    with pytest.raises(FileError, match="load_policy"):
+        type(found).load(tmp_path / "plan.json")

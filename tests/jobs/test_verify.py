@@ -345,7 +345,7 @@ def test_other_models_and_other_files_are_refused(tmp_path, certificate):
     written = json.loads(file.read_text())
     for version in (2, None, "3"):
         (tmp_path / "old.json").write_text(json.dumps(written | {"version": version}))
-        with pytest.raises(FileError, match=f"version {version!r} of a bracket; this program reads version 3"):
+        with pytest.raises(FileError, match=f"version {version!r} of kind 'bracket'; this program reads version 3"):
             verify.verify(tmp_path / "old.json")
     Bracket.load(file).save(tmp_path / "saved.json")
     with pytest.raises(FileError, match="no certificate that can be made again by this command"):

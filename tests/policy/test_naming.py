@@ -108,7 +108,7 @@ def test_an_archive_whose_names_do_not_fit_is_refused(robust, tmp_path):
 
 def test_pictures_of_reports_show_names_that_look_like_formulas(belief, tmp_path):
     found = bracket(belief, **TASK, target="decision", effort=3, rng=0)
-    picture = write_decision(found, belief, tmp_path)
+    picture = write_decision(found, tmp_path)
     (section,) = decision_sections(found, belief, [], picture)
     told = {cell for table in section.tables for row in table.rows for cell in row}
     assert told >= {*NAMES.actions, *NAMES.models}

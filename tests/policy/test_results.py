@@ -149,10 +149,10 @@ def changed(path, **entries):
     ("entries", "message"),
     [
         ({"format": "something"}, "format is not"),
-        ({"version": 2}, "version 2 of a bracket; this program reads version 3: make it again"),
+        ({"version": 2}, "version 2 of kind 'bracket'; this program reads version 3: make it again"),
         ({"version": 4}, "version 4"),
         ({"version": True}, "version True"),
-        ({"kind": "runs"}, "holds a 'runs', not a 'bracket'"),
+        ({"kind": "runs"}, "is of the kind 'runs', not 'bracket'"),
         ({"policy": None}, "names no policy"),
         ({"policy": "../other.json"}, "no name of a file beside it"),
         ({"policy": "nowhere.json"}, "cannot read"),
@@ -279,3 +279,10 @@ def test_a_plan_of_named_states_is_drawn_with_their_names():
     assert [label.get_text() for label in ax.get_xticklabels()] == ["well", r"\$ill\$", "x" * 23 + "…"]
     assert {text.get_text() for text in ax.texts} <= {"wait", "treat"}
     plt.close(ax.figure)
+
+
+def test_a_robust_bracket_draws_its_prior_with_names():
+    found = made("robust bracket")
+    drawn = found.plot()
+    assert [bar.get_height() for bar in drawn.patches] == pytest.approx(found.prior.tolist())
+    assert drawn.get_xticklabels()[0].get_text() == found.names.model(0)

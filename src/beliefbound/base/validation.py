@@ -275,10 +275,17 @@ def check_ids(values: Any, limit: int, name: str, error: type[BeliefboundError])
     return raw.astype(np.int64)
 
 
-def check_initial(initial: Any, n_states: int, error: type[BeliefboundError]) -> FloatArray | None:
-    """A start distribution `[s]`, from a distribution or from the id of one start state."""
+def check_initial(
+    initial: Any, n_states: int, error: type[BeliefboundError], names: Sequence[str] | None = None
+) -> FloatArray | None:
+    """A start distribution `[s]`, from a distribution or from one start state: its id, or its name where there are."""
     if initial is None:
         return None
+    if isinstance(initial, str):
+        if names is None or initial not in names:
+            known = "states have no names" if names is None else f"known: {', '.join(map(str, names[:10]))}"
+            raise error(f"initial: there is no state {shown(initial)}; {known}")
+        initial = list(names).index(initial)
     if as_array(initial, "initial", error).ndim == 0:
         state = int(check_ids(initial, n_states, "initial state", error))
         start = np.zeros(n_states)

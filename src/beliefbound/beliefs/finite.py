@@ -47,7 +47,7 @@ class FiniteBelief(Frozen):
       reward_signal: what the agent sees of rewards: `known`, `deterministic`, `bernoulli`, `unobserved`
         or `continuous`, or an object of your own; see `beliefs.signals`.
       reward_range: `(low, high)`, the two values of a Bernoulli reward; default `(0, 1)`.
-      initial: start distribution `[state]`, or one start state; optional.
+      initial: start distribution `[state]`, or one start state, by number or name; optional.
       available: booleans `[state, action]`; default: every action everywhere.
       states, actions, model_names: names; optional.
       normalize: rescale rows that do not sum to one instead of refusing them.
@@ -112,7 +112,7 @@ class FiniteBelief(Frozen):
             normalize=normalize,
             error=BeliefError,
         )
-        start = check_initial(initial, models.n_states, BeliefError)
+        start = check_initial(initial, models.n_states, BeliefError, states)
         arrival = as_floats(rewards, "rewards", BeliefError) if np.ndim(rewards) == 4 else None
         self._fill(models, weights, reward_signal, reward_range, start, arrival, states, actions, model_names)
 
@@ -246,15 +246,25 @@ class FiniteBelief(Frozen):
         """The same models under other weights `[m]`."""
         return self._with(self.models, weights, self.signal, self.model_names)
 
+    def starting(self, initial: Any) -> "FiniteBelief":
+        """The same models with another start: a distribution `[s]`, or a state by number or name."""
+        start = check_initial(initial, self.n_states, BeliefError, self.states)
+        return self._with(self.models, self.weights, self.signal, self.model_names, start)
+
     def _with(
-        self, models: ModelSet, weights: Any, signal: Signal, model_names: Sequence[str] | None = None
+        self,
+        models: ModelSet,
+        weights: Any,
+        signal: Signal,
+        model_names: Sequence[str] | None = None,
+        initial: FloatArray | None = None,
     ) -> "FiniteBelief":
         return FiniteBelief.of(
             models,
             weights,
             reward_signal=signal,
             reward_range=self.reward_range,
-            initial=self.initial,
+            initial=self.initial if initial is None else initial,
             states=self.states,
             actions=self.actions,
             model_names=model_names,

@@ -5,7 +5,8 @@
   or, where rows differ, their probability-weighted sum.
 * A state without any row is absorbing, with reward 0 under every action, and must be declared (`beliefs.absorbing`): by
   `states.csv`, or by name. One that has rows in some models is absorbing in the others. `notes` say so.
-* A state with rows for some actions but not for all is an error: the format has no unavailable actions.
+* A state with rows for some actions but not for all is an error, unless `unavailable.csv` lists the others: they are
+  not offered there. Every state offers an action.
 * Probabilities must sum to one within 1e-6; sums off by more than 1e-9 are rescaled, and `notes` say so.
 * States, actions and models are numbered from 0 without gaps over all files of the folder. They may have names
   (`base.io.names`), which beliefs carry on.
@@ -36,6 +37,7 @@ from beliefbound.base.io.model_folder import PARAMETERS, FolderRows, ModelRows, 
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.validation import (
     TOLERANCE,
+    BoolArray,
     FloatArray,
     IntArray,
     check_discount,
@@ -45,6 +47,7 @@ from beliefbound.base.validation import (
     shown,
 )
 from beliefbound.beliefs.absorbing import check_absorbing
+from beliefbound.beliefs.chosen import as_chosen, chosen_initial, chosen_weights
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.formats import FORMATS, is_format, part_of, read_format, write_format
 from beliefbound.beliefs.rows import LOOSE, assemble, average_model, count_ids, signal_of_rows
@@ -84,7 +87,12 @@ class ModelFolder:
 
 
 def read_models(
-    path: str | Path, *, reward_signal: RewardSignal | None = None, absorbing: Sequence[str | int] = ()
+    path: str | Path,
+    *,
+    reward_signal: RewardSignal | None = None,
+    absorbing: Sequence[str | int] = (),
+    weights: Any = None,
+    initial: Any = None,
 ) -> ModelFolder:
     """Read models: a folder of CSV files, or one file of another field, which its ending tells.
 
@@ -98,6 +106,9 @@ def read_models(
       reward_signal: what the agent sees of rewards; default: as `parameters.csv` says, else read off the files.
       absorbing: states of a folder, by name or id, that have no rows because nothing happens there any more; for a
         folder without `states.csv`.
+      weights: of the training models, in place of `weights.csv`; relative: numbers, `{name: number}`, or a file.
+      initial: the start, in place of `initial.csv`: a state, probabilities, `{name: probability}`, or a file
+        (`beliefs.chosen` has the forms of both).
 
     Beliefs are dense, or sparse when a dense array would exceed 64 MB and be less than 30% full.
 
@@ -115,20 +126,21 @@ def read_models(
     if is_format(folder):
         if len(absorbing):
             raise ParameterError(f"absorbing is {shown(absorbing)}, but {folder.name} lists what every state does")
-        return _of_file(folder, reward_signal)
+        return _of_file(folder, reward_signal, weights, initial)
     if folder.is_file():
         raise FileError(
             f"{folder} is not a folder, and its ending is none of {', '.join(FORMATS)}; give models as such"
         )
-    raw = read_folder(folder)
+    raw = as_chosen(read_folder(folder), weights, initial)
     unknown = sorted(set(raw.parameters) - set(PARAMETERS))
     notes = [f"parameters.csv: {name!r} is not used" for name in unknown]
     discount = _discount(raw, folder)
     n_states, n_actions = _sizes(raw, folder)
+    available = _available(raw, n_states, n_actions, folder)
     declared = check_absorbing(raw, folder, absorbing)
     initial = _distribution(raw.initial, n_states, folder / "initial.csv", "state")
     parts = {
-        rows.file: assemble(rows, n_states, n_actions, folder, notes, _names(raw, rows))
+        rows.file: assemble(rows, available, folder, notes, _names(raw, rows))
         for rows in (raw.training, raw.test, raw.true)
         if rows is not None
     }
@@ -142,7 +154,10 @@ def read_models(
 
     def belief(name: str, pairs: tuple[IntArray, FloatArray] | None, weights_file: str) -> FiniteBelief:
         part = parts[name]
-        weights = None if pairs is None else _distribution(pairs, part.n_models, folder / weights_file, "model")
+        named = raw.models if name == "training.csv" else None
+        weights = None
+        if pairs is not None:
+            weights = _distribution(pairs, part.n_models, folder / weights_file, "model", named)
         rewards = part.arrival if on_arrival and not all(each.fixed for each in beliefs) else part.rewards
         return FiniteBelief(
             part.transitions,
@@ -151,16 +166,17 @@ def read_models(
             reward_signal=signal,
             reward_range=range_,
             initial=initial,
+            available=available,
             states=raw.states,
             actions=raw.actions,
-            model_names=raw.models if name == "training.csv" else None,
+            model_names=named,
         )
 
     true = None
     if "true.csv" in parts:
         part = parts["true.csv"]
         kept = part.transitions[0]
-        true = MDP(kept, part.rewards[0], initial=initial, states=raw.states, actions=raw.actions)
+        true = MDP(kept, part.rewards[0], initial=initial, available=available, states=raw.states, actions=raw.actions)
     if raw.test is None and raw.test_weights is not None:
         notes.append("test_weights.csv is not used: there is no test.csv")
     training = belief("training.csv", raw.weights, "weights.csv")
@@ -181,9 +197,15 @@ def _names(raw: FolderRows, rows: ModelRows) -> Names:
     return Names(raw.states, raw.actions, raw.models if rows is raw.training else None)
 
 
-def _of_file(path: Path, reward_signal: RewardSignal | None) -> ModelFolder:
+def _of_file(path: Path, reward_signal: RewardSignal | None, weights: Any, initial: Any) -> ModelFolder:
     """What a single file holds."""
     belief, discount, notes = read_format(path, reward_signal)
+    if weights is not None:
+        pairs = chosen_weights(weights, belief.model_names, belief.n_models)
+        belief = belief.reweight(_distribution(pairs, belief.n_models, Path("weights"), "model"))
+    if initial is not None:
+        pairs = chosen_initial(initial, belief.states, belief.n_states)
+        belief = belief.starting(_distribution(pairs, belief.n_states, Path("initial"), "state"))
     assert belief.initial is not None
     average = average_model(part_of(belief), belief)
     return ModelFolder(belief, None, None, average, belief.initial, discount, notes)
@@ -224,7 +246,11 @@ def write_models(
         check_kind(test, FiniteBelief, "test", ParameterError, fix="give a FiniteBelief, or leave it out")
     if true is not None:
         check_kind(true, MDP, "true", ParameterError, fix="give an MDP, or leave it out")
-    start = training.initial if initial is None else check_initial(initial, training.n_states, ParameterError)
+    start = (
+        training.initial
+        if initial is None
+        else check_initial(initial, training.n_states, ParameterError, training.states)
+    )
     if start is None:
         raise ParameterError("a model folder needs a start distribution; pass initial=...")
     if is_format(as_path(path)):
@@ -237,11 +263,9 @@ def write_models(
                 f"{name} has {models.n_states} states and {models.n_actions} actions, training has "
                 f"{training.n_states} and {training.n_actions}; one folder has one size"
             )
-        if not models.available.all():
-            s, a = (int(i) for i in np.argwhere(~models.available)[0])
-            raise ParameterError(
-                f"{name} does not offer action {a} in state {s}; the folder format has no unavailable actions"
-            )
+        if (models.available != training.available).any():
+            s, a = (int(i) for i in np.argwhere(models.available != training.available)[0])
+            raise ParameterError(f"{name} and training differ in whether state {s} offers action {a}; a folder has one")
     if training.reward_signal not in get_args(RewardSignal):
         raise ParameterError(
             f"training has a {training.reward_signal} reward signal, for which the folder format has no columns; "
@@ -264,6 +288,9 @@ def write_models(
         del tables["true.csv"]["idoutcome"]
     tables["initial.csv"] = {"idstate": np.arange(training.n_states), "probability": start}
     tables["parameters.csv"] = {"parameter": list(parameters), "value": list(parameters.values())}
+    if not training.available.all():
+        missing = np.argwhere(~training.available)
+        tables["unavailable.csv"] = {"idstate": missing[:, 0], "idaction": missing[:, 1]}
     for name, belief in (("weights.csv", training), ("test_weights.csv", test)):
         if belief is not None and (belief.weights != 1.0 / belief.n_models).any():
             tables[name] = {"idoutcome": np.arange(belief.n_models), "weight": belief.weights}
@@ -361,6 +388,21 @@ def _reward_range(raw: FolderRows, folder: Path) -> tuple[float, float] | None:
     return low, high
 
 
+def _available(raw: FolderRows, n_states: int, n_actions: int, folder: Path) -> BoolArray:
+    """`[s,a]`: what each state offers."""
+    offered = np.ones((n_states, n_actions), dtype=np.bool_)
+    if raw.unavailable is None:
+        return offered
+    s, a = raw.unavailable
+    if s.max() >= n_states or a.max() >= n_actions:
+        raise FileError(f"{folder / 'unavailable.csv'}: there are {n_states} states and {n_actions} actions, from 0")
+    offered[s, a] = False
+    if not offered.any(axis=1).all():
+        name = Names(raw.states).state(int(np.argmin(offered.any(axis=1))))
+        raise FileError(f"{folder / 'unavailable.csv'}: {name} offers no action; leave it one")
+    return offered
+
+
 def _sizes(raw: FolderRows, folder: Path) -> tuple[int, int]:
     """Number of states and of actions over all files, every id in use or named."""
     files = [rows for rows in (raw.training, raw.test, raw.true) if rows is not None]
@@ -371,13 +413,15 @@ def _sizes(raw: FolderRows, folder: Path) -> tuple[int, int]:
     return n_states, count_ids(np.concatenate([actions, named[1]]), folder, "idaction", "action")
 
 
-def _distribution(pairs: tuple[IntArray, FloatArray], size: int, file: Path, kind: str) -> FloatArray:
+def _distribution(
+    pairs: tuple[IntArray, FloatArray], size: int, file: Path, kind: str, names: tuple[str, ...] | None = None
+) -> FloatArray:
     ids, values = pairs
     if ids.max() >= size:
         raise FileError(f"{file}: {kind} {ids.max()} does not exist; there are {size}, numbered from 0")
     if kind == "model" and len(ids) != size:
-        missing = int(np.setdiff1d(np.arange(size), ids)[0])
-        raise FileError(f"{file} has no row for model {missing}; give each of the {size} models a weight")
+        missing = Names(models=names).the_model(int(np.setdiff1d(np.arange(size), ids)[0]))
+        raise FileError(f"{file} has no row for {missing}; give each of the {size} models a weight")
     dense = np.zeros(size)
     dense[ids] = values
     total = float(dense.sum())

@@ -33,6 +33,7 @@ from beliefbound.beliefs.log_priors import Prior, concentration_of, foretold, su
 from beliefbound.beliefs.log_rewards import RewardChoice, reward_posterior
 from beliefbound.beliefs.masks import terminal_states
 from beliefbound.beliefs.rewards import RewardBelief
+from beliefbound.logs.files import as_log
 from beliefbound.logs.log import Log
 
 _ONLY_TRIED = "each state offers only the actions that were tried there"
@@ -126,7 +127,7 @@ def learn(
     """The posterior after a log, and what was chosen on the way.
 
     Args:
-      log: from `read_log`, `roll_out` or `read_minari`.
+      log: from `read_log`, `roll_out` or `read_minari`; or a table that `read_log` takes as it is.
       prior: about transitions: `suggest`, `uniform`, `jeffreys`, `sparse`, `empirical`, `local`, or a concentration;
         or about everything: a belief that can be conditioned, such as one of a class of your own.
       rewards: `suggest`, `known`, `values`, `beta` or `normal` (`beliefs.log_rewards` has what they mean), or a reward
@@ -134,13 +135,14 @@ def learn(
       known: rewards that are known beforehand, `[s,a]` or `[s,a,t]`, NaN where they are to be learnt.
       terminal: more states where episodes end, by id or name, than the log itself marks.
       only_tried: offer in each state only the actions that were tried there: others are believed not to exist.
-      initial: start distribution or state; default: as episodes of the log begin.
+      initial: start distribution, or a state by number or name; default: as episodes of the log begin.
 
     >>> from beliefbound.logs import log_of
     >>> log = log_of([0, 1, 0, 1], [0, 0, 0, 0], [0.0, 1.0, 0.0, 1.0], [1, 0, 1, 0])
     >>> learn(log, prior="sparse").belief.mean().transitions.tolist()
     [[[0.0, 1.0]], [[1.0, 0.0]]]
     """
+    log = as_log(log)
     check_kind(log, Log, "log", BeliefError, fix="give a log, such as read_log(path)")
     ends = log.terminal | terminal_states(_ids(terminal, log), log.n_states)
     visits = log.visits
@@ -175,7 +177,7 @@ def learn(
         rewards=believed.belief,
         terminal=ends,
         available=available,
-        initial=log.initial if initial is None else initial,
+        initial=log.initial if initial is None else state_id(log, initial) if isinstance(initial, str) else initial,
     )
     counted = blank._with(
         blank.concentration + log.transition_counts() * ~ends[:, None, None], blank.rewards, blank.observed + visits

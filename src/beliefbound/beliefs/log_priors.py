@@ -18,10 +18,10 @@ beforehand, and its posterior mean under this likelihood is taken (empirical Bay
 is left out). So a log in which nothing ever varied gives a small weight, the smaller the more was repeated, and never
 none.
 
-So every prior can be asked how well it foretells the log (`foretold`): one that does so a thousand times worse than
+So every prior has a leave-one-pair-out likelihood (`foretold`): one that does so a thousand times worse than
 another is taken to be refuted.
 
-`suggest`: `uniform`, unless `empirical` or `local` foretells the pairs of the log more than a thousand times better.
+`suggest`: `uniform`, unless that likelihood of `empirical` or `local` is more than a thousand times higher.
 """
 
 import math
@@ -36,7 +36,7 @@ from beliefbound.logs.log import Log
 Prior = Literal["suggest", "uniform", "jeffreys", "sparse", "empirical", "local"]
 PRIORS: tuple[Prior, ...] = get_args(Prior)[1:]
 _LOG_WEIGHTS = np.linspace(math.log(1e-8), math.log(1e5), 1000)
-CLEAR = 1000.0  # how much better another prior must foretell the log
+CLEAR = 1000.0  # how many times higher the likelihood of another prior must be
 
 
 class Shares(NamedTuple):
@@ -92,8 +92,8 @@ def suggest_prior(log: Log, ends: BoolArray) -> tuple[Prior, str]:
     if gain <= math.log(CLEAR):
         return "uniform", ""
     return best, (
-        f"prior '{best}' is taken: it foretells the pairs of the log, each from all others, "
-        f"10^{gain / math.log(10.0):.0f} times better than the uniform prior; other priors are in the table of priors"
+        f"prior '{best}' is taken: its leave-one-pair-out likelihood is "
+        f"10^{gain / math.log(10.0):.0f} times that of the uniform prior; other priors are in the table of priors"
     )
 
 

@@ -20,6 +20,7 @@ from beliefbound.beliefs.signals import RewardSignal
 from beliefbound.models.mdp import MDP
 from beliefbound.policy.naming import Names, printable
 
+_SPARSE_SHARE = 0.3  # of entries that are not zero, below which large models are sparse
 LOOSE = 1e-6  # sums off by more are an error, by more than TOLERANCE rescaled
 _SHOWN = 5
 
@@ -46,20 +47,22 @@ class FileRows:
         return keys
 
 
-def assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, notes: list[str], names: Names) -> FileRows:
-    """The models of one file; `notes` gains what was assumed. Raises where rows are missing or do not sum to one."""
+def assemble(rows: ModelRows, available: BoolArray, folder: Path, notes: list[str], names: Names) -> FileRows:
+    """The models of one file; `notes` gains what was assumed. Raises where rows are missing or do not sum to one. Pairs
+    that are not `available` `[s,a]` stay where they are, at no reward."""
+    n_states, n_actions = available.shape
     file = folder / rows.file
     n_models = count_ids(rows.model, file, "idoutcome", "model")
     shape = (n_models, n_states, n_actions)
     pair = (rows.model * n_states + rows.source) * n_actions + rows.action
     present = np.bincount(pair, minlength=int(np.prod(shape))).reshape(shape) > 0
     absorbing: BoolArray = np.logical_not(present.any(axis=2))
-    _check_actions(present, absorbing, file, names)
+    _check_actions(present, absorbing, available, file, names)
     _note_absorbing(absorbing, rows.file, notes, names)
-    m, s = np.nonzero(absorbing)
-    extra = ((m * n_states + s)[:, None] * n_actions + np.arange(n_actions)).ravel()
+    m, s, a = np.nonzero(absorbing[:, :, None] | ~available)
+    extra = (m * n_states + s) * n_actions + a
     pair = np.concatenate([pair, extra])
-    target = np.concatenate([rows.target, np.repeat(s, n_actions)])
+    target = np.concatenate([rows.target, s])
     probability = np.concatenate([rows.probability, np.ones(len(extra))])
     reward = np.concatenate([rows.reward, np.zeros(len(extra))])
 
@@ -87,7 +90,7 @@ def assemble(rows: ModelRows, n_states: int, n_actions: int, folder: Path, notes
     mixed = np.bincount(pair, weights=probability * reward, minlength=present.size)
     expected: FloatArray = np.where(least == most, least, mixed).astype(np.float64)
     n_rows = n_states * n_actions
-    if 8 * present.size * n_states > SPARSE_BYTES and len(pair) < 0.3 * present.size * n_states:
+    if 8 * present.size * n_states > SPARSE_BYTES and len(pair) < _SPARSE_SHARE * present.size * n_states:
         import scipy.sparse as sp
 
         matrix = sp.csr_array((probability, (pair, target)), shape=(present.size, n_states))
@@ -153,6 +156,7 @@ def average_model(part: FileRows, training: FiniteBelief) -> MDP:
         initial=training.initial,
         states=training.states,
         actions=training.actions,
+        available=training.available,
     )
 
 
@@ -182,15 +186,22 @@ def _extremes(keys: IntArray, values: FloatArray, size: int) -> tuple[FloatArray
     return np.minimum.reduceat(values[order], begin), np.maximum.reduceat(values[order], begin)
 
 
-def _check_actions(present: BoolArray, absorbing: BoolArray, file: Path, names: Names) -> None:
-    missing = ~present & ~absorbing[:, :, None]
+def _check_actions(present: BoolArray, absorbing: BoolArray, available: BoolArray, file: Path, names: Names) -> None:
+    surplus = present & ~available
+    if surplus.any():
+        m, s, a = (int(i) for i in np.argwhere(surplus)[0])
+        raise FileError(
+            f"{file}: {_named((m, s, a), names)} has rows, though unavailable.csv says that this action is not offered "
+            f"there; leave out one of them"
+        )
+    missing = ~present & ~absorbing[:, :, None] & available
     if missing.any():
         m, s, a = (int(i) for i in np.argwhere(missing)[0])
         where = "in any model" if missing[:, s, a].all() else f"in {names.the_model(m)}"
         raise FileError(
             f"{file}: {_the('state', s, names.states)} has no rows for {_the('action', a, names.actions)} {where} "
-            f"though it has rows for other actions; add rows for {_named((m, s, a), names)} (where it is not offered, "
-            f"repeat another)"
+            f"though it has rows for other actions; add rows for {_named((m, s, a), names)}, or list the pair in "
+            f"unavailable.csv where it is not offered"
         )
 
 

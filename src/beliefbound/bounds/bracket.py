@@ -208,6 +208,7 @@ class Bracket(Result):
                 raise ParameterError("its trace names bounds that it does not have")
         trace = [TracePoint(point.seconds, bounds[point.lower], bounds[point.upper]) for point in entries.trace]
         regret = Regret._from_entries(entries.regret, None)
+        names = Names.from_entries(entries.names)
         return cls(
             lower,
             upper,
@@ -221,8 +222,8 @@ class Bracket(Result):
             seed=entries.seed,
             effort=entries.effort,
             version=entries.library,
-            decision=None if entries.decision is None else Decision.from_entries(entries.decision),
-            names=Names.from_entries(entries.names),
+            decision=None if entries.decision is None else Decision.from_entries(entries.decision, names),
+            names=names,
         )
 
     def plot(self, ax: Any = None) -> Any:
@@ -249,7 +250,7 @@ class Bracket(Result):
         ax.xaxis.set_minor_formatter("")
         ax.set_xlabel("seconds")
         ax.set_ylabel("Bayes-optimal value")
-        ax.legend(frameon=False, loc="lower right")
+        ax.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
         return ax
 
 
@@ -432,6 +433,6 @@ def _result(
         seed,
         effort,
         version("beliefbound"),
-        None if record.contest is None else record.contest.decision(),
+        None if record.contest is None else record.contest.decision(names),
         names,
     )

@@ -181,7 +181,8 @@ def certify(
 
     Args:
       policy: a table, a policy of `bracket` or `load_policy`, any object with `reset(seed)`, `act(state)` and
-        `observe(state, action, reward, next_state)`; or a file: one that `save` wrote, or SARSOP's `.policy`.
+        `observe(state, action, reward, next_state)`; or a file: one that `save` wrote, SARSOP's `.policy`, or a CSV
+        of states and actions, by name or number (`policy.rule_file`).
       belief: models and their weights, counts (`DirichletBelief`), or anything that draws models (`beliefs.belief`).
       discount, horizon, initial: of the problem; a policy with stages brings its own horizon.
       upper: a bound on the Bayes-optimal value of the same problem; default: `bracket` looks for one.
@@ -208,7 +209,7 @@ def certify(
     task = finite_task(given)
     if task is None:
         if isinstance(policy, str | Path):
-            policy = load_policy(Path(policy))
+            policy = read_policy(Path(policy), given)
             given = given.lasting(getattr(policy, "horizon", None) if horizon is None else horizon)
         return _counted(AnyPolicy(policy), given, delta, samples, upper, time_limit, source, threads, stop)
     if isinstance(policy, str | Path):
@@ -232,9 +233,13 @@ def certify(
     return _certified(known, task, own, upper, paired, values)
 
 
-def read_policy(path: Path, task: FiniteTask) -> Policy:
-    """A policy from a file: SARSOP's, or one that `save` wrote."""
-    if path.suffix.lower() in (".policy", ".policyx"):
+def read_policy(path: Path, task: Task) -> Policy:
+    """A policy from a file: a table of comma-separated values, SARSOP's, or one that `save` wrote."""
+    if path.suffix.lower() == ".csv":
+        from beliefbound.policy.rule_file import read_rule
+
+        return read_rule(path, names_of(task.belief), task.belief.n_states, task.belief.n_actions)
+    if isinstance(task, FiniteTask) and path.suffix.lower() in (".policy", ".policyx"):
         return read_sarsop(path, task)
     return load_policy(path)
 

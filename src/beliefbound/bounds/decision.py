@@ -23,9 +23,10 @@ import numpy as np
 
 from beliefbound.base.errors import ParameterError
 from beliefbound.base.validation import FloatArray, frozen
-from beliefbound.policy.naming import printable
-from beliefbound.policy.results import Entries, array_of
+from beliefbound.policy.naming import Names, printable
+from beliefbound.policy.results import Entries, array_of, axis, literal
 
+_NO_NAMES = Names()
 _ROUNDED = 1.0 - 1e-12  # of a share: what rounding leaves of it
 
 
@@ -48,7 +49,7 @@ def _same(found: FloatArray | None) -> FloatArray | None:
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Decision:
     """Brackets for the first actions at one start state; all of them hold with certainty.
 
@@ -58,6 +59,7 @@ class Decision:
       lower, upper: `[i]`, of the value of taking `actions[i]` first and acting Bayes-optimally afterwards.
       best: the action that is proven optimal, or `None`.
       find: how to find `stability`.
+      names: of states, actions and models, where the belief has any.
     """
 
     state: int
@@ -66,6 +68,13 @@ class Decision:
     upper: FloatArray
     best: int | None = None
     find: Callable[[], FloatArray | None] = field(default=_nothing, repr=False)
+    names: Names = field(default=Names(), repr=False)
+
+    def __repr__(self) -> str:
+        ends = zip(self.actions, self.lower, self.upper, strict=True)
+        told = ", ".join(f"{self.names.action(a)} in [{low:.6g}, {high:.6g}]" for a, low, high in ends)
+        best = "none proven optimal" if self.best is None else f"{self.names.action(self.best)} proven optimal"
+        return f"Decision(at {self.names.state(self.state)}: {told}; {best})"
 
     @cached_property
     def stability(self) -> FloatArray | None:
@@ -76,13 +85,13 @@ class Decision:
 
     def __reduce__(self) -> tuple[Any, ...]:
         known = partial(_same, self.stability)
-        return Decision, (self.state, self.actions, self.lower, self.upper, self.best, known)
+        return Decision, (self.state, self.actions, self.lower, self.upper, self.best, known, self.names)
 
-    def describe(self, names: Sequence[str] | None = None) -> str:
+    def describe(self) -> str:
         """One sentence, with the actions' names where they have any."""
 
         def called(action: int) -> str:
-            return f"action {action}" if names is None else printable(names[action])
+            return printable(self.names.action(action))
 
         if self.best is not None:
             i = self.actions.index(self.best)
@@ -96,6 +105,20 @@ class Decision:
         possible = [a for a, upper in zip(self.actions, self.upper, strict=True) if upper >= self.lower.max()]
         return f"no action is proven optimal at the start; still possible: {', '.join(map(called, possible))}"
 
+    def plot(self, ax: Any = None) -> Any:
+        """From the lower to the upper bound of each first action, the proven one in another colour; on a matplotlib
+        axis, returned."""
+        ax = axis(ax, figsize=(6.0, 1.2 + 0.4 * len(self.actions)))
+        for k, (a, low, high) in enumerate(zip(self.actions, self.lower, self.upper, strict=True)):
+            colour = "tab:blue" if a == self.best else "tab:red"
+            ax.plot([low, high], [k, k], color=colour, linewidth=8, solid_capstyle="butt")
+            ax.plot([low, high], [k, k], "|", color=colour, markersize=14)
+        ax.axvline(float(self.lower.max()), color="black", linewidth=0.8, linestyle=":")
+        ax.set_yticks(range(len(self.actions)), [literal(self.names.action(a)) for a in self.actions])
+        ax.set_ylim(len(self.actions) - 0.5, -0.5)
+        ax.set_xlabel("value of taking the action first, then acting Bayes-optimally")
+        return ax
+
     def to_dict(self) -> dict[str, object]:
         """The numbers, ready for JSON."""
         return {
@@ -108,14 +131,14 @@ class Decision:
         }
 
     @classmethod
-    def from_entries(cls, entries: DecisionEntries) -> "Decision":
+    def from_entries(cls, entries: DecisionEntries, names: Names = _NO_NAMES) -> "Decision":
         """What `to_dict` gave."""
         n = len(entries.actions)
         lower, upper = (array_of(values, (n,), name) for name, values in _ends(entries))
         if entries.best is not None and entries.best not in entries.actions:
             raise ParameterError(f"its best action, {entries.best}, is none of those available")
         stability = None if entries.stability is None else array_of(entries.stability, (None, 2), "stability")
-        return cls(entries.state, tuple(entries.actions), lower, upper, entries.best, partial(_same, stability))
+        return cls(entries.state, tuple(entries.actions), lower, upper, entries.best, partial(_same, stability), names)
 
 
 def _ends(entries: DecisionEntries) -> list[tuple[str, list[float]]]:
@@ -149,10 +172,10 @@ class Contest:
         upper[i] = -np.inf
         return int(self.actions[i]), int(self.actions[int(np.argmax(upper)) if len(upper) > 1 else i])
 
-    def decision(self) -> Decision:
+    def decision(self, names: Names = _NO_NAMES) -> Decision:
         """What is known now."""
         actions = tuple(int(a) for a in self.actions)
-        return Decision(self.state, actions, frozen(self.lower), frozen(self.upper), self.best, self.stability)
+        return Decision(self.state, actions, frozen(self.lower), frozen(self.upper), self.best, self.stability, names)
 
 
 def stability_of(

@@ -47,13 +47,14 @@ from beliefbound.planning.rounding import Allowance
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import Policy
 from beliefbound.policy.naming import Names, NamesEntries, names_of
-from beliefbound.policy.results import Entries, Result, array_of
+from beliefbound.policy.results import Entries, Result, array_of, axis, literal
 
 _EFFORT, _MORE_EFFORT = 8, 5  # steps of the bracket in the first round, and how many more in each one after
 _GAMES, _MORE_GAMES = 8, 4  # games against the worst prior, likewise
 _LONGER = 1.3  # times the time of a round: what the next one may take
 _POINTS = 256  # beliefs between two games
 _GRAPHS = (Kind.ALPHA_VECTORS, Kind.DISTINCT_BELIEFS, Kind.HISTORIES)  # kinds of bounds whose policies are large
+_DRAWN = 40  # models that fit into a picture
 _CLOSED = 1e-9  # of the value: a gap that counts as none
 
 
@@ -138,6 +139,21 @@ class RobustBracket(Result):
         rows.append(("policy", repr(self.policy)))
         worst = self.names.model(int(np.argmin(self.model_values)))
         return [*rows, ("worst model", f"{self.model_values.min():.6g}, on {worst}")]
+
+    def plot(self, ax: Any = None) -> Any:
+        """The least favourable prior, a bar for each model of largest weight in it, and what the policy earns there; on
+        a matplotlib axis, returned."""
+        ax = axis(ax, figsize=(6.4, 4.0))
+        shown = np.sort(np.argsort(-self.prior, kind="stable")[:_DRAWN])
+        place = np.arange(len(shown))
+        bars = ax.bar(place, self.prior[shown], 0.6, color="tab:red")
+        ax.bar_label(
+            bars, [f"{self.model_values[m]:.4g}" for m in shown], fontsize=7, rotation=90 if len(shown) > 8 else 0
+        )
+        ax.set_xticks(place, [literal(self.names.model(int(m))) for m in shown], rotation=90 if len(shown) > 6 else 0)
+        ax.set_ylabel("least favourable prior (above: what the policy earns)")
+        ax.margins(y=0.15)
+        return ax
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers and words, ready for JSON."""

@@ -30,7 +30,19 @@ Plugins = Annotated[
 ]
 Absorbing = Annotated[
     list[str] | None,
-    typer.Option("--absorbing", help="A state without rows, where nothing happens any more; repeatable."),
+    typer.Option("--absorbing", "--terminal", help="A state without rows, where nothing happens any more; repeatable."),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        help="Of the models, relative, in place of weights.csv: 3,1,1 or wet=3,dry=1, or a CSV file idoutcome,weight."
+    ),
+]
+Initial = Annotated[
+    str | None,
+    typer.Option(
+        help="The start, in place of initial.csv: a state, low=0.5,high=0.5, or a CSV file idstate,probability."
+    ),
 ]
 Horizon = Annotated[int | None, typer.Option(min=1, help="Number of decisions; default: infinite.")]
 Gap = Annotated[

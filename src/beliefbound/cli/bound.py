@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import Absorbing, Gap, Horizon, Seed, Signal, TimedThreads, TimeLimit, app
-from beliefbound.cli.show import closing, end_interrupted, loading, show_table
+from beliefbound.cli.app import Absorbing, Gap, Horizon, Initial, Seed, Signal, TimedThreads, TimeLimit, Weights, app
+from beliefbound.cli.show import closing, doing, end_interrupted, loading, show_table
 
 
 @app.command()
@@ -28,6 +28,8 @@ def bound(
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all bounds together.")] = 0.95,
     reward_signal: Signal = None,
     absorbing: Absorbing = None,
+    weights: Weights = None,
+    initial: Initial = None,
     controller: Annotated[
         int | None, typer.Option(min=1, max=200, help="Also find a decision graph of at most so many nodes.")
     ] = None,
@@ -46,6 +48,7 @@ def bound(
     `--measure K`, what to measure next: how much K tries of each state and action before acting, or knowing the model,
     would raise the value. An earlier result in the folder gives way once the new one is complete; other files stay.
     `beliefbound verify` makes the certificate again from its seed and effort and compares.
+    `--time` is for all that is computed, but for `--measure`; each part is named as it begins.
     Ctrl-C ends the search and writes what was found; a second one leaves at once.
 
     Example: `beliefbound bound models/ --gap 0.01 --time 30`
@@ -58,7 +61,7 @@ def bound(
 
     place = out or Path(f"{models.resolve().name if models.is_dir() else models.stem}-bounds")
     with closing() as (watch, say):
-        found = certify_folder(models, place, chosen(BoundOptions, given), watch=watch, say=say)
+        found = certify_folder(models, place, chosen(BoundOptions, given), watch=watch, say=say, doing=doing(watch))
     for note in found.folder.notes:
         print(f"note: {note}", file=sys.stderr)
     if found.bracket.compile_seconds >= 2.0:

@@ -6,14 +6,18 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import Absorbing, Seed, Signal, TimedThreads, app
+from beliefbound.cli.app import Absorbing, Initial, Seed, Signal, TimedThreads, Weights, app
 from beliefbound.cli.show import closing, end_interrupted, loading
 
 
 @app.command()
 def certify(
     policy: Annotated[
-        Path, typer.Argument(help="A policy: policy.json or policy.npz of this program, or SARSOP's .policy file.")
+        Path,
+        typer.Argument(
+            help="A policy: policy.json or policy.npz of this program; a CSV of states and actions; SARSOP's .policy; "
+            "agent.py:Class, a Python class with reset, act and observe."
+        ),
     ],
     models: Annotated[Path, typer.Argument(help="Models: a folder, or a .pomdpx, .pomdp or .npz file.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File; default: POLICY-certificate.json.")] = None,
@@ -31,6 +35,8 @@ def certify(
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all numbers together.")] = 0.95,
     reward_signal: Signal = None,
     absorbing: Absorbing = None,
+    weights: Weights = None,
+    initial: Initial = None,
     seed: Seed = 1,
     threads: TimedThreads = None,
 ) -> None:
@@ -38,6 +44,10 @@ def certify(
 
     The value is exact for tables and decision graphs, on every model; else it is simulated. The distance is to a
     proven, or 95%, upper bound on what any policy can earn, found as in `beliefbound bound`.
+
+    A CSV has the columns `state` (or `idstate`), `action` (or `idaction`) and, where actions change with time, `stage`.
+    Of `agent.py:Class` one object is made; its constructor may ask for `n_states`, `n_actions`, `discount`, `initial`,
+    `belief`.
 
     Example: `beliefbound certify sarsop.policy gouldian.pomdpx --time 30`
     """

@@ -23,7 +23,7 @@ def compare(
 ) -> None:
     """Compare memoryless planners: planned on the training models, valued on the test models.
 
-    MVP is the expected MDP's policy, MMBI is "weight-select-update" elsewhere, the oracle knows the model.
+    The expected MDP's policy is "MVP" elsewhere, MMBI "weight-select-update" elsewhere, the oracle knows the model.
     """
     with loading():
         import polars as pl

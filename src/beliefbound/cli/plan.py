@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from beliefbound.cli.app import Horizon, Seed, TimedThreads, app
-from beliefbound.cli.show import closing, end_interrupted, loading, show_table
+from beliefbound.cli.show import closing, doing, end_interrupted, loading, show_table
 
 
 @app.command()
 def plan(
-    log: Annotated[str, typer.Argument(help="Transitions as CSV (also .gz) or Parquet; or minari:NAME.")],
+    log: Annotated[str, typer.Argument(help="Transitions: CSV (also ; or tabs, also .gz), Parquet, or minari:NAME.")],
     discount: Annotated[float, typer.Option(min=0.0, max=1.0, help="Of the problem; below 1 without a horizon.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-plan.")] = None,
     horizon: Horizon = None,
@@ -65,6 +65,9 @@ def plan(
         str, typer.Option(help="betting: proven. t: Student's, narrower, true only in the limit of many models.")
     ] = "betting",
     measure: Annotated[bool, typer.Option(help="Find out what to measure next.")] = True,
+    sort: Annotated[
+        bool, typer.Option("--sort", help="Rows are not in order: sort them by episode and t first, in memory.")
+    ] = False,
     keep_suspicious: Annotated[
         bool, typer.Option("--keep-suspicious", help="Count rows that do not follow each other as they stand.")
     ] = False,
@@ -91,13 +94,8 @@ def plan(
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
     with closing() as (watch, say_stop):
-
-        def doing(text: str) -> None:
-            print(f"{text} …", file=sys.stderr)
-            watch(text)
-
         options = chosen(PlanFileOptions, given)
-        found, report = plan_file(log, target, options, watch=watch, say=doing, stopping=say_stop)
+        found, report = plan_file(log, target, options, watch=watch, say=doing(watch), stopping=say_stop)
     print(found.log.summary())
     for note in found.notes():
         print(note if note.startswith("WARNING") else f"note: {note}", file=sys.stderr)

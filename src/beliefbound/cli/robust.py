@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import Absorbing, Gap, Horizon, Seed, Signal, TimedThreads, TimeLimit, app
+from beliefbound.cli.app import Absorbing, Gap, Horizon, Initial, Seed, Signal, TimedThreads, TimeLimit, Weights, app
 from beliefbound.cli.show import closing, end_interrupted, loading, show_table
 
 
@@ -26,6 +26,8 @@ def robust(
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of both bounds together.")] = 0.95,
     reward_signal: Signal = None,
     absorbing: Absorbing = None,
+    weights: Weights = None,
+    initial: Initial = None,
     seed: Seed = 1,
     threads: TimedThreads = None,
 ) -> None:

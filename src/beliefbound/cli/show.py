@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -39,6 +39,16 @@ def closing() -> Iterator[tuple[Any, Any]]:
         print("stopped at once: what was not finished is lost.", file=sys.stderr)
         sys.stderr.flush()
         os._exit(130)
+
+
+def doing(watch: Any) -> Callable[[str], None]:
+    """What says in a line what is done next, also to whatever watches."""
+
+    def say(text: str) -> None:
+        print(f"{text} …", file=sys.stderr)
+        watch(text)
+
+    return say
 
 
 def end_interrupted(interrupted: bool, words: str = "the bounds are as wide as the search had left them") -> None:

@@ -32,7 +32,8 @@ from beliefbound.bounds.information.value import information_of
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.steps import Limits
 from beliefbound.jobs.made import Job, Made, ModelOptions, write_json
-from beliefbound.jobs.memoryless import memoryless_of
+from beliefbound.jobs.memoryless import memoryless_of, searched_of
+from beliefbound.kernels.compiling import clock
 from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.task import FiniteTask
 from beliefbound.report.certificate import Certificate, write_certificate
@@ -72,6 +73,7 @@ def certify_folder(
     *,
     watch: Callable[[TracePoint], object] | None = None,
     say: Callable[[], object] = lambda: None,
+    doing: Callable[[str], object] = lambda text: None,
 ) -> Certificate:
     """Bracket the Bayes-optimal value of a model folder's training belief and write what was found into `out`.
 
@@ -80,21 +82,26 @@ def certify_folder(
     and `report.html`. With `controller`, `controller.{json,png,svg}` to look at, `controller.npz` for `load_policy`.
     With `measure`, `information.{json,png,svg}`. An earlier result in the folder gives way (`base.io.result_folder`).
 
-    `watch` is told each time the bracket closes. Ctrl-C ends the search, not the command: `say` is called, and all that
-    was found so far is written and marked as interrupted; a second one leaves at once and writes nothing. Nothing is
-    written before the search is over, and whether `out` can be written to is seen before it begins.
+    `watch` is told each time the bracket closes, and `doing` what is done next. A time limit is for everything
+    between reading and writing: the memoryless policy and the decision graph are found first, and the search takes
+    what is left; only what to measure, which needs the bracket, comes after. Ctrl-C ends the search, not the
+    command: `say` is called, and all that was found so far is written and marked as interrupted; a second one
+    leaves at once and writes nothing. Nothing is written before the search is over, and whether `out` can be
+    written to is seen before it begins.
     """
+    doing(f"reading {models}")
     folder, place = options.read(models), as_path(out)
     limits = limits_of(target_gap=options.target_gap, time_limit=options.time_limit, effort=options.effort, stop=None)
     check_probability(options.confidence, "confidence")
     how = {name: getattr(options, name) for name in ("horizon", "confidence", "target", "controller", "measure")}
-    made = Made.of(folder, models, **how)
+    made = Made.of(folder, models, **how, **options.chosen(folder))
     check_writable(place)
     load_beside()
     with first_interrupt(say) as asked:
         until = limits._replace(stop=asked.is_set)
         knobs: dict[str, Any] = {"seed": seed_of(options.seed), "threads": options.threads, "watch": watch}
-        found = _found(folder, made, until, asked.is_set, place, **knobs)
+        found = _found(folder, made, until, asked.is_set, place, doing=doing, **knobs)
+    doing("writing")
     with one_result(place, JOB, last=FILE) as aside:
         write_files(found, made, aside)
         write_pages(found, aside)
@@ -135,15 +142,24 @@ def _found(
     seed: int,
     threads: int | None,
     watch: Callable[[TracePoint], object] | None,
+    doing: Callable[[str], object] = lambda text: None,
 ) -> Certificate:
     task = FiniteTask.of(folder.training, discount=folder.discount, horizon=made.horizon, initial=folder.initial)
-    graph = information = None
+    graph, information, began = None, None, clock()
     if made.controller is not None:  # it may need more nodes, which must not be noticed after a long search
+        doing("finding a decision graph")
         graph = small_controller_of(task, nodes=made.controller, rng=seed)
+    doing("finding a memoryless policy")
+    searched, spent = searched_of(task), clock() - began
+    if spent >= limits.seconds and limits.effort is None:
+        doing(f"that took {spent:.1f} s, all of the time: only first bounds are looked for")
     asked: dict[str, Any] = {"confidence": made.confidence, "target": made.target, "threads": check_threads(threads)}
-    found = bracket_of(task, limits, seed=seed, watch=watch, **asked).bracket
-    memoryless = memoryless_of(task, found)
+    doing("closing the bracket")
+    left = limits._replace(seconds=max(0.0, limits.seconds - spent))
+    found = bracket_of(task, left, seed=seed, watch=watch, **asked).bracket
+    memoryless = memoryless_of(task, found, searched)
     if made.measure is not None:
+        doing("finding out what to measure, beyond the time of the search")
         information = information_of(task, tries=made.measure, bounds=found, confidence=made.confidence, rng=seed)
     policy, start, checks = memoryless.plan.policy, folder.initial, dict[str, float]()
     knobs: dict[str, Any] = {"discount": folder.discount, "horizon": None if policy.horizon else made.horizon}

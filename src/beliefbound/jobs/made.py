@@ -24,7 +24,7 @@ class ModelOptions:
 
     Attributes:
       horizon, confidence, target_gap, time_limit, threads: as for `bracket`.
-      reward_signal, absorbing: of the models, as for `read_models`.
+      reward_signal, absorbing, weights, initial: of the models, as for `read_models`.
       seed: of all randomness.
     """
 
@@ -34,12 +34,25 @@ class ModelOptions:
     time_limit: float | None = None
     reward_signal: RewardSignal | None = None
     absorbing: Sequence[str] | None = None
+    weights: Any = None
+    initial: Any = None
     seed: int = 1
     threads: int | None = None
 
     def read(self, models: Path | str) -> ModelFolder:
         """The models."""
-        return read_models(models, reward_signal=self.reward_signal, absorbing=self.absorbing or ())
+        return read_models(
+            models,
+            reward_signal=self.reward_signal,
+            absorbing=self.absorbing or (),
+            weights=self.weights,
+            initial=self.initial,
+        )
+
+    def chosen(self, folder: ModelFolder) -> dict[str, list[float]]:
+        """Weights and start as numbers, where they were chosen: a certificate holds them."""
+        given = (("weights", self.weights, folder.training.weights), ("initial", self.initial, folder.initial))
+        return {name: held.tolist() for name, asked, held in given if asked is not None}
 
     def of(self, folder: ModelFolder) -> dict[str, Any]:
         """What functions such as `robust_bracket` and `certify` are told of the problem and of the search."""
@@ -55,6 +68,7 @@ class Made(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
       digest: of the models (`digest_of`).
       machine: the kind of machine (`machine`).
       discount, reward_signal, absorbing, horizon, confidence, target, controller, measure: of the problem and the job.
+      weights, initial: where somebody chose others than those of the models' files.
     """
 
     models: str
@@ -69,6 +83,8 @@ class Made(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     target: Target = "value"
     controller: int | None = None
     measure: int | None = None
+    weights: list[float] | None = None
+    initial: list[float] | None = None
 
     @classmethod
     def of(cls, folder: ModelFolder, models: Path | str, **how: Any) -> "Made":
@@ -93,7 +109,8 @@ class Made(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise FileError(
                 f"{file} was made from {self.models}, which is not here; give the models as a second argument"
             )
-        folder = read_models(path, reward_signal=self.reward_signal, absorbing=self.absorbing)  # type: ignore[arg-type]
+        others = {"absorbing": self.absorbing, "weights": self.weights, "initial": self.initial}
+        folder = read_models(path, reward_signal=self.reward_signal, **others)  # type: ignore[arg-type]
         if digest_of(folder) != self.digest or folder.discount != self.discount:
             raise FileError(f"the models in {path} are not those of {file}; give the folder it was made from")
         return path, folder

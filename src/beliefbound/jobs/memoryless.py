@@ -6,6 +6,7 @@ clock: `verify` finds the same policy again.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from beliefbound.bounds.basic import regret_of
 from beliefbound.bounds.bracket import Bracket
@@ -22,33 +23,42 @@ _NODE_WORK, _MOST_NODES = 3e8, 4000  # of branch and bound, some tenths of a sec
 _NONE = 50  # nodes below which it is not begun: it would prove little
 
 
-def memoryless_of(task: FiniteTask, found: Bracket) -> Memoryless:
+class Searched(NamedTuple):
+    """The plan; what no memoryless policy exceeds, where that is known; whether the plan's is the best."""
+
+    plan: Plan
+    most: float | None
+    proven: bool
+
+
+def memoryless_of(task: FiniteTask, found: Bracket, searched: Searched | None = None) -> Memoryless:
     """The memoryless policy, what is known of the best one, and its distance from Bayes-optimal by a bracket."""
-    plan, most, proven = _searched(task)
+    plan, most, proven = searched_of(task) if searched is None else searched
     gap = regret_of(plan.policy, task, found.upper)
     # The best of several sampled bounds holds with the confidence of all of them together.
     return Memoryless(plan, gap if gap.exact else replace(gap, confidence=found.confidence), most, proven)
 
 
-def _searched(task: FiniteTask) -> tuple[Plan, float | None, bool]:
-    """The plan; what no memoryless policy exceeds, where that is known; whether the plan's is the best."""
+def searched_of(task: FiniteTask) -> Searched:
+    """Search for the memoryless policy, as far as the sizes of the problem allow."""
     sweeps = task.models.n_entries * (task.horizon or 100)
     if sweeps > _CADP_WORK:
         plan = mmbi_plan(task, most_work=_CADP_WORK)
-        return replace(plan, note=plan.note or "policy of MMBI; CADP would take long"), None, False
+        return Searched(replace(plan, note=plan.note or "policy of MMBI; CADP would take long"), None, False)
     plan = cadp_of(task)
     if task.horizon is None:
         policy = best_stationary_of(task, plan.policy)
         if policy is None:
-            return plan, None, False
+            return Searched(plan, None, False)
         best = plan if policy is plan.policy else plan_for(policy, task)
-        return replace(best, note="best of all policies of one action per state, which were all valued"), None, True
+        best = replace(best, note="best of all policies of one action per state, which were all valued")
+        return Searched(best, None, True)
     nodes = int(min(_MOST_NODES, _NODE_WORK / ((1 + task.models.n_actions) * sweeps)))
     if nodes < _NONE or task.models.is_sparse:
-        return plan, None, False
+        return Searched(plan, None, False)
     found = best_memoryless_of(task, most_nodes=nodes)
     if found.lower.value > plan.value(task.start):
         plan = plan_for(found.policy, task, note="policy that branch and bound found")
     if found.optimal:
         plan = replace(plan, note="best of all memoryless policies, by branch and bound")
-    return plan, found.upper.value, found.optimal
+    return Searched(plan, found.upper.value, found.optimal)

@@ -54,7 +54,8 @@ def robust_folder(
     check_writable(place)
     with first_interrupt(say) as asked:
         bracket = _bracket(folder, options, watch=watch, stop=asked.is_set)
-    made = Made.of(folder, models, horizon=options.horizon, confidence=options.confidence)
+    how = {"horizon": options.horizon, "confidence": options.confidence, **options.chosen(folder)}
+    made = Made.of(folder, models, **how)
     found = RobustCertificate(folder, bracket, Job(made=made, interrupted=asked.is_set()))
     with one_result(place, JOB, last=FILE) as aside:
         write_files(found, made, aside)

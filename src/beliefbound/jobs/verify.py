@@ -93,8 +93,8 @@ def verify(
     if kind is None or "job" not in content:
         raise FileError(
             f"{file} is no certificate that can be made again by this command; it takes what `beliefbound bound` and "
-            f"`beliefbound robust` wrote, and this is a {content.get('kind')}: call the function that made it with its "
-            "seed and effort"
+            f"`beliefbound robust` wrote, and this is of the kind {content.get('kind')!r}: call the function that made "
+            "it with its seed and effort"
         )
     entries = kind.RESULT.entries_of(file, content)
     try:

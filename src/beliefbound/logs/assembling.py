@@ -93,9 +93,12 @@ def _faults(counter: Counter, source: str, keep: bool) -> list[str]:
     notes = []
     for fault in sorted(counter.faults.values(), key=lambda fault: fault.row):
         if not keep:
+            shuffled = counter.columns.has("t") and fault.kind in ("missing step", "split episode", "broken episode")
+            order = " If rows are not in order, say --sort (sort=True), and t puts them so." if shuffled else ""
             raise FileError(
                 f"{source}, row {fault.row}, column {fault.column!r}: {fault.kind}: {FAULTS[fault.kind][1]} "
-                f"({fault.rows:,} such rows). Correct the file, or say --keep-suspicious to count rows as they stand"
+                f"({fault.rows:,} such rows).{order} Correct the file, or say --keep-suspicious to count rows as they "
+                f"stand"
             )
         notes.append(
             f"{fault.rows:,} rows are suspicious: {fault.kind}, first in row {fault.row}; counted as they stand"

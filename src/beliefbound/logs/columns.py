@@ -43,6 +43,7 @@ class Columns:
         self.declared: dict[str, Size] = {"state": states, "action": actions}
         self.named: dict[str, bool] = {}  # of states and of actions
         self._found: dict[str, str] | None = None
+        self._decimal: str | None = None  # the mark that rewards have had so far: a point or a comma
 
     def has(self, column: str) -> bool:
         """Whether the log has an optional column."""
@@ -82,9 +83,6 @@ class Columns:
             if there in stripped:
                 found[column] = stripped[there]
             elif column in REQUIRED or column in self.given:
-                other = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
-                if other is not None:
-                    raise FileError(f"{self.file}, row 0: cells are separated by {other!r}; separate them by commas")
                 raise FileError(
                     f"{self.file}, row 0: there is no column {there!r}; its columns are {_listed(header)}. Name the "
                     f"one that holds it: --column {column}=NAME"
@@ -150,12 +148,30 @@ class Columns:
 
     def _rewards(self, frame: pl.DataFrame) -> pl.Series:
         values = frame["reward"]
-        number = _stripped(values).cast(pl.Float64, strict=False)
+        number = self._decimals(frame, _stripped(values)).cast(pl.Float64, strict=False)
         bad = ~number.is_finite().fill_null(False)
         if bad.any():
             i = bad.arg_max() or 0
             raise self._wrong(frame, "reward", i, f"is {_told(values[i])}; rewards are finite numbers")
         return number.alias("reward")
+
+    def _decimals(self, frame: pl.DataFrame, values: pl.Series) -> pl.Series:
+        """Rewards with decimal commas as ones with points; an error where the log has both marks."""
+        if values.dtype != pl.String:
+            if values.dtype.is_float() and (values != values.floor()).any():
+                self._decimal = self._decimal or "."
+            return values
+        commas = values.str.contains(r"^[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?$").fill_null(False)
+        points = values.str.contains(".", literal=True).fill_null(False)
+        for marked, mark in ((points, "."), (commas, ",")):
+            if marked.any() and (self._decimal or mark) != mark:
+                i = marked.arg_max() or 0
+                told = (
+                    f"is {_told(values[i])}, where other rewards have a decimal {'comma' if mark == '.' else 'point'}"
+                )
+                raise self._wrong(frame, "reward", i, f"{told}; write 1234.5, without marks between thousands")
+            self._decimal = mark if marked.any() else self._decimal
+        return values.str.replace(",", ".", literal=True) if commas.any() else values
 
     def _flags(self, frame: pl.DataFrame, column: str) -> pl.Series:
         values = frame[column]

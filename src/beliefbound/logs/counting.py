@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from beliefbound.base.errors import FileError
 from beliefbound.logs.columns import Columns
 
 MOST_VALUES = 256
@@ -40,10 +41,11 @@ FAULTS = {
 
 
 class Counter:
-    """Blocks in, counts out."""
+    """Blocks in, counts out. With `sort`, rows wait until `finish`, which counts them sorted by episode and `t`."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, *, sort: bool = False) -> None:
         self.columns = columns
+        self._waiting: list[pl.DataFrame] | None = [] if sort else None
         self.values = True  # whether rewards are still kept value by value
         self.parts: list[pl.DataFrame] = []
         self.starts: list[pl.DataFrame] = []
@@ -59,6 +61,33 @@ class Counter:
         if frame.is_empty():
             return
         self.n_rows += len(frame)
+        if self._waiting is None:
+            self._count(frame)
+        else:
+            self._waiting.append(frame)
+
+    def finish(self) -> None:
+        """Count what waited to be sorted."""
+        if not self._waiting:
+            return
+        if not self.columns.has("t"):
+            raise FileError(
+                f"{self.columns.file}, row 0: there is no column 't' to sort rows by; name it: --column t=NAME"
+            )
+        by = ["episode", "t"] if self.columns.has("episode") else ["t"]
+        if "episode" in by and len({frame.schema["episode"] for frame in self._waiting}) > 1:
+            self._waiting = [frame.with_columns(pl.col("episode").cast(pl.String)) for frame in self._waiting]
+        whole = pl.concat(self._waiting).sort(by, maintain_order=True)
+        if by == ["t"] and whole["t"].is_duplicated().any():
+            row = whole.filter(pl.col("t").is_duplicated())["row"][0]
+            raise FileError(
+                f"{self.columns.file}, row {row}, column 't': several rows have this step, and no column 'episode' "
+                f"says whose they are; name it: --column episode=NAME"
+            )
+        self._waiting = None
+        self._count(whole.with_columns(order=pl.int_range(1, pl.len() + 1, dtype=pl.Int64)))
+
+    def _count(self, frame: pl.DataFrame) -> None:
         self.n_truncated += int((frame["truncated"] & ~frame["terminated"]).sum())
         self._follow(frame)
         self.parts.append(self._counted(frame))
@@ -83,7 +112,7 @@ class Counter:
         return [*_CELL, "reward"] if self.values else list(_CELL)
 
     def _counted(self, frame: pl.DataFrame) -> pl.DataFrame:
-        paid, place = pl.col("reward"), pl.col("row").cast(pl.Float64)
+        paid, place = pl.col("reward"), pl.col("order" if "order" in frame.columns else "row").cast(pl.Float64)
         sums = [pl.len().cast(pl.Int64).alias("count"), place.sum().alias("place")]
         sums.append((place * place).sum().alias("place_squares"))
         if self.values:

@@ -86,7 +86,7 @@ class MDP(Frozen):
         )
         self._set(
             models=models,
-            initial=check_initial(initial, models.n_states, ModelError),
+            initial=check_initial(initial, models.n_states, ModelError, states),
             states=check_names(states, models.n_states, "state", ModelError),
             actions=check_names(named, models.n_actions, "action", ModelError),
         )

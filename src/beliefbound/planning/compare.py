@@ -1,8 +1,8 @@
 """Memoryless planners side by side: planned on one belief, evaluated on another.
 
 The comparison of the multi-model literature: policies come from `training`, values are means over `test`, exact in
-both. "MVP" there is the expected MDP's policy, "weight-select-update" is MMBI, and the oracle knows the model (`E
-max`).
+both. What is called "MVP" there is the expected MDP's policy, "weight-select-update" is MMBI, and the oracle knows the
+model (`E max`).
 """
 
 from collections.abc import Sequence
@@ -42,19 +42,19 @@ def compare_memoryless(
     expected: MDP | None = None,
     restarts: bool = False,
 ) -> list[Comparison]:
-    """Rows for MVP, MMBI, CADP from MMBI, and the oracle, at each horizon.
+    """Rows for the expected MDP's policy, MMBI, CADP from MMBI, and the oracle, at each horizon.
 
     Args:
       training: the belief the policies are planned on.
       test: the belief they are evaluated on; optional.
       discount, horizons: of the problem.
       initial: start distribution or state; default: the training belief's, else uniform.
-      expected: the MDP that MVP solves; default: `training.mean()`. Published tables use `ModelFolder.average`.
+      expected: the expected MDP; default: `training.mean()`. Published tables use `ModelFolder.average`.
       restarts: add a row for CADP with all its restarts.
 
     >>> belief = FiniteBelief([[[[1.0]]]], [[[1.0]]])
     >>> [(row.method, row.training) for row in compare_memoryless(belief, discount=0.5, horizons=[2])]
-    [('MVP', 1.5), ('MMBI', 1.5), ('CADP', 1.5), ('oracle', 1.5)]
+    [('expected MDP', 1.5), ('MMBI', 1.5), ('CADP', 1.5), ('oracle', 1.5)]
     """
     for name, belief in (("training", training), ("test", test)):
         if belief is not None or name == "training":
@@ -77,7 +77,7 @@ def compare_memoryless(
         both = [here, None if tests is None else tests.lasting(horizon)]
         wsu = mmbi_plan(here).policy
         policies: dict[str, TablePolicy] = {
-            "MVP": MemorylessPolicy(mean.induct_greedy(np.ones(1), here.discount, horizon)[0]),
+            "expected MDP": MemorylessPolicy(mean.induct_greedy(np.ones(1), here.discount, horizon)[0]),
             "MMBI": wsu,
             "CADP": cadp_plan(here, start=wsu, restarts=False).policy,
         }

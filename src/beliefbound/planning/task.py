@@ -87,8 +87,8 @@ def effective_horizon(discount: float, horizon: int | None) -> float:
 
 
 def start_of(belief: Belief, initial: Any) -> FloatArray:
-    """A start distribution `[s]`: `initial` (a distribution or a state), else the belief's own, else uniform."""
-    start = check_initial(initial, belief.n_states, ParameterError)
+    """A start distribution `[s]`: `initial` (also one state, or its name), else the belief's own, else uniform."""
+    start = check_initial(initial, belief.n_states, ParameterError, getattr(belief, "states", None))
     start = belief.initial if start is None else start
     return frozen(np.full(belief.n_states, 1.0 / belief.n_states)) if start is None else start
 

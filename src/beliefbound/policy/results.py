@@ -125,10 +125,10 @@ class Result:
         entries = {key: held for key, held in content.items() if key not in _HEADER}
         version, kind = content.get("version"), content.get("kind")
         if kind != cls._kind:
-            raise FileError(f"{file} holds a {kind!r}, not a {cls._kind!r}; load it with the class that saved it")
+            raise FileError(f"{file} is of the kind {kind!r}, not {cls._kind!r}; load it with the class that saved it")
         if type(version) is not int or version != cls._version:
             raise FileError(
-                f"{file} has version {version!r} of a {kind}; this program reads version {cls._version}: make it "
+                f"{file} has version {version!r} of kind {kind!r}; this program reads version {cls._version}: make it "
                 f"again, or read it with the release of beliefbound that wrote it"
             )
         try:

@@ -25,6 +25,7 @@ from beliefbound.report.decision_graph import graph_sections
 from beliefbound.report.figures import figure, save
 from beliefbound.report.information import information_sections, information_words
 from beliefbound.report.page import REPORT, Page, Picture, Section, Table, write_page
+from beliefbound.report.using import using_section
 
 _SHOWN = 40  # states whose actions the page lists
 
@@ -117,7 +118,7 @@ class Certificate:
         decision, belief = self.bracket.decision, self.folder.training
         if decision is None:
             return []
-        words = [decision.describe(belief.actions) + "."]
+        words = [decision.describe() + "."]
         if decision.stability is not None:
             narrow = int(np.argmin(decision.stability[:, 1] - decision.stability[:, 0]))
             (low, high), now = decision.stability[narrow], belief.weights[narrow]
@@ -177,7 +178,7 @@ def write_certificate(result: Certificate, place: Path) -> None:
         result.bracket.plot(axes)
         picture = save(drawn, place / "bracket")[1]
     folder, found = result.folder, result.bracket
-    decision = write_decision(found, folder.training, place)
+    decision = write_decision(found, place)
     belief = folder.training
     header, rows = best_rows(found.bounds)
     ends = {f"{found.lower.value:.6g}", f"{found.upper.value:.6g}"}
@@ -215,6 +216,7 @@ def write_certificate(result: Certificate, place: Path) -> None:
                 [*result.policy_words(), f"The memoryless policy is the {result.plan.note}."],
                 _policy_tables(result.plan, folder.training),
             ),
+            using_section(result.policy.name, names_of(belief), folder.initial),
             Section("How to check it", [result.made_words()]),
             *graph_sections(result.graph, found.upper.value, place),
             *information_sections(result.information, place),

@@ -5,29 +5,20 @@ from pathlib import Path
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bracket import Bracket
 from beliefbound.policy.naming import names_of
-from beliefbound.policy.results import literal
-from beliefbound.report.figures import COLOURS, figure, save
+from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Picture, Section, Table
 
 _MODELS = 40  # whose intervals the page lists
 
 
-def write_decision(found: Bracket, belief: FiniteBelief, target: Path) -> Path | None:
+def write_decision(found: Bracket, target: Path) -> Path | None:
     """`decision.{png,svg}`: from the lower to the upper bound of each first action; the picture's file, if there is a
     decision."""
     decision = found.decision
     if decision is None:
         return None
-    names = [literal(names_of(belief).action(a)) for a in decision.actions]
     with figure() as (drawn, axes):
-        for k, (a, low, high) in enumerate(zip(decision.actions, decision.lower, decision.upper, strict=True)):
-            colour = COLOURS["ours"] if a == decision.best else COLOURS["upper"]
-            axes.plot([low, high], [k, k], color=colour, linewidth=8, solid_capstyle="butt")
-            axes.plot([low, high], [k, k], "|", color=colour, markersize=14)
-        axes.axvline(float(decision.lower.max()), color="black", linewidth=0.8, linestyle=":")
-        axes.set_yticks(range(len(names)), names)
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xlabel("value of taking the action first, then acting Bayes-optimally")
+        decision.plot(axes)
         return save(drawn, target / "decision")[1]
 
 

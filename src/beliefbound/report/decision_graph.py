@@ -28,7 +28,7 @@ def graph_sections(graph: DecisionGraph | None, upper: float, folder: Path) -> l
         caption = (
             "A box says where one is and what to do; an arrow, what is seen next. Green boxes are where it starts."
         )
-        pictures.append(Picture(draw(graph, folder / "controller"), caption))
+        pictures.append(Picture(draw(graph, folder / "controller"), caption, wide=True))
     header = ["node", "in state", "do", "and then", "share of steps"]
     table = Table(header, graph.rows(), "What to do: begin at the start, and follow what is seen from node to node.")
     starts = "; ".join(f"in {state} begin at {node}" for state, node in graph.start)

@@ -16,12 +16,13 @@ def information_words(found: Information) -> list[str]:
     if not ranking:
         return ["Nothing is worth measuring before acting."]
     first = ranking[0]
-    count = "One try" if tries == 1 else f"{tries} tries"
+    count = "one observation" if tries == 1 else f"{tries} observations"
     what = printable(found.names.pair(first.state, first.action))
     holds = "proven" if found.confidence == 1.0 else f"{100 * found.confidence:.4g}% confidence"
     return [
-        f"{count} of {what} before acting {'is' if tries == 1 else 'are'} worth between {first.low:.6g} and "
-        f"{first.high:.6g}; knowing the model, between {found.evpi.low:.6g} and {found.evpi.high:.6g} ({holds})."
+        f"The expected value of sample information (EVSI) of {count} of ({what}), the first of the ranking, is between "
+        f"{first.low:.6g} and {first.high:.6g}; that of perfect information (EVPI) is between {found.evpi.low:.6g} and "
+        f"{found.evpi.high:.6g} ({holds})."
     ]
 
 
@@ -37,7 +38,7 @@ def information_sections(found: Information | None, place: Path) -> list[Section
         [found.names.state(x.state), found.names.action(x.action), f"{x.low:.6g}", f"{x.high:.6g}"] for x in ranking
     ]
     more = f" The first {_SHOWN} of {len(rows)}." if len(rows) > _SHOWN else ""
-    count = "one try" if found.tries == 1 else f"{found.tries} tries"
+    count = "one observation" if found.tries == 1 else f"{found.tries} observations"
     caption = f"What {count} of each state and action would raise the value by (EVSI), the surest first. Where "
     caption += f"intervals overlap it is open which is worth more.{more}"
     table = Table(["state", "action", "at least", "at most"], rows[:_SHOWN], caption)

@@ -4,23 +4,36 @@ All text is escaped by the template engine; figures are embedded as data.
 """
 
 import base64
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from beliefbound.base.io.atomic import write_text
 
+_CODE = re.compile(r"`([^`\n]+)`")
 REPORT = "report.html"  # of every folder that has one
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of already formatted cells under a header; `highlight` marks rows by index."""
+    """Rows of already formatted cells under a header; `highlight` marks rows by index. Columns of words stand on the
+    left, columns of numbers on the right."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
     highlight: frozenset[int] = frozenset()
+
+    @property
+    def words(self) -> frozenset[int]:
+        """Columns that hold words: a cell that begins with no number."""
+        columns = range(len(self.header))
+        return frozenset(
+            k
+            for k in columns
+            if any(row[k] and not re.match(r"[-+−–≤≥]?\d|[-+]?(inf|nan)\b", row[k]) for row in self.rows)
+        )
 
 
 @dataclass(frozen=True)
@@ -29,6 +42,7 @@ class Picture:
 
     path: Path
     caption: str
+    wide: bool = False  # never smaller than it can be read: a small screen moves along it
 
     @property
     def data(self) -> str:
@@ -39,10 +53,11 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, paragraphs, tables and pictures."""
+    """A heading, paragraphs, in which `code` stands between backticks, lines to copy, tables and pictures."""
 
     heading: str
     text: Sequence[str] = ()
+    code: Sequence[str] = field(default=(), kw_only=True)
     tables: Sequence[Table] = ()
     pictures: Sequence[Picture] = ()
 
@@ -67,9 +82,11 @@ def render(page: Page) -> str:
     from importlib.resources import files
 
     from jinja2 import Environment
+    from markupsafe import Markup, escape
 
     template = files("beliefbound.report").joinpath("page.html").read_text(encoding="utf-8")
     engine = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    engine.filters["prose"] = lambda text: Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
     return engine.from_string(template).render(page=page)
 
 

@@ -12,6 +12,7 @@ from beliefbound.bounds.robust import RobustBracket
 from beliefbound.policy.results import literal
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import REPORT, Page, Picture, Section, Table, write_page
+from beliefbound.report.using import using_section
 
 _DRAWN = 40  # models that fit into a picture: those of largest weight, or of largest weight in the prior
 
@@ -42,7 +43,7 @@ def draw_prior(found: RobustBracket, belief: FiniteBelief, ax: Any) -> None:
     ax.bar(place + 0.2, found.prior[shown], 0.4, color="tab:red", label="least favourable prior")
     ax.set_xticks(place, [literal(found.names.model(m)) for m in shown], rotation=90 if len(shown) > 6 else 0)
     ax.set_ylabel("probability")
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
 def _page(
@@ -87,6 +88,7 @@ def _page(
                     f"and {mean:.6g} on average over the weights, exactly."
                 ],
             ),
+            using_section("robust.policy.npz", found.names, folder.initial),
             Section(
                 "How to make it again",
                 [

@@ -1,5 +1,7 @@
 """A CSV file as named columns of text, numbers or ids, checked cell by cell: every error names file and line."""
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,23 +11,38 @@ from beliefbound.base.errors import FileError
 from beliefbound.base.validation import FloatArray, IntArray
 
 
-def read_table(file: Path, columns: list[str]) -> pl.DataFrame:
-    """The named columns as text, stripped, with `line`; blank lines are dropped."""
+def separator_of(header: str) -> str:
+    """What separates the cells of a header: a comma, else a semicolon, a tab or a bar.
+
+    >>> separator_of("state;action")
+    ';'
+    """
+    return next((mark for mark in ",;\t|" if mark in header), ",")
+
+
+def read_table(file: Path, columns: list[str], *, optional: Sequence[str] = ()) -> pl.DataFrame:
+    """The named columns as text, stripped, with `line`; blank lines are dropped. Those that are optional may be
+    missing."""
     if not file.is_file():
         raise FileError(f"{file} is not a file")
     try:
-        frame = pl.read_csv(file, infer_schema=False)
+        with file.open("rb") as opened:
+            separator = separator_of(opened.readline(1 << 20).decode(errors="replace"))
+        frame = pl.read_csv(file, infer_schema=False, separator=separator)
     except pl.exceptions.NoDataError:
         raise FileError(f"{file} is empty; expected the columns {', '.join(columns)}") from None
     except (pl.exceptions.ComputeError, OSError) as cause:
         reason = str(cause).splitlines()[0]
         raise FileError(f"{file} is not a table of comma-separated values: {reason}") from None
     headers = [name.strip() for name in frame.columns]
+    columns = [name for name in columns if name in headers or name not in optional]
     for name in columns:
         if headers.count(name) != 1:
             how = "no column" if name not in headers else "more than one column"
             raise FileError(f"{file} has {how} {name!r}; its header is {', '.join(headers)!r}")
     frame = frame.rename(dict(zip(frame.columns, headers, strict=True))) if headers != frame.columns else frame
+    if not columns:
+        raise FileError(f"{file} has none of the columns {', '.join(optional)}; its header is {', '.join(headers)!r}")
     frame = frame.select(pl.col(name).str.strip_chars() for name in columns).with_columns(
         line=pl.int_range(2, pl.len() + 2)
     )
@@ -45,7 +62,8 @@ def numbers(frame: pl.DataFrame, name: str, file: Path) -> tuple[FloatArray, Int
         i = int(np.argmax(bad))
         text = frame[name][i]
         shown = "empty" if text is None or text == "" else f"{text!r}"
-        raise FileError(f"{file}, line {lines[i]}: {name} is {shown}; expected a finite number")
+        comma = " with a point for the decimal comma" if re.fullmatch(r"[+-]?\d+,\d+", text or "") else ""
+        raise FileError(f"{file}, line {lines[i]}: {name} is {shown}; expected a finite number{comma}")
     return values, lines
 
 

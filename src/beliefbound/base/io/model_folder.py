@@ -8,6 +8,8 @@
 * optional `weights.csv`, `test_weights.csv`: `idoutcome, weight`. Without them models weigh the same.
 * optional `states.csv`: `idstate, name`, every state there is; `actions.csv`: `idaction, name`; `models.csv`:
   `idoutcome, name`, for the training models.
+* optional `unavailable.csv`: `idstate, idaction`, actions that a state does not offer, in any file; such pairs have no
+  rows.
 
 Columns are found by name, in any order; others are ignored. Ids are whole numbers from 0; those of states, actions or
 training models may be names instead (`base.io.names`). Every error names file and line. What the rows mean (duplicates,
@@ -41,6 +43,7 @@ FILES = (
     "states.csv",
     "actions.csv",
     "models.csv",
+    "unavailable.csv",
 )
 PARAMETERS = ("discount", "reward_signal", "reward_low", "reward_high")
 
@@ -74,6 +77,7 @@ class FolderRows:
     states: tuple[str, ...] | None
     actions: tuple[str, ...] | None
     models: tuple[str, ...] | None
+    unavailable: tuple[IntArray, IntArray] | None  # states and actions that they do not offer
     listed: bool  # whether `states.csv` lists every state
 
 
@@ -95,10 +99,11 @@ def read_folder(path: str | Path) -> FolderRows:
         training=_transitions(folder / "training.csv", states, actions, models),
         test=_transitions(test, states, actions, tested) if test.exists() else None,
         true=_transitions(true, states, actions) if true.exists() else None,
-        initial=_pairs(folder / "initial.csv", "idstate", "probability", states),
+        initial=read_pairs(folder / "initial.csv", "idstate", "probability", states),
         parameters=_parameters(folder / "parameters.csv"),
         weights=_optional_weights(folder / "weights.csv", models),
         test_weights=_optional_weights(folder / "test_weights.csv", tested),
+        unavailable=_unavailable(folder / "unavailable.csv", states, actions),
         states=states.names,
         actions=actions.names,
         models=models.names,
@@ -165,7 +170,8 @@ def _transitions(file: Path, states: Names, actions: Names, models: Names | None
     )
 
 
-def _pairs(file: Path, key: str, value: str, names: Names) -> tuple[IntArray, FloatArray]:
+def read_pairs(file: Path, key: str, value: str, names: Names) -> tuple[IntArray, FloatArray]:
+    """A table of ids, or names, and numbers that are not negative: each id once."""
     frame = read_table(file, [key, value])
     (found,) = names.ids(frame, (key,), file)
     values, line = numbers(frame, value, file)
@@ -178,7 +184,14 @@ def _pairs(file: Path, key: str, value: str, names: Names) -> tuple[IntArray, Fl
 
 
 def _optional_weights(file: Path, models: Names) -> tuple[IntArray, FloatArray] | None:
-    return _pairs(file, "idoutcome", "weight", models) if file.exists() else None
+    return read_pairs(file, "idoutcome", "weight", models) if file.exists() else None
+
+
+def _unavailable(file: Path, states: Names, actions: Names) -> tuple[IntArray, IntArray] | None:
+    if not file.exists():
+        return None
+    frame = read_table(file, ["idstate", "idaction"])
+    return states.ids(frame, ("idstate",), file)[0], actions.ids(frame, ("idaction",), file)[0]
 
 
 def _parameters(file: Path) -> dict[str, str]:

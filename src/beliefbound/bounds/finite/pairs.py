@@ -50,7 +50,7 @@ def pair_bound(
     >>> stay, rewards = [[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[0.0, 3.0]]]
     >>> belief = FiniteBelief(stay, rewards, reward_signal="unobserved")
     >>> pair_bound(belief, discount=0.5)  # two models that nothing tells apart: QMDP says 3.5
-    Bound(upper 3, exact, told which of two models, least of 1 pairing)
+    Bound(upper 3, exact, the model revealed up to a pair, best of 1 pairing)
     """
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     problem = with_pairs(problem_of(task, stages=search_depth(task), policies=()), task)
@@ -62,7 +62,7 @@ def pair_bound(
 def bound_of(problem: BeliefMDP, task: FiniteTask) -> Bound:
     """The bound of a problem whose pairs are solved."""
     n, value = len(problem.partner), float(task.start @ read_pairs(problem, task.weights))
-    method = f"told which of two models, least of {n} pairing{'s' if n > 1 else ''}" if n else "QMDP"
+    method = f"the model revealed up to a pair, best of {n} pairing{'s' if n > 1 else ''}" if n else "QMDP"
     kind = Kind.PAIRS if n else Kind.QMDP
     return Bound(allowance_of(task, problem).upper(value), "upper", method, kind=kind)
 

@@ -12,7 +12,7 @@
   is the worst that is possible at all.
 * *Worst*: the least of `n` values `x₁`. With probability `1 − δ` at most a share `1 − δ^{1/n}` of the posterior is
   worth less. The worst model of a posterior that allows every model has no better bound than the range of values.
-* *What the truth pays*, if it is one more draw of the posterior: it is exchangeable with the `n` values drawn, hence
+* *What the truth pays*, if the prior is right: it is exchangeable with the `n` values drawn, hence
   below the `k`-th smallest of them with a probability of at most `k/(n + 1)`, whatever the distribution. Proven, and
   the probability is that of everything: of the truth given the log, and of the models drawn.
 * *Probability of being worse than another policy*: Clopper and Pearson's interval, proven.

@@ -32,6 +32,7 @@ class PlanFileOptions(PlanOptions):
       columns: `COLUMN=NAME`, which column of the file holds what.
       states, actions: a number, or names by commas.
       names: whether ids are names though they look like numbers.
+      sort: whether rows are put in the order of episodes and steps first.
       keep_suspicious: whether rows that do not follow each other count as they stand.
       known_rewards: a CSV file `state, action, reward`.
       initial, terminal: names or numbers of states; `prior`: its name, or a number.
@@ -42,6 +43,7 @@ class PlanFileOptions(PlanOptions):
     states: str | None = None
     actions: str | None = None
     names: bool = False
+    sort: bool = False
     keep_suspicious: bool = False
     known_rewards: Path | None = None
 
@@ -84,7 +86,7 @@ def _read(source: str, options: PlanFileOptions, say: Callable[[str], object]) -
     say(f"reading {source}")
     if source.startswith("minari:"):
         for_files = {"column": options.columns} | {
-            name: getattr(options, name) for name in ("states", "actions", "names", "keep_suspicious")
+            name: getattr(options, name) for name in ("states", "actions", "names", "sort", "keep_suspicious")
         }
         for name, value in for_files.items():
             if value:
@@ -110,6 +112,7 @@ def _read(source: str, options: PlanFileOptions, say: Callable[[str], object]) -
         states=_size(options.states),
         actions=_size(options.actions),
         names=options.names,
+        sort=options.sort,
         keep_suspicious=options.keep_suspicious,
         progress=progress,
     )

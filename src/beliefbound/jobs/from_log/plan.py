@@ -72,6 +72,7 @@ from beliefbound.jobs.from_log.comparing import behaviour_of, bolder, compared
 from beliefbound.jobs.from_log.measuring import measure_next
 from beliefbound.jobs.from_log.prior import reliance
 from beliefbound.jobs.from_log.robust import drawn_models
+from beliefbound.logs.files import as_log
 from beliefbound.logs.log import Log
 from beliefbound.planning.task import Task
 from beliefbound.policy.naming import Names
@@ -165,7 +166,7 @@ def plan_log(
     """A policy for whatever made the log, and what is certain about it.
 
     Args:
-      log: from `read_log`, `roll_out` or `read_minari`.
+      log: from `read_log`, `roll_out` or `read_minari`; or a DataFrame or dictionary of columns, as for `read_log`.
       discount, horizon, initial: of the problem; default start: as episodes of the log begin.
       prior, rewards, known, terminal, only_tried: of the posterior, as for `DirichletBelief.from_log`.
       try_untried: let the policy do what was never tried in a state, by the prior alone.
@@ -199,6 +200,7 @@ def plan_of(
     say: Callable[[str], object] | None = None,
 ) -> LogPlan:
     """`plan_log` with its options as one object."""
+    log = as_log(log)
     for name, function in (("watch", watch), ("stop", stop), ("say", say)):
         check_function(function, name)
     goal, rng, limit = Objective.parse(options.objective), as_rng(options.seed), options.seconds
@@ -305,9 +307,9 @@ def _wide(values: FloatArray, alpha: float, range_: tuple[float, float] | None) 
         return ()
     near = mean_interval(values, alpha, None)
     return (
-        f"the interval is proven, and pays for values between {range_[0] + 0.0:.4g} and {range_[1]:.4g}, all that the "
-        f"posterior allows; more models narrow it (--models). Student's is {near.low:.6g} to {near.high:.6g}, true in "
-        "the limit of many models (--interval t)",
+        f"the interval is proven and therefore wide: it holds for values between {range_[0] + 0.0:.4g} and "
+        f"{range_[1]:.4g}, all that the posterior allows; more models narrow it (--models). Student's is "
+        f"{near.low:.6g} to {near.high:.6g}, true in the limit of many models (--interval t)",
     )
 
 

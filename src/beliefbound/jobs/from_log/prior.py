@@ -5,7 +5,7 @@ discounted visits of the policy in the expected MDP weigh these shares: the part
 log says nothing.
 
 *Other priors.* The same policy and the same upper bound (`E max`) under other reasonable priors, and what the truth
-pays with some probability under each of them; and under the chosen prior without any data. How well a prior foretells
+pays with some probability under each of them; and under the chosen prior without any data. How well a prior predicts
 the log is known (`beliefs.log_priors`): one that does so a thousand times worse than another is refuted, and
 its word does not count. If those that are left disagree, it is the prior that speaks.
 """
@@ -140,7 +140,7 @@ def _warnings(
     if rows[0].refuted:
         best = max(rows, key=lambda row: row.evidence or 0.0)
         words.append(
-            f"WARNING: the log speaks against the prior {rows[0].prior}: {best.prior} foretells the pairs of the log, "
-            f"each from all others, 10^{-(rows[0].evidence or 0.0):.0f} times better"
+            f"WARNING: the log speaks against the prior {rows[0].prior}: the leave-one-pair-out likelihood "
+            f"of {best.prior} is 10^{-(rows[0].evidence or 0.0):.0f} times higher"
         )
     return tuple(words)

@@ -16,6 +16,7 @@ from beliefbound.report.page import REPORT, Page, Picture, Section, Table, write
 
 _CURVES = 10  # drawn: the best
 _ONE_COLUMN = 20  # names beside the figure, before there is a second column
+_LONGEST = 38  # letters of a name beside the figure
 _FEWEST = 10  # runs of which an interval is shown
 
 
@@ -165,6 +166,16 @@ def _ranking(ranks: pl.DataFrame) -> Table:
     return Table(["at most a step", "place", "agent", "mean", "z"], rows)
 
 
+def shortened(name: str) -> str:
+    """A name that is too long without its middle: settings of one agent differ at the end.
+
+    >>> shortened("mcbrl:models=8,horizon=100,prior=tied-dirichlet")
+    'mcbrl:models=8,hori…ior=tied-dirichlet'
+    """
+    half = _LONGEST // 2
+    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[1 - _LONGEST + half :]}"
+
+
 def _front(found: League, stem: Path) -> Picture:
     """Points are numbered as in the table: forty names would cover one another."""
     from matplotlib.ticker import EngFormatter, NullFormatter
@@ -199,7 +210,7 @@ def _front(found: League, stem: Path) -> Picture:
             beside = (3, 3 + 7 * (i % 3) * short)  # marks on the axis may be close together
             axes.annotate(number, at, beside, scale, textcoords="offset points", fontsize=6, color=colour)
             place = (1.02 + 0.48 * (i // lines), 1.0 - (i % lines + 0.5) / lines)
-            name = f"{row['number']}  {literal(row['agent'], 38)}"
+            name = f"{row['number']}  {literal(shortened(row['agent']), _LONGEST)}"
             axes.text(*place, name, transform=axes.transAxes, fontsize=6, va="center", color=colour)
         times = table["step_seconds"].to_numpy()
         axes.set_xscale("log")
@@ -231,6 +242,6 @@ def _curves(found: League, stem: Path) -> list[Picture]:
             axes.plot(steps, curves.mean(axis=0) / steps, label=str(agent), linewidth=1.2)
         axes.set_xlabel("step")
         axes.set_ylabel("mean reward a step so far")
-        axes.legend(fontsize=7)
+        axes.legend(fontsize=7, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
         path = save(drawn, stem)[1]
     return [Picture(path, _curves_said(len(agents)))]

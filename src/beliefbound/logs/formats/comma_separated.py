@@ -1,5 +1,6 @@
 """CSV: bytes are read a few megabytes at a time and cut where a row ends, so that text that is not UTF-8, lines without
-end and rows of the wrong length are told by their row. A file may be compressed by gzip.
+end and rows of the wrong length are told by their row. A file may be compressed by gzip. Cells are separated by what
+the header has: commas, else semicolons, tabs or bars.
 """
 
 import csv
@@ -14,6 +15,7 @@ from typing import IO, Any, cast
 import polars as pl
 
 from beliefbound.base.errors import FileError
+from beliefbound.base.io.csv_table import separator_of
 from beliefbound.logs.log_formats import BLOCK_BYTES, log_format
 
 LINE_BYTES = 1 << 20  # a longer line is refused: nobody logs megabytes a step
@@ -102,16 +104,17 @@ def _check_text(file: Path, text: bytes, row: int) -> None:
     except UnicodeDecodeError as fault:
         place, what = fault.start, f"the byte {text[fault.start]:#04x}, which is not UTF-8 text"
     at, begin = row + text.count(_END, 0, place), text.rfind(_END, 0, place) + 1
-    column = text.count(b",", begin, place) + 1
+    column = max(text.count(mark, begin, place) for mark in (b",", b";", b"\t", b"|")) + 1
     raise FileError(f"{file}, row {at}, column {column}: there is {what}; save the file as UTF-8")
 
 
 def _parsed(file: Path, header: bytes, text: bytes, first: int, types: Any) -> pl.DataFrame:
     """One block as a frame; columns that do not hold what the first block held come as text."""
+    separator = separator_of(header.decode())
     options: dict[str, Any] = {"schema_overrides": types} if types else {"infer_schema_length": None}
     for attempt in (options, {"infer_schema": False}):
         try:
-            frame = pl.read_csv(io.BytesIO(header + text), **attempt)
+            frame = pl.read_csv(io.BytesIO(header + text), separator=separator, **attempt)
             return frame.filter(~pl.all_horizontal(pl.all().is_null())) if b"\n\n" in text else frame
         except pl.exceptions.PolarsError as cause:
             fault = str(cause).splitlines()[0]
@@ -122,12 +125,13 @@ def _parsed(file: Path, header: bytes, text: bytes, first: int, types: Any) -> p
 def _check_width(file: Path, header: bytes, text: bytes, first: int) -> None:
     """Name the first row that has more cells than the header."""
     try:
-        names = next(csv.reader([header.decode()]))
-        for row, cells in zip(itertools.count(first), csv.reader(io.StringIO(text.decode()))):
+        separator = separator_of(header.decode())
+        names = next(csv.reader([header.decode()], delimiter=separator))
+        for row, cells in zip(itertools.count(first), csv.reader(io.StringIO(text.decode()), delimiter=separator)):
             if len(cells) > len(names):
                 raise FileError(
                     f"{file}, row {row}, column {len(names) + 1}: the row has {len(cells)} cells, the header "
-                    f"{len(names)}; quote names that contain commas"
+                    f"{len(names)}; quote cells that contain {separator!r}, decimal commas too"
                 )
     except csv.Error as fault:
         raise FileError(f"{file}: cannot be read as comma-separated values: {fault}") from None

@@ -8,6 +8,7 @@ from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.report.from_log.headline import above, below, mean_words, next_words, policy_shown, sure_words, warned
 from beliefbound.report.from_log.result import LogPlan, UnderPrior
 from beliefbound.report.page import Page, Picture, Section, Table
+from beliefbound.report.using import using_section
 
 _NAME = 200  # letters of a name that the page shows
 _ROWS = 300  # of a table; all of them are in the files
@@ -38,6 +39,7 @@ def page_of(found: LogPlan, drawn: dict[str, Picture]) -> Page:
             _which(found, drawn),
             _certain(found, drawn),
             _next(found, drawn),
+            using_section("policy.json", found.names, found.task.start),
             _data(found, drawn),
         ],
     )
@@ -98,8 +100,8 @@ def _which(found: LogPlan, drawn: dict[str, Picture]) -> Section:
 def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     value = f"{found.objective.words[0].upper()}{found.objective.words[1:]}"
     text = [
-        f"{_sentence(sure_words(found))} {found.credible.method[:1].upper()}{found.credible.method[1:]}: the truth is "
-        f"one more draw of the posterior.",
+        f"{_sentence(sure_words(found))} {found.credible.method[:1].upper()}{found.credible.method[1:]}: if the "
+        f"prior is right, the true process is exchangeable with the models sampled from the posterior.",
         f"{value} is {_told(found.certified)}.",
         f"Lower: {found.lower.method}. Upper: {found.upper.method}.",
     ]
@@ -185,11 +187,12 @@ def _next(found: LogPlan, drawn: dict[str, Picture]) -> Section:
 
 def _data(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     priors = Table(
-        ["prior", "the policy's value", "from", "to", "true value above", "knowing the model", "at most", "foretells"],
+        ["prior", "the policy's value", "from", "to", "true value above", "knowing the model", "at most", "likelihood"],
         [[row.prior, *map(_number, row[2:8]), _evidence(row)] for row in found.reliance.table],
         f"The same policy under other priors; intervals, and what the true value is above, are "
-        f"{100 * found.confidence:.4g}% each. Foretells: how likely the rows of every pair are, given all others, "
-        f"against the best of these priors; one below 1/1000 is refuted. Where others disagree, the prior speaks.",
+        f"{100 * found.confidence:.4g}% each. Likelihood: leave-one-pair-out, of the rows of every pair "
+        f"given all others, against the best of these priors; one below 1/1000 is refuted. Where others "
+        f"disagree, the prior speaks.",
     )
     checks = Table(
         ["check", "p-value", "found"],

@@ -24,7 +24,10 @@ def pictures(found: LogPlan, folder: Path) -> dict[str, Picture]:
     drawn = {
         "policy": (_policy_map, f"Every action against the best of its state; circles: what the policy does.{some}"),
         "states": (_bars, f"Bounds on the mean value from each state (asymptotic): the bars' ends.{some}"),
-        "values": (_distributions, "How the value is distributed over models of the posterior."),
+        "values": (
+            lambda found, states, axes: draw_values(found, axes),
+            "How the value is distributed over models of the posterior.",
+        ),
         "coverage": (_coverage, f"How often each pair was tried, and (crosses) which were never tried.{some}"),
     }
     if found.bracket is not None:
@@ -91,10 +94,11 @@ def _bars(found: LogPlan, states: IntArray, axes: Any) -> None:
     axes.invert_yaxis()
     axes.set_xlabel("value from the state")
     _axes(found, states, axes)
-    axes.legend(loc="best", fontsize=7)
+    axes.legend(fontsize=7, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
-def _distributions(found: LogPlan, states: IntArray, axes: Any) -> None:
+def draw_values(found: LogPlan, axes: Any) -> None:
+    """How values are distributed over models of the posterior, and the bounds on the mean."""
     names = ["this policy", *(c.other.name for c in found.comparisons), "knowing the model"]
     rows = [*found.fresh.values, found.fresh.best]
     others = [COLOURS[name] for name in ("other", "expected", "sharp")]
@@ -107,7 +111,7 @@ def _distributions(found: LogPlan, states: IntArray, axes: Any) -> None:
         axes.axvline(value, color="black", linewidth=1.0, linestyle=style)
     axes.set_xlabel("value from the start (dashed: lower, dotted: upper)")
     axes.set_ylabel("models")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
 def _closing(found: LogPlan, states: IntArray, axes: Any) -> None:

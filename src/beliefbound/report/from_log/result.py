@@ -1,11 +1,16 @@
 """What was found from a log (`jobs.from_log`): the data that sentences, pictures and pages are made of."""
 
+import json
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from beliefbound.base.errors import FileError
+from beliefbound.base.io.atomic import write_text
+from beliefbound.base.io.paths import as_path
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.beliefs.from_log import Learnt
 from beliefbound.beliefs.log_checks import Check
@@ -19,6 +24,8 @@ from beliefbound.bounds.posterior.risk import Estimate, Objective
 from beliefbound.bounds.robust import RobustBracket
 from beliefbound.logs.log import Log
 from beliefbound.planning.task import Task
+from beliefbound.policy.naming import Names
+from beliefbound.policy.results import Result, axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +42,8 @@ class UnderPrior(NamedTuple):
     """What the policy and perfect knowledge are worth under one prior: estimates, and intervals of each on its own.
 
     `credible`: what the truth pays the policy at least, with the probability of the intervals. `evidence`: by how many
-    powers of ten it foretells the log worse than the best of these priors (0 or less); `None` for a prior without data.
+    powers of ten its leave-one-pair-out likelihood differs from that of the best of these priors (0 or less); `None`
+    for a prior without data.
     """
 
     prior: str
@@ -50,7 +58,7 @@ class UnderPrior(NamedTuple):
 
     @property
     def refuted(self) -> bool:
-        """Whether another prior foretells the log more than a thousand times better."""
+        """Whether the likelihood of another prior is more than a thousand times higher."""
         return self.evidence is not None and self.evidence < -math.log10(CLEAR)
 
 
@@ -90,9 +98,12 @@ class DrawnModels:
     chosen: float
 
 
-@dataclass(frozen=True, eq=False)
-class LogPlan:
+@dataclass(frozen=True, eq=False, repr=False)
+class LogPlan(Result):
     """What was found from a log.
+
+    `summary()`, `plot()` and a notebook tell it; `save("plan.json")` writes what `certificate.json` of `beliefbound
+    plan` holds, and the policy beside it for `load_policy`. It is not read back: the posterior is not in it.
 
     Attributes:
       log, learnt, task, checks: what was read, the posterior, the problem, and checks of one against the other.
@@ -138,6 +149,12 @@ class LogPlan:
     interrupted: bool
     hints: tuple[str, ...] = ()
 
+    _kind = "plan of a log"
+
+    def __repr__(self) -> str:
+        ends = f"[{self.lower.value:.6g}, {self.upper.value:.6g}]"
+        return f"LogPlan(mean value in {ends}, {100 * self.confidence:.4g}% confidence, {self.log!r})"
+
     @property
     def policy(self) -> Any:
         """The chosen policy."""
@@ -170,6 +187,56 @@ class LogPlan:
         low, high = self.information.low[s, a], self.information.high[s, a]
         worth = f"worth {low:.4g} to {high:.4g}" if low > 0.0 else f"worth at most {high:.4g}"
         return f"{worth}, {tried}"
+
+    @property
+    def names(self) -> Names:
+        """Of the log's states and actions."""
+        return Names(self.log.states, self.log.actions)
+
+    def _rows(self) -> list[tuple[str, str]]:
+        from beliefbound.report.from_log.headline import mean_words, next_words, policy_shown, sure_words
+
+        rows = [("estimate", f"{self.lower.estimate:.6g}, the mean over the posterior"), ("for sure", sure_words(self))]
+        rows += [("on average", mean_words(self)), ("policy", policy_shown(self))]
+        for c in self.comparisons:
+            rows.append((f"against {c.other.name}", f"{c.gain.low:.4g} to {c.gain.high:.4g} more, on average"))
+        if next_words(self):
+            rows.append(("then", next_words(self)))
+        return [*rows, *(("note", note) for note in self.notes())]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers and words of `certificate.json` (`report.from_log.certificate`), ready for JSON."""
+        from beliefbound.report.from_log.certificate import certificate
+
+        return certificate(self, posterior=None, robust=None)
+
+    def save(self, path: Path | str) -> None:
+        """Write `to_dict()` as JSON, and the policy into a file beside it, which its entry `policy` names."""
+        from beliefbound.report.from_log.certificate import certificate
+
+        file = as_path(path)
+        policy = f"{file.stem}.policy.json"
+        content = certificate(self, policy=policy, posterior=None, robust=None)
+        self.names.save(self.policy, file.parent / policy)
+        write_text(file, json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Not to be had: the posterior is not in the file.
+
+        Raises:
+          FileError: always; it says what can be read.
+        """
+        raise FileError(f"{path} holds no posterior, so no plan can be read back; its policy can: load_policy")
+
+    def plot(self, ax: Any = None) -> Any:
+        """How the value of the policy, and of the others, is distributed over models of the posterior; on a matplotlib
+        axis, returned."""
+        from beliefbound.report.from_log.pictures import draw_values
+
+        ax = axis(ax, figsize=(6.4, 4.0))
+        draw_values(self, ax)
+        return ax
 
     def notes(self) -> tuple[str, ...]:
         """What a reader should know, in order of weight."""
