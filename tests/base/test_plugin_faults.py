@@ -109,6 +109,7 @@ def test_who_fails_after_its_time_was_taken_is_marked_too(tmp_path, forgotten):
         run(Spec(agents=("broken",), environments=("double-loop",), runs=2, steps=5), tmp_path / "out")
 
 
+@pytest.mark.full
 def test_what_failed_is_played_once_it_is_mended(tmp_path, forgotten):
     """The finished cells of a run that failed are kept, and the mended plug-in is another experiment."""
     plugin, out = tmp_path / "mended.py", tmp_path / "out"
@@ -139,6 +140,7 @@ class Helped:
 """
 
 
+@pytest.mark.full
 def test_an_edited_helper_is_another_edition(tmp_path):
     """What the plug-in imports decides what it does: edited, old runs are not taken for new ones."""
     plugin, helper = tmp_path / "helped.py", tmp_path / "helper_of_it.py"

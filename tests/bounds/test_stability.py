@@ -20,6 +20,7 @@ def spread(found):
     return found[:, 1] - found[:, 0]
 
 
+@pytest.mark.full
 def test_a_long_search_keeps_the_intervals():
     """The graph has so many beliefs by then that one sweep less than a hundred must do."""
     found = bracket(six_models(), discount=0.97, initial=0, effort=80, rng=1).decision
@@ -29,7 +30,7 @@ def test_a_long_search_keeps_the_intervals():
     assert (found.stability[:, 1] > 1 / 6).all()
 
 
-@pytest.mark.parametrize("effort", [2, 8, 16])
+@pytest.mark.parametrize("effort", [2, 8, pytest.param(16, marks=pytest.mark.full)])
 def test_intervals_prove_something_or_are_not_reported(effort, monkeypatch):
     """Where no policy of a graph can be valued, alpha vectors and the first policy are left, or nothing is."""
     rng = np.random.default_rng(5)

@@ -125,6 +125,7 @@ class Greedy:
             self.paid, self.tries = self.paid + reward, self.tries + 1.0
 
 
+@pytest.mark.full
 def test_policies_are_certified():
     """Tables and controllers on fresh models, others by walks in them; 1 in 2500 fails."""
     bound = bb.bracket(BELIEF, discount=0.9, horizon=10, effort=20, confidence=0.9999, rng=1).upper

@@ -457,7 +457,7 @@ def test_every_listed_form_can_be_made():
     [
         ("gird:5", "no environment 'gird'; did you mean 'grid'"),
         ("Chain", "did you mean 'chain'"),
-        ("zzz", "Known: bandit, chain, "),
+        ("zzz", "Known: bandit, "),
         ("", "no environment ''"),
         ("grid:", "nothing follows the colon"),
         ("grid:1", "size is 1; give a whole number from 2 to"),
