@@ -12,7 +12,7 @@ from support.oracles import random_models
 STATES, MODELS = ("low", "medium", "high"), ("dry", "wet")
 
 
-@pytest.fixture(params=["folder", "models.npz"])
+@pytest.fixture(params=["folder", pytest.param("models.npz", marks=pytest.mark.full)])
 def models(tmp_path, request):
     p, r, _, _ = random_models(np.random.default_rng(3), 2, 3, 2)
     names = {"states": STATES, "actions": ("wait", "go"), "model_names": MODELS}

@@ -12,7 +12,10 @@ from support.policies import KINDS, policy_of
 BELIEF = random_belief(np.random.default_rng(1), "bernoulli", n_models=4, n_states=3)[0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SLOW = ("settled", "particles")
+
+
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.full) if k in SLOW else k for k in KINDS])
 def test_ours_pass(kind):
     states = policy_of(kind).n_states
     belief = random_belief(np.random.default_rng(1), "bernoulli", n_models=4, n_states=states)[0]

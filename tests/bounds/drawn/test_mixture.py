@@ -143,6 +143,7 @@ def test_policies_are_certified():
     assert abs(table.value - learns.value) < 0.2
 
 
+@pytest.mark.full
 def test_information_has_ends_where_drawing_is_enough():
     found = bb.bracket(BELIEF, discount=0.9, horizon=10, effort=60, rng=1)
     known = BELIEF.sample(100_000, 1).rewards[:, 0].max(axis=1).mean() * (1.0 - 0.9**10) / 0.1
@@ -175,6 +176,7 @@ def test_a_decision_needs_models_that_can_be_listed():
         bb.bracket(BELIEF, discount=0.9, horizon=3, target="decision", effort=3)
 
 
+@pytest.mark.full
 def test_normal_rewards_are_certified_too():
     """Rewards that are any number: a table on fresh models, and no walk of a policy that learns."""
     from beliefbound.beliefs import NormalRewards
