@@ -37,7 +37,6 @@ from beliefbound.kernels.compiling import clock
 from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.task import FiniteTask
 from beliefbound.report.certificate import Certificate, write_certificate
-from beliefbound.report.figures import load_beside
 
 RESULT, JOB, FILE = Bracket, "bound", "bounds.json"
 SOMETIMES = frozenset(  # files that not every certificate has
@@ -96,7 +95,6 @@ def certify_folder(
     how = {name: getattr(options, name) for name in ("horizon", "confidence", "target", "controller", "measure")}
     made = Made.of(folder, models, **how, **options.chosen(folder))
     check_writable(place)
-    load_beside()
     with first_interrupt(say) as asked:
         until = limits._replace(stop=asked.is_set)
         knobs: dict[str, Any] = {"seed": seed_of(options.seed), "threads": options.threads, "watch": watch}

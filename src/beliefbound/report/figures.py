@@ -1,10 +1,8 @@
 """One look for every figure, saved as PNG and SVG."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +31,6 @@ _STYLE: Any = {
     "svg.hashsalt": "beliefbound",
     "svg.fonttype": "none",
 }
-
-
-def load_beside() -> None:
-    """Load what draws while something else is done, a third of a second: pictures come at the end."""
-    threading.Thread(target=_load).start()
-
-
-def _load() -> None:
-    with suppress(ImportError):  # said when a picture is drawn
-        for name in ("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"):
-            import_module(name)
 
 
 @contextmanager
