@@ -73,6 +73,7 @@ def test_no_fault_of_a_plugin_is_a_traceback(broken, tmp_path, forgotten):
         assert "\n" not in str(done.exception)
 
 
+@pytest.mark.full
 def test_the_command_line_itself_prints_one_line(tmp_path):
     """In a process of its own, for a few: nothing that is printed looks like a traceback."""
     for name in ("agent-act-value", "environment-key", "import-exit"):

@@ -136,6 +136,7 @@ def files(tmp_path_factory):
     return folder
 
 
+@pytest.mark.full
 def test_agents_and_an_environment_of_ones_own_run_from_a_spec(files):
     (files / "own.toml").write_text(
         'agents = ["least-tried", "least-tried-plain", "random"]\n'
