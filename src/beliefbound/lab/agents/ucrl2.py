@@ -10,7 +10,8 @@ probability 1 − δ, D the diameter.
 `radii=bernstein` is UCRL2B (Fruit, Pirotta & Lazaric 2020), whose regions know that likely and unlikely transitions
 vary less: with `L = ln(6SA N⁺/δ)`, every chance is within `scale · (2 sqrt(p̂ (1 − p̂) L / N⁺) + 6 L / N⁺)` of its
 frequency, and mean rewards are within the same of r̂, with the variance of a coin of that mean, the largest there is. It
-needs no t; its regret is `O(sqrt(D Γ S A T))` up to logarithms, Γ the most next states of a pair.
+needs no t; its regret is `O(sqrt(D Γ S A T))` up to logarithms, Γ the most next states of a pair. (Its constants are as
+we remember them.)
 
 The published radii learn late: on RiverSwim at `t = 10⁴` transitions are constrained only after 286 visits. A smaller
 `scale` is the usual practice, and gives up the guarantee. `cap=yes` caps `r̂ + d_r` at 1, which is valid and not in the
