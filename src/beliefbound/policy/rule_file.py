@@ -1,6 +1,7 @@
 """A rule as comma-separated values: which action in which state. `memoryless.csv` and `policy.csv` are such.
 
-    state         `idstate`, a number from 0, or `state`, a name or a number: every state, once per stage
+    state         `idstate`, a number from 0, or `state`, a name or a number: every state, once per stage; those where
+                  nothing happens any more may be left out
     action        `idaction`, a number from 0, or `action`, a name or a number
     stage         optional: the decision, from 0; without it the rule is the same at every stage
     probability   optional: of the action, where a state has several rows
@@ -23,8 +24,9 @@ from beliefbound.policy.tables import MemorylessPolicy, StationaryPolicy, TableP
 _COLUMNS = ["stage", "idstate", "state", "idaction", "action", "probability"]
 
 
-def read_rule(path: Path, names: Names, n_states: int, n_actions: int) -> TablePolicy:
-    """The policy of a CSV file, for a belief of so many states and actions that are called so.
+def read_rule(path: Path, names: Names, n_states: int, n_actions: int, idle: IntArray | None = None) -> TablePolicy:
+    """The policy of a CSV file, for a belief of so many states and actions that are called so; `idle`: `[s]`, an action
+    for states where none matters, -1 for the others.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -47,14 +49,19 @@ def read_rule(path: Path, names: Names, n_states: int, n_actions: int) -> TableP
     if len(first) < len(rows):
         line = frame["line"][int(np.setdiff1d(np.arange(len(rows)), first)[0])]
         raise FileError(f"{path}, line {line}: this state has an action already; give each state one row per stage")
+    chances = np.zeros((n_stages, n_states, n_actions))
+    chances[stages, states, actions] = numbers(frame, "probability", path)[0] if drawn else 1.0
     given_places = np.unique(places)
+    if idle is not None:
+        left_out = np.setdiff1d(np.arange(n_stages * n_states), given_places)
+        left_out = left_out[idle[left_out % n_states] >= 0]
+        chances[left_out // n_states, left_out % n_states, idle[left_out % n_states]] = 1.0
+        given_places = np.union1d(given_places, left_out)
     if len(given_places) < n_stages * n_states:
         gap = given_places != np.arange(len(given_places))
         stage, s = divmod(int(np.argmax(gap)) if gap.any() else len(gap), n_states)
         at = f" at stage {stage}" if "stage" in frame.columns else ""
         raise FileError(f"{path} has no row for {names.state(s)}{at}; give every state an action")
-    chances = np.zeros((n_stages, n_states, n_actions))
-    chances[stages, states, actions] = numbers(frame, "probability", path)[0] if drawn else 1.0
     given = {"probabilities": chances} if drawn else {"actions": chances.argmax(axis=-1)}
     try:
         if "stage" in frame.columns:
