@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.interrupt import first_interrupt
-from beliefbound.base.io.atomic import check_writable, write_aside
+from beliefbound.base.io.atomic import check_writable, write_text
+from beliefbound.base.io.csv_table import csv_text
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.io.result_folder import one_result
 from beliefbound.base.validation import check_probability, check_threads
@@ -38,7 +38,7 @@ from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.task import FiniteTask
 from beliefbound.report.certificate import Certificate, write_certificate
 
-KIND, JOB, FILE = Bracket._kind, "bound", "bounds.json"
+JOB, FILE = "bound", "bounds.json"
 SOMETIMES = frozenset(  # files that not every certificate has
     {"policy.npz", "policy.json", "controller.npz", "controller.json", "information.json"}
     | {f"{name}.{end}" for name in ("controller", "information", "decision") for end in ("png", "svg")}
@@ -186,7 +186,7 @@ def write_files(found: Certificate, made: Made, place: Path) -> None:
     names: dict[str, Any] = {"state_names": belief.states, "action_names": belief.actions}
     bracket.policy.save(place / found.policy.name, note=found.policy_words()[0], **names)
     memoryless.plan.policy.save(place / "memoryless.json", note=memoryless.words(), **names)
-    write_aside(place / "memoryless.csv", _table(found).write_csv)
+    write_text(place / "memoryless.csv", csv_text(_table(found)))
     if found.graph is not None:
         found.graph.save(place / "controller.json")
     if found.information is not None:
@@ -222,7 +222,7 @@ def _job(found: Certificate, made: Made) -> dict[str, Any]:
     }
 
 
-def _table(found: Certificate) -> pl.DataFrame:
+def _table(found: Certificate) -> dict[str, Any]:
     """The memoryless policy, one row per stage and state."""
     policy, belief = found.plan.policy, found.folder.training
     actions = np.atleast_2d(policy.actions)
@@ -234,4 +234,4 @@ def _table(found: Certificate) -> pl.DataFrame:
     columns["idaction"] = actions.ravel()
     if belief.actions is not None:
         columns["action"] = [belief.actions[a] for a in actions.ravel()]
-    return pl.DataFrame(columns)
+    return columns
