@@ -95,7 +95,7 @@ def from_demonstrations(
     >>> seen = {"state": [0, 1, 1], "action": [1, 1, 1], "next_state": [1, 1, 1]}
     >>> found = from_demonstrations(seen, discount=0.9, hypotheses=wanted, rationality=2.0)
     >>> found.belief.weights.round(3).tolist()
-    [0.005, 0.995]
+    [0.004, 0.996]
 
     Without hypotheses, rewards and dynamics are drawn: `from_demonstrations("demos.csv", discount=0.95)`.
     """
