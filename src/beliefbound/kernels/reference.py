@@ -227,7 +227,7 @@ def pass_by_reference(value: Any) -> None:
 
 def by_class(functions: dict[type, Any], place: int) -> Any:
     """Of compiled functions with the same arguments, one for each class of NamedTuple at a `place` among them: which
-    one compiled code calls is decided as it is compiled.
+    one compiled code calls is decided as it is compiled. `.functions` has them all.
 
     >>> from numba import njit
     >>> square = by_reference(NamedTuple("Square", [("side", float)]))
@@ -257,6 +257,7 @@ def by_class(functions: dict[type, Any], place: int) -> Any:
                 return self.of(signature.args).get_impl_key(signature)
 
         infer_global(call, types.Function(Chosen))
+        vars(call)["functions"] = functions
         return call
 
     return decorate
