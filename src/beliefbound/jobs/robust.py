@@ -19,7 +19,7 @@ from beliefbound.bounds.robust import RobustBracket, robust_bracket
 from beliefbound.jobs.made import Again, Job, Made, ModelOptions, write_json
 from beliefbound.report.robust import write_robust
 
-KIND, JOB, FILE, POLICY = RobustBracket._kind, "robust", "robust.json", "robust.policy.npz"
+JOB, FILE, POLICY = "robust", "robust.json", "robust.policy.npz"
 SOMETIMES = frozenset[str]()  # files that not every certificate has: none
 
 

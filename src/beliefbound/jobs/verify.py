@@ -17,6 +17,7 @@ compared*, never that it is the same.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,8 +30,6 @@ from beliefbound.base.errors import BeliefboundError, FileError
 from beliefbound.base.io.arrays import read_arrays
 from beliefbound.base.io.result_folder import CONTENTS, digest, names_in, read_contents, write_contents
 from beliefbound.bounds.record import TracePoint
-from beliefbound.jobs import bound, robust
-from beliefbound.jobs.from_log import command as plan
 from beliefbound.jobs.made import Again, machine
 from beliefbound.policy.results import FORMAT, content_of
 
@@ -39,7 +38,8 @@ _SEARCHED = ("bounds", "trace")  # which another machine may find others of
 _TOLD = 8  # differences that are told of one file
 
 
-_KINDS: dict[str, Any] = {job.KIND: job for job in (bound, robust, plan)}  # what makes a kind of result again
+_PLAN = "beliefbound certificate"  # the format of plans
+_KINDS = {"bracket": "bound", "robust bracket": "robust", _PLAN: "from_log.command"}  # which job makes it again
 
 
 @dataclass(frozen=True)
@@ -88,15 +88,15 @@ def verify(
       FileError: the file is damaged or of a certificate that cannot be made again; or the models are others.
     """
     file = Path(certificate)
-    content = content_of(file, (FORMAT, plan.KIND))
-    named = str(content["format"] if content["format"] == plan.KIND else content.get("kind"))
-    kind = _KINDS.get(named)
-    if kind is None or "job" not in content:
+    content = content_of(file, (FORMAT, _PLAN))
+    named = str(content["format"] if content["format"] == _PLAN else content.get("kind"))
+    if named not in _KINDS or "job" not in content:
         raise FileError(
             f"{file} is no certificate that can be made again by this command; it takes what `beliefbound bound`, "
             f"`beliefbound robust` and `beliefbound plan` wrote, and this is of the kind {named!r}: call the function "
             "that made it with its seed and effort"
         )
+    kind = import_module(f"beliefbound.jobs.{_KINDS[named]}")
     try:
         again: Again = kind.again(file, content, models, threads=threads, watch=watch)
     except FileError:

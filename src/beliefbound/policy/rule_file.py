@@ -12,11 +12,10 @@ Where both the number and the name are given they must agree. Every error names 
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.errors import FileError, PolicyError
 from beliefbound.base.grammar import nearest
-from beliefbound.base.io.csv_table import ids, numbers, read_table
+from beliefbound.base.io.csv_table import CsvTable, as_numbers, ids, numbers, read_table
 from beliefbound.base.validation import IntArray
 from beliefbound.policy.naming import Names
 from beliefbound.policy.tables import MemorylessPolicy, StationaryPolicy, TablePolicy
@@ -47,7 +46,7 @@ def read_rule(path: Path, names: Names, n_states: int, n_actions: int, idle: Int
     rows = places * n_actions + actions if drawn else places
     _, first = np.unique(rows, return_index=True)
     if len(first) < len(rows):
-        line = frame["line"][int(np.setdiff1d(np.arange(len(rows)), first)[0])]
+        line = frame.line[int(np.setdiff1d(np.arange(len(rows)), first)[0])]
         raise FileError(f"{path}, line {line}: this state has an action already; give each state one row per stage")
     chances = np.zeros((n_stages, n_states, n_actions))
     chances[stages, states, actions] = numbers(frame, "probability", path)[0] if drawn else 1.0
@@ -71,7 +70,7 @@ def read_rule(path: Path, names: Names, n_states: int, n_actions: int, idle: Int
         raise FileError(f"{path}: {fault}") from None
 
 
-def _numbered(frame: pl.DataFrame, kind: str, names: tuple[str, ...] | None, count: int, path: Path) -> IntArray:
+def _numbered(frame: CsvTable, kind: str, names: tuple[str, ...] | None, count: int, path: Path) -> IntArray:
     """The ids in the column of numbers, else in that of names; where there are both, they say the same."""
     given = [column for column in (f"id{kind}", kind) if column in frame.columns]
     if not given:
@@ -80,27 +79,25 @@ def _numbered(frame: pl.DataFrame, kind: str, names: tuple[str, ...] | None, cou
     if (found[0] != found[-1]).any():
         i = int(np.argmax(found[0] != found[-1]))
         said = f"id{kind} is {frame[given[0]][i]}, but {kind} is {frame[given[-1]][i]!r}"
-        raise FileError(f"{path}, line {frame['line'][i]}: {said}; the models call them differently")
+        raise FileError(f"{path}, line {frame.line[i]}: {said}; the models call them differently")
     return found[0]
 
 
-def _ids(
-    frame: pl.DataFrame, column: str, kind: str, names: tuple[str, ...] | None, count: int, path: Path
-) -> IntArray:
-    number = {name: i for i, name in enumerate(names or ())}
+def _ids(frame: CsvTable, column: str, kind: str, names: tuple[str, ...] | None, count: int, path: Path) -> IntArray:
+    number: dict[str | None, int] = {name: i for i, name in enumerate(names or ())}
     if column == kind and all(text in number for text in frame[column]):
         return np.array([number[text] for text in frame[column]], dtype=np.int64)
     unknown = next((i for i, text in enumerate(frame[column]) if text not in number), 0)
-    if column == kind and names is not None and frame[column].cast(pl.Float64, strict=False).is_null().any():
+    if column == kind and names is not None and np.isnan(as_numbers(frame[column])).any():
         text = frame[column][unknown] or ""
         raise FileError(
-            f"{path}, line {frame['line'][unknown]}: there is no {kind} {text!r} in the models; "
+            f"{path}, line {frame.line[unknown]}: there is no {kind} {text!r} in the models; "
             f"{nearest(text, names)}known: {', '.join(names[:10])}{' …' if len(names) > 10 else ''}"
         )
     values = ids(frame, column, path)
     if (values >= count).any():
         i = int(np.argmax(values >= count))
         raise FileError(
-            f"{path}, line {frame['line'][i]}: {column} is {values[i]}; the models have {count} {kind}s, from 0"
+            f"{path}, line {frame.line[i]}: {column} is {values[i]}; the models have {count} {kind}s, from 0"
         )
     return values

@@ -24,13 +24,12 @@ from beliefbound.jobs.from_log.plan import PlanOptions, Taken, plan_of
 from beliefbound.jobs.from_log.writing import CERTIFICATE, SOMETIMES, write_files, write_pages
 from beliefbound.jobs.made import Again, found_at, machine
 from beliefbound.logs import Log, read_log, read_minari
-from beliefbound.report.from_log.certificate import FORMAT
 from beliefbound.report.from_log.result import LogPlan
 from beliefbound.report.page import REPORT
 
-__all__ = ["FILE", "JOB", "KIND", "SOMETIMES", "PlanFileOptions", "PlanJob", "again", "plan_file"]
+__all__ = ["FILE", "JOB", "SOMETIMES", "PlanFileOptions", "PlanJob", "again", "plan_file"]
 
-KIND, JOB, FILE = FORMAT, "plan", CERTIFICATE
+JOB, FILE = "plan", CERTIFICATE
 _MINARI = "minari:"
 _EVERY = 10_000_000  # rows between two words about reading
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from beliefbound.base.io.atomic import write_aside
+from beliefbound.base.io.atomic import write_text
+from beliefbound.base.io.csv_table import csv_text
 from beliefbound.beliefs.files import can_save, save_belief
 from beliefbound.jobs.made import write_json
 from beliefbound.report.from_log.certificate import certificate
@@ -30,7 +30,7 @@ def write_files(found: LogPlan, job: dict[str, Any], place: Path) -> None:
     log = found.log
     names: dict[str, Any] = {"state_names": log.states, "action_names": log.actions}
     found.policy.save(place / "policy.json", note=policy_words(found), **names)
-    write_aside(place / "policy.csv", _policy_table(found).write_csv)
+    write_text(place / "policy.csv", csv_text(_policy_table(found)))
     posterior = _POSTERIOR if can_save(found.learnt.belief) else None
     if posterior is not None:
         save_belief(place / posterior, found.learnt.belief, states=log.states, actions=log.actions)
@@ -54,7 +54,7 @@ def _upper(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}"
 
 
-def _policy_table(found: LogPlan) -> pl.DataFrame:
+def _policy_table(found: LogPlan) -> dict[str, Any]:
     """One row per stage, state and action taken."""
     log = found.log
     chances = found.policy.chances(log.n_actions)
@@ -65,4 +65,4 @@ def _policy_table(found: LogPlan) -> pl.DataFrame:
     columns |= {"idaction": a, "action": [log.action_name(int(i)) for i in a]}
     if not found.policy.is_deterministic:
         columns["probability"] = stages[k, s, a]
-    return pl.DataFrame(columns)
+    return columns
