@@ -18,27 +18,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.interrupt import first_interrupt
-from beliefbound.base.io.atomic import check_writable, write_aside
+from beliefbound.base.io.atomic import check_writable, write_text
+from beliefbound.base.io.csv_table import csv_text
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.io.result_folder import one_result
 from beliefbound.base.validation import check_probability, check_threads
 from beliefbound.beliefs.folder import ModelFolder
-from beliefbound.bounds.bracket import Bracket, BracketEntries, Target, bracket_of, limits_of, seed_of
+from beliefbound.bounds.bracket import Bracket, Target, bracket_of, limits_of, seed_of
 from beliefbound.bounds.finite.small_controller import small_controller_of
 from beliefbound.bounds.information.value import information_of
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.steps import Limits
-from beliefbound.jobs.made import Job, Made, ModelOptions, write_json
+from beliefbound.jobs.made import Again, Job, Made, ModelOptions, write_json
 from beliefbound.jobs.memoryless import memoryless_of, searched_of
 from beliefbound.kernels.compiling import clock
 from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.task import FiniteTask
 from beliefbound.report.certificate import Certificate, write_certificate
 
-RESULT, JOB, FILE = Bracket, "bound", "bounds.json"
+JOB, FILE = "bound", "bounds.json"
 SOMETIMES = frozenset(  # files that not every certificate has
     {"policy.npz", "policy.json", "controller.npz", "controller.json", "information.json"}
     | {f"{name}.{end}" for name in ("controller", "information", "decision") for end in ("png", "svg")}
@@ -107,15 +107,17 @@ def certify_folder(
 
 
 def again(
-    folder: ModelFolder,
-    entries: BracketEntries,
-    job: Job,
+    file: Path,
+    content: dict[str, Any],
+    models: Path | str | None,
     *,
     threads: int | None,
     watch: Callable[[TracePoint], object] | None,
-) -> Certificate:
+) -> Again:
     """The certificate that a file is of, found again; what no search can find again is taken from the file: seconds,
     machine and version, and whether somebody ended the search."""
+    entries, job = Bracket.entries_of(file, content), Job.of(file, content)
+    path, folder = job.made.read(file, models)
     check_probability(job.made.confidence, "confidence")
     knobs: dict[str, Any] = {"seed": seed_of(entries.seed), "threads": threads, "watch": watch}
     found = _found(folder, job.made, Limits(effort=entries.effort), lambda: job.interrupted, Path(), **knobs)
@@ -127,7 +129,16 @@ def again(
         compile_seconds=entries.compile_seconds,
         version=entries.library,
     )
-    return replace(found, bracket=bracket)
+    found = replace(found, bracket=bracket)
+    return Again(
+        bracket,
+        (entries.lower.value, entries.upper.value),
+        f"{path}, seed {bracket.seed}",
+        job.made.machine,
+        entries.library,
+        lambda place: write_files(found, job.made, place),
+        lambda place: write_pages(found, place),
+    )
 
 
 def _found(
@@ -175,7 +186,7 @@ def write_files(found: Certificate, made: Made, place: Path) -> None:
     names: dict[str, Any] = {"state_names": belief.states, "action_names": belief.actions}
     bracket.policy.save(place / found.policy.name, note=found.policy_words()[0], **names)
     memoryless.plan.policy.save(place / "memoryless.json", note=memoryless.words(), **names)
-    write_aside(place / "memoryless.csv", _table(found).write_csv)
+    write_text(place / "memoryless.csv", csv_text(_table(found)))
     if found.graph is not None:
         found.graph.save(place / "controller.json")
     if found.information is not None:
@@ -211,7 +222,7 @@ def _job(found: Certificate, made: Made) -> dict[str, Any]:
     }
 
 
-def _table(found: Certificate) -> pl.DataFrame:
+def _table(found: Certificate) -> dict[str, Any]:
     """The memoryless policy, one row per stage and state."""
     policy, belief = found.plan.policy, found.folder.training
     actions = np.atleast_2d(policy.actions)
@@ -223,4 +234,4 @@ def _table(found: Certificate) -> pl.DataFrame:
     columns["idaction"] = actions.ravel()
     if belief.actions is not None:
         columns["action"] = [belief.actions[a] for a in actions.ravel()]
-    return pl.DataFrame(columns)
+    return columns

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.errors import FileError, ParameterError
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import IntArray, frozen
 from beliefbound.logs.counting import FAULTS, Counter
 from beliefbound.logs.log import ENDED, Cells, Log

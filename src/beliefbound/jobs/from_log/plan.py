@@ -24,7 +24,7 @@ All of it is about the posterior: if the prior or the family of rewards is wrong
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -191,20 +191,30 @@ def plan_log(
     return plan_of(log, chosen(PlanOptions, locals()), watch=watch, stop=stop, say=say)
 
 
+class Taken(NamedTuple):
+    """How far the searches of a plan went: steps of the bracket, rounds of the robust one; `None`: there was none."""
+
+    effort: int | None
+    rounds: int | None
+
+
 def plan_of(
     log: Log,
     options: PlanOptions,
     *,
+    taken: Taken | None = None,
     watch: Callable[[TracePoint], object] | None = None,
     stop: Callable[[], bool] | None = None,
     say: Callable[[str], object] | None = None,
 ) -> LogPlan:
-    """`plan_log` with its options as one object."""
+    """`plan_log` with its options as one object; `taken`: how far searches go, in place of their limits."""
     log = as_log(log)
     for name, function in (("watch", watch), ("stop", stop), ("say", say)):
         check_function(function, name)
     goal, rng, limit = Objective.parse(options.objective), as_rng(options.seed), options.seconds
-    threads, confidence, effort = check_threads(options.threads), options.confidence, options.effort
+    threads, confidence = check_threads(options.threads), options.confidence
+    rounds = None if options.effort is None else max(1, options.effort // _STEPS)
+    effort, rounds = taken or Taken(options.effort, rounds)
     say = say or (lambda text: None)
     say("learning the posterior")
     learnt = learn(log, prior=options.prior, initial=options.initial, **options.of_posterior)
@@ -237,7 +247,6 @@ def plan_of(
     robust = None
     if goal.kind != "mean" and limit > 0.0:
         say("bracketing the objective on drawn models")
-        rounds = None if effort is None else max(1, effort // _STEPS)
         robust = drawn_models(
             task, goal, choice.chosen, seconds=limit, rounds=rounds, rng=rng, threads=threads, stop=stop
         )

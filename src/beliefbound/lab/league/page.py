@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.io.atomic import write_aside, write_text
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.io.result_folder import one_result
+from beliefbound.base.tables import pl
 from beliefbound.lab.league.season import League
 from beliefbound.lab.league.standings import APART
 from beliefbound.policy.results import literal

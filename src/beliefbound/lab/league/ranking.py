@@ -8,8 +8,8 @@ the first who is not.
 from collections.abc import Mapping
 
 import numpy as np
-import polars as pl
 
+from beliefbound.base.tables import pl
 from beliefbound.lab.league.standings import APART, paired_difference
 
 _FACTOR = 5.0

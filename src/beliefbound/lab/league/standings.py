@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 import numpy as np
-import polars as pl
 
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import BoolArray, FloatArray
 from beliefbound.lab.experiments.statistics import bootstrap_mean
 from beliefbound.lab.league.published import published

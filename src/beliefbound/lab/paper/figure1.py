@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.io.atomic import write_aside
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.progress import point_display
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import FloatArray, check_count
 from beliefbound.beliefs import DirichletBelief
 from beliefbound.bounds.basic import e_max_of

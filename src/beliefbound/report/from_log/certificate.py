@@ -34,6 +34,7 @@ checks        of the posterior against the log: name, found, p
 log           what was read; posterior: prior, rewards, file
 notes         what a reader should know
 interrupted   whether somebody ended the work before its time
+job           where `beliefbound plan` wrote it: how it was made (`jobs.from_log.command.PlanJob`)
 """
 
 from pathlib import Path

@@ -15,8 +15,8 @@ _ROWS = 300  # of a table; all of them are in the files
 _PAIRS = 40
 
 
-def page_of(found: LogPlan, drawn: dict[str, Picture]) -> Page:
-    """Everything that was found, as a page."""
+def page_of(found: LogPlan, drawn: dict[str, Picture], made: str = "") -> Page:
+    """Everything that was found, as a page; `made`: how to make it again, in words."""
     log, task = found.log, found.task
     early = " The work was interrupted: more time would have narrowed it." if found.interrupted else ""
     doubt = f"Read with care: {warned(found)}. " if warned(found) else ""
@@ -40,6 +40,7 @@ def page_of(found: LogPlan, drawn: dict[str, Picture]) -> Page:
             _certain(found, drawn),
             _next(found, drawn),
             using_section("policy.json", found.names, found.task.start),
+            *([Section("How to check it", [made])] if made else []),
             _data(found, drawn),
         ],
     )
