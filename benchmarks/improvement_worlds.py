@@ -5,8 +5,8 @@ uniform partition of the unit interval; reaching the goal pays 1 and ends the ep
 optimal value from the start is least: where it is hardest to reach. *Gridworld*: 5 × 5, from one corner to the opposite
 one; a move goes where it should with 75%, to either side with 10%, back with 5%, and stays where a wall is.
 
-*Behaviour* at a share η of the way from uniform to optimal value: a softmax of the optimal values, cooled until it is at
-`(1 + η)/2`, then the chance of the best action is lowered by a tenth in states drawn at random until η is reached.
+*Behaviour* at a share η of the way from uniform to optimal value: a softmax of the optimal values, cooled until it is
+at `(1 + η)/2`, then the chance of the best action is lowered by a tenth in states drawn at random until η is reached.
 *Trajectories* end at the goal or after 50 steps. Discount 0.95.
 """
 

@@ -6,23 +6,22 @@ tried (`planning.safe`); and mixtures of behaviour with the most cautious one.
 
 *Screen*. On models of a posterior that doubts a pair as if it had led to the worst `SCREEN` times already, a candidate
 may be worth less than behaviour with a probability of at most the level: of `n` models at most `level (n + 1) − 1`.
-*Choice*. Of those that pass, the one with the largest mean gain on the worst half of models of a posterior with little
-doubt. If none passes, behaviour is kept.
+*Choice*. Of those that pass, the one with the largest mean gain under a posterior with little doubt. If none passes,
+or none gains, behaviour is kept.
 
 What the level promises is a probability under that posterior; how often a truth that no posterior has drawn is worse,
 docs/improvement.md has measured.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from beliefbound.base.errors import ParameterError
-from beliefbound.base.validation import FloatArray
+from beliefbound.base.validation import BoolArray, FloatArray
 from beliefbound.bounds.posterior.candidates import Candidate, Choice
 from beliefbound.bounds.posterior.doubtful import Doubtful
-from beliefbound.bounds.posterior.risk import cvar
 from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.safe.adjusted import reward_adjusted, robust_l1
 from beliefbound.planning.safe.frequencies import Frequencies
@@ -34,7 +33,6 @@ from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
 
 SCREEN, SCORE = 2.0, 0.1  # doubt of the posteriors that screen and that choose
 _DOUBTS = (0.1, 0.25, 0.5, 1.0, 2.0)
-_WORST = 0.5  # of models, on which the gain is averaged
 _MODELS, _FEW = 200, 40
 _WORK = 2e9  # multiply-adds to solve them
 MOST_ENTRIES = 20_000_000  # states² × actions
@@ -46,7 +44,7 @@ class Safety(NamedTuple):
 
     Attributes:
       names: of candidates; `worse`: how likely each is worse than behaviour, under the posterior that screens.
-      gain: mean gain over behaviour on the worst half of models, under the posterior that chooses.
+      gain: mean gain over behaviour under the posterior that chooses.
       level: of the screen; `n`: models.
       kept: whether behaviour was kept, since nothing passed.
       changed: `[s]`, states in which the chosen policy does something else than behaviour.
@@ -58,7 +56,7 @@ class Safety(NamedTuple):
     level: float
     n: int
     kept: bool
-    changed: FloatArray
+    changed: BoolArray
 
 
 def choose_safe(
@@ -86,7 +84,7 @@ def choose_safe(
         found = [models.values(c.policy.chances(A), task.start, task.discount, task.horizon) for c in pool]
         gains.append(np.stack(found) - own)
     worse = ((gains[0] <= 0.0).sum(axis=1) + 1.0) / (n + 1.0)
-    score = cvar(gains[1], _WORST)
+    score = gains[1].mean(axis=1)
     passed = np.flatnonzero((worse <= level) & (score > 0.0))
     kept = len(passed) == 0
     chosen = Candidate(KEEP, behaviour) if kept else pool[int(passed[score[passed].argmax()])]
@@ -98,7 +96,7 @@ def choose_safe(
 
 
 def _candidates(task: Task, data: Frequencies, expected: Candidate) -> list[Candidate]:
-    when = {"discount": task.discount, "horizon": task.horizon}
+    when: dict[str, Any] = {"discount": task.discount, "horizon": task.horizon}
     made = {f"pessimistic, doubt {m:g}": pessimistic(data, doubt=m, **when) for m in _DOUBTS}
     cautious = made[f"pessimistic, doubt {_DOUBTS[-1]:g}"]
     made["half behaviour, half pessimistic"] = 0.5 * (cautious + data.behaviour)

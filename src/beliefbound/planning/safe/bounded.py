@@ -52,7 +52,7 @@ def greedy_within(q: FloatArray, low: FloatArray, high: FloatArray) -> FloatArra
         more = np.minimum(left, high[every, a] - low[every, a])
         policy[every, a] += more
         left -= more
-    return policy / policy.sum(axis=1, keepdims=True)
+    return np.asarray(policy / policy.sum(axis=1, keepdims=True))
 
 
 def value_of(policy: FloatArray, rows: FloatArray, rewards: FloatArray, discount: float) -> FloatArray:

@@ -39,8 +39,8 @@ class Frequencies:
         """Those of a log, steps from terminal states left out."""
         c = log.cells
         kept = ~terminal[c.state]
-        columns = (x[kept] for x in (c.state, c.action, c.next_state, c.reward, c.times.astype(np.float64)))
-        return cls(*columns, behaviour, available, terminal)
+        s, a, t = (x[kept] for x in (c.state, c.action, c.next_state))
+        return cls(s, a, t, c.reward[kept], c.times[kept].astype(np.float64), behaviour, available, terminal)
 
     @property
     def n_states(self) -> int:

@@ -36,6 +36,6 @@ def pessimistic(data: Frequencies, *, doubt: float, discount: float, horizon: in
 
 
 def bootstrapped(data: Frequencies, chances: FloatArray) -> FloatArray:
-    """A policy `[s,a]` or `[t,s,a]` that gives way to behaviour in states where it does more of something than it may."""
+    """A policy `[s,a]` or `[t,s,a]` that gives way to behaviour where it would do more of something than it may."""
     over = (chances > ceiling(data) + 1e-9).any(axis=-1, keepdims=True)
     return np.where(over, data.behaviour, chances)
