@@ -6,7 +6,6 @@ import sys
 
 import benchmarks
 
-
 _NO_TIMINGS = ("__main__", "timing", "improvement", "improvement_worlds")
 
 

@@ -81,7 +81,7 @@ def one(world: str, share: float, n: int, number: int) -> dict[str, Any]:
 def table(folder: Path) -> str:
     """Everything in the folder, a row a cell."""
     rows = [
-        "| world | behaviour | logs | ours: mean / worst | worse than behaviour | the best peer: mean / worst | its setting "
+        "| world | behaviour | logs | ours: mean / worst | worse | best peer: mean / worst | its setting "
         "| worse | no prior: false | of the value |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]

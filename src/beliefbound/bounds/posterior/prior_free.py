@@ -32,6 +32,7 @@ from beliefbound.planning.safe.frequencies import Frequencies
 
 _HALVINGS, _ROUNDS = 60, 100
 _CLOSE = 1e-9
+_NOTHING = 1e-3
 
 
 class PriorFree(NamedTuple):
@@ -39,17 +40,14 @@ class PriorFree(NamedTuple):
 
     Attributes:
       value: what the policy is worth at least.
-      vacuous: whether that is no more than the least possible value; `least`: which.
+      least: the least possible value; `vacuous`: whether the bound says no more, up to a thousandth of a step's reward.
       confidence: with which it holds, for every policy at once.
     """
 
     value: float
     least: float
     confidence: float
-
-    @property
-    def vacuous(self) -> bool:
-        return self.value <= self.least + 1e-6 * max(1.0, abs(self.least))
+    vacuous: bool
 
 
 class Sets(NamedTuple):
@@ -184,7 +182,10 @@ def prior_free(
         values = values - np.where(data.terminal, 0.0, fall / (1.0 - discount))
     least = min(0.0, worst) if data.terminal.any() else worst
     if given is not None:
-        return PriorFree(max(least, float(given @ values)), least, 1.0 - error)
-    began = np.flatnonzero(starts)
-    row = Sets.of(np.zeros(1, dtype=np.int64), starts[began].astype(np.float64), S, each)
-    return PriorFree(max(least, float(row.least_mean(values[began], float(values.min()))[0])), least, 1.0 - error)
+        bound = float(given @ values)
+    else:
+        began = np.flatnonzero(starts)
+        row = Sets.of(np.zeros(1, dtype=np.int64), starts[began].astype(np.float64), S, each)
+        bound = float(row.least_mean(values[began], float(values.min()))[0])
+    nothing = bound <= least + _NOTHING * float(np.abs(data.reward).max())
+    return PriorFree(max(least, bound), least, 1.0 - error, nothing)

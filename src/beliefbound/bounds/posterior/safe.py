@@ -118,7 +118,10 @@ def _scale(data: Frequencies) -> float:
 
 
 def policy_of(chances: FloatArray) -> TablePolicy:
-    """A policy of chances `[s,a]` or `[t,s,a]`."""
+    """A policy of chances `[s,a]` or `[t,s,a]`, deterministic where they are."""
+    if (np.abs(chances - np.rint(chances)) < 1e-12).all():
+        actions = chances.argmax(axis=-1)
+        return MemorylessPolicy(actions) if chances.ndim == 3 else StationaryPolicy(actions)
     if chances.ndim == 3:
         return MemorylessPolicy(probabilities=chances)
     return StationaryPolicy(probabilities=chances)

@@ -11,7 +11,7 @@ from beliefbound.beliefs.from_log import Learnt
 from beliefbound.bounds.posterior.candidates import Candidate
 from beliefbound.bounds.posterior.fresh import Fresh
 from beliefbound.bounds.posterior.risk import Estimate, mean_interval, worse_interval
-from beliefbound.bounds.posterior.safe import MOST_ENTRIES
+from beliefbound.bounds.posterior.safe import MOST_ENTRIES, policy_of
 from beliefbound.logs.log import Log
 from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.task import Task
@@ -28,7 +28,7 @@ def behaviour_of(log: Log, learnt: Learnt, given: Any = None) -> Candidate:
     if not offered.all():
         chances = policy.probabilities * offered
         policy = StationaryPolicy(probabilities=chances / chances.sum(axis=1, keepdims=True))
-    return Candidate("behaviour", policy)
+    return Candidate("behaviour", policy_of(policy.chances(log.n_actions)))
 
 
 def _checked(given: Any, log: Log) -> StationaryPolicy:
