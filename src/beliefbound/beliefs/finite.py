@@ -90,10 +90,8 @@ class FiniteBelief(Frozen):
         normalize: bool = False,
     ) -> None:
         if isinstance(transitions, list | tuple) and transitions and all(is_sparse(x) for x in transitions):
-            import scipy.sparse as sp
-
             n_models = len(transitions)
-            stacked: Any = sp.vstack([sp.csr_array(x) for x in transitions], format="csr")
+            stacked: Any = list(transitions)
         elif is_sparse(transitions):
             raise BeliefError("pass a list of sparse matrices, one per model")
         else:

@@ -61,6 +61,17 @@ class BoundOptions(ModelOptions):
     controller: int | None = None
     measure: int | None = None
 
+    def made(self, folder: ModelFolder, models: Path | str) -> Made:
+        """How a certificate of a folder's models is made; what is wrong with the options is said."""
+        self.limits()
+        check_probability(self.confidence, "confidence")
+        how = {name: getattr(self, name) for name in ("horizon", "confidence", "target", "controller", "measure")}
+        return Made.of(folder, models, **how, **self.chosen(folder))
+
+    def limits(self, stop: Callable[[], bool] | None = None) -> Limits:
+        """When the search ends."""
+        return limits_of(target_gap=self.target_gap, time_limit=self.time_limit, effort=self.effort, stop=stop)
+
 
 _DEFAULT = BoundOptions()
 
@@ -90,15 +101,11 @@ def certify_folder(
     """
     doing(f"reading {models}")
     folder, place = options.read(models), as_path(out)
-    limits = limits_of(target_gap=options.target_gap, time_limit=options.time_limit, effort=options.effort, stop=None)
-    check_probability(options.confidence, "confidence")
-    how = {name: getattr(options, name) for name in ("horizon", "confidence", "target", "controller", "measure")}
-    made = Made.of(folder, models, **how, **options.chosen(folder))
+    made = options.made(folder, models)
     check_writable(place)
     with first_interrupt(say) as asked:
-        until = limits._replace(stop=asked.is_set)
         knobs: dict[str, Any] = {"seed": seed_of(options.seed), "threads": options.threads, "watch": watch}
-        found = _found(folder, made, until, asked.is_set, place, doing=doing, **knobs)
+        found = certificate_of(folder, made, options.limits(asked.is_set), asked.is_set, place, doing=doing, **knobs)
     doing("writing")
     with one_result(place, JOB, last=FILE) as aside:
         write_files(found, made, aside)
@@ -120,7 +127,7 @@ def again(
     path, folder = job.made.read(file, models)
     check_probability(job.made.confidence, "confidence")
     knobs: dict[str, Any] = {"seed": seed_of(entries.seed), "threads": threads, "watch": watch}
-    found = _found(folder, job.made, Limits(effort=entries.effort), lambda: job.interrupted, Path(), **knobs)
+    found = certificate_of(folder, job.made, Limits(effort=entries.effort), lambda: job.interrupted, Path(), **knobs)
     told = zip(found.bracket.trace, entries.trace, strict=False)
     trace = tuple(point._replace(seconds=theirs.seconds) for point, theirs in told)
     bracket = replace(
@@ -141,7 +148,7 @@ def again(
     )
 
 
-def _found(
+def certificate_of(
     folder: ModelFolder,
     made: Made,
     limits: Limits,
@@ -153,6 +160,7 @@ def _found(
     watch: Callable[[TracePoint], object] | None,
     doing: Callable[[str], object] = lambda text: None,
 ) -> Certificate:
+    """What `certify_folder` writes into `place`, found but not written."""
     task = FiniteTask.of(folder.training, discount=folder.discount, horizon=made.horizon, initial=folder.initial)
     graph, information, began = None, None, clock()
     if made.controller is not None:  # it may need more nodes, which must not be noticed after a long search

@@ -64,11 +64,15 @@ class Dense:
         data = rows.reshape(-1)[where]
         starts = np.searchsorted(where, np.arange(len(rows) + 1) * rows.shape[1])
         matrix = sp.csr_array((data, (where % rows.shape[1]).astype(np.int32), starts), shape=rows.shape)
-        return Csr(matrix, self.array.shape[:3])
+        return Csr((matrix,), self.array.shape[:3])
 
     def by_row(self) -> Rows:
         """What `kernels.planning.rows` reads."""
         return whole(self.array) if self._compressed is None else self._compressed.by_row()
+
+    def by_part(self) -> Iterator[tuple[slice, Rows]]:
+        """Models whose rows lie one after the other: all of them."""
+        yield slice(None), self.by_row()
 
     def forward(self, actions: IntArray, first: int, b: FloatArray) -> None:
         """Occupancies `b[k,m,s]` after stage `first` under `actions[k,s]`."""

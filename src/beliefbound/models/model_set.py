@@ -15,12 +15,13 @@ pays, is decided here and nowhere else. Sparse models are swept sparse; only `de
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from beliefbound.base import limits
+from beliefbound.base.executors.threads import in_ranges
 from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.kernels.planning import occupancy, swaps, sweep
 from beliefbound.kernels.planning.from_above import values_from_above
@@ -76,7 +77,7 @@ class ModelSet:
     @cached_property
     def reward_range(self) -> tuple[float, float]:
         """Least and largest expected reward of an available action in any model."""
-        seen = self.rewards[:, self.available]
+        seen = self.rewards if self.available.all() else self.rewards[:, self.available]
         return float(seen.min()), float(seen.max())
 
     @property
@@ -133,19 +134,22 @@ class ModelSet:
     ) -> None:
         """MMBI's step from `values[m,s]`: `actions[s]`, `out[m,s]` and `q[m,s,a]` written; `out` may be `values`."""
         self.backup(values, discount, q)
-        sweep.greedy(q, weights, self.available, actions, out)
+        self._by_states(sweep.greedy, q, weights, self.available, actions, out)
 
     def best(self, values: FloatArray, discount: float, *, q: FloatArray, out: FloatArray) -> None:
         """Each model's own maximum from `values[m,s]`: `out[m,s]` and `q[m,s,a]` written."""
         self.backup(values, discount, q)
-        sweep.best_values(q, self.available, out)
+        self._by_states(sweep.best_values, q, self.available, out)
 
     def follow(
         self, values: FloatArray, chances: FloatArray, discount: float, *, q: FloatArray, out: FloatArray
     ) -> None:
         """A policy's step, `chances[s,a]`, from `values[m,s]`: `out[m,s]` and `q[m,s,a]` written."""
         self.backup(values, discount, q)
-        sweep.follow(q, chances, out)
+        self._by_states(sweep.follow, q, chances, out)
+
+    def _by_states(self, step: Any, *arrays: Any) -> None:
+        in_ranges(partial(step, *arrays), self.n_states, self.rewards.size)
 
     # A horizon.
 
@@ -212,7 +216,10 @@ class ModelSet:
         (`models.enclosing`)."""
         policy, rewards = self._followed(policy)
         several = policy.ndim == 3
-        sizes = np.einsum("msa,msa->ms", policy, np.abs(self.rewards)) if several else np.abs(rewards)
+        sizes = np.abs(rewards)
+        if several:
+            for m, paid in enumerate(self.rewards):
+                np.einsum("sa,sa->s", policy[m], np.abs(paid), out=sizes[m])
         rounding = self.rounding + (self.n_actions * UNIT if several else 0.0)
         return self.transitions.enclose(policy, rewards, sizes, discount, rounding)
 
@@ -239,8 +246,9 @@ class ModelSet:
         """`[m,s]`, at least each model's optimal values and falling under its own backup: within `epsilon` of them,
         or looser after `max_sweeps` sweeps, which begin with a `guess [m,s]`."""
         values = self._zeros() if guess is None else guess.copy()
-        rows = self.transitions.by_row()
-        values_from_above(rows, self.rewards, self.available, discount, epsilon, max_sweeps, values)
+        for part, rows in self.transitions.by_part():
+            own = self.rewards[part], self.available
+            values_from_above(rows, *own, discount, epsilon, max_sweeps, values[part])
         paid = np.where(self.available, self.rewards, -np.inf).max(axis=-1)  # by the best action in each state
         met = np.abs(values).max(axis=1) + divided(np.abs(paid).max(axis=1), left_after(discount))
         return np.asarray(values + divided(4.0 * self.rounding * met, left_after(discount))[:, None])

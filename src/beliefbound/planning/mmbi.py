@@ -15,7 +15,9 @@ policy. That fixed point need not exist: the greedy policies may cycle. Then the
 and the plan says so.
 """
 
+import hashlib
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -30,10 +32,13 @@ from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 
 _MAX_SWEEPS = 100_000  # then the last policies met are compared; sweeping on would hardly change them
+_MOST_WORK = 1e12  # multiply-adds, some minutes: where states cycle apart from each other, the whole hardly ever does
 _LEAST_SWEEPS = 30  # however large the models are
 _SWEEP_WORK = 20_000  # what a sweep of tiny models takes, in multiply-adds
 _TOLERANCE = 1e-10  # of the largest value: how close two sweeps must come to count as equal
 _MIXED = 1e3  # times the values met: larger ones are of another scale
+_SEEN_BYTES = 1 << 27  # that policies of a cycle may take
+_SPARSE_SOLVE = 100  # products with a sparse model that valuing a policy for ever takes, about
 _MOST_CANDIDATES = 1000  # policies of a cycle that are valued exactly: each takes a linear solve
 
 
@@ -61,7 +66,7 @@ def mmbi(belief: FiniteBelief, *, discount: float, horizon: int | None = None, e
         raise ParameterError("give a horizon or epsilon, not both")
     task = FiniteTask.of(belief, discount=discount, horizon=horizon)
     if epsilon is None:
-        return mmbi_plan(task)
+        return mmbi_plan(task, most_work=_MOST_WORK)
     stages = truncation_horizon(task.models, task.discount, epsilon)
     stages = check_horizon(stages, task.models.n_entries, 8 * task.models.n_states)
     plan = mmbi_plan(task.lasting(stages))
@@ -104,7 +109,8 @@ def _fixed_point(task: FiniteTask, most_work: float) -> Plan:
     values, q = np.zeros(models.rewards.shape[:2]), np.empty_like(models.rewards)
     actions = np.empty(models.n_states, dtype=np.int64)
     checkpoint, since, power = values.copy(), 0, 1
-    seen: dict[bytes, IntArray] = {}
+    seen: dict[bytes, IntArray | None] = {}  # by digest; the last ones that fit in memory
+    small, kept = np.min_scalar_type(models.n_actions), max(1, int(_SEEN_BYTES // models.n_states))
     converged, cycled, residual = False, False, np.inf
     most = _TOLERANCE * (1.0 - discount) * task.largest_value
 
@@ -116,7 +122,9 @@ def _fixed_point(task: FiniteTask, most_work: float) -> Plan:
     for _ in range(most_sweeps):
         previous = values.copy()
         models.greedy(values, task.weights, discount, q=q, actions=actions, out=values)
-        seen[actions.tobytes()] = actions.copy()
+        seen.setdefault(hashlib.sha256(actions.tobytes()).digest(), actions.astype(small))
+        if len(seen) > kept:
+            seen[next(islice(seen, len(seen) - kept - 1, None))] = None
         since += 1
         residual = float(np.abs(values - previous).max())
         converged = unchanged(residual)
@@ -131,7 +139,9 @@ def _fixed_point(task: FiniteTask, most_work: float) -> Plan:
         note = ""
     else:
         solving = models.n_models * models.n_states**2 * max(10.0, 0.1 * models.n_states)
-        candidates = list(seen.values())[-int(min(_MOST_CANDIDATES, max(1.0, most_work / solving))) :]
+        solving = min(solving, _SPARSE_SOLVE * models.n_entries) if models.is_sparse else solving
+        most_solved = int(min(_MOST_CANDIDATES, max(1.0, most_work / solving)))
+        candidates = [policy.astype(np.int64) for policy in list(seen.values())[-most_solved:] if policy is not None]
         what = f"cycles through {len(seen)} policies" if cycled else f"did not settle in {most_sweeps} sweeps"
         note = f"the fixed point of MMBI {what}; the best of them is returned"
     plans = [

@@ -4,7 +4,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -79,17 +79,22 @@ def _chosen(header: list[str], columns: list[str], optional: Sequence[str], file
 
 
 def _cells(rows: Any, header: list[str], named: list[str], file: Path) -> CsvTable:
-    """All rows, in blocks; equal cells are one object."""
+    """All rows, in blocks; equal cells of a block are one object."""
     places, line = [header.index(name) for name in named], list[int]()
     held: list[list[str | None]] = [[] for _ in named]
-    one: dict[str, str | None] = {"": None}
-    filled = _filled(rows, len(header), line, file)
-    while block := list(islice(filled, _BLOCK)):
-        columns = list(zip(*block, strict=True))
+    while True:
+        before, block = rows.line_num, list(islice(rows, _BLOCK))
+        if not block:
+            break
+        if {*map(len, block)} == {len(header)} and rows.line_num - before == len(block):
+            line += range(before + 1, rows.line_num + 1)
+        else:
+            block = _filled(block, before, len(header), line, file)
+        columns, one = list(zip(*block, strict=True)), _Stripped()
         for cells, place in zip(held, places, strict=True):
-            cells += [one.setdefault(text, text) for text in map(str.strip, columns[place])]
-    kept = [any(cells) for cells in zip(*held, strict=True)]
-    if not any(kept):
+            cells += map(one.__getitem__, columns[place] if columns else ())
+    kept = [any(cells) for cells in zip(*held, strict=True)] if all(None in cells for cells in held) else []
+    if not line or (kept and not any(kept)):
         raise FileError(f"{file} has a header but no rows")
     if not all(kept):
         held = [[text for text, keep in zip(cells, kept, strict=True) if keep] for cells in held]
@@ -97,15 +102,26 @@ def _cells(rows: Any, header: list[str], named: list[str], file: Path) -> CsvTab
     return CsvTable(dict(zip(named, held, strict=True)), line)
 
 
-def _filled(rows: Any, width: int, line: list[int], file: Path) -> Iterator[list[str]]:
-    """Rows with a cell for each column, whose lines are noted; blank ones are left out."""
-    for row in rows:
+class _Stripped(dict[str, str | None]):
+    """Cells without what is blank around them, by what they were; `None`: nothing is left."""
+
+    def __missing__(self, text: str) -> str | None:
+        cell = self[text] = text.strip() or None
+        return cell
+
+
+def _filled(block: list[list[str]], before: int, width: int, line: list[int], file: Path) -> list[list[str]]:
+    """Rows with a cell for each column, whose lines, the last of each row, are noted; blank ones are left out."""
+    filled, at = [], before
+    for row in block:
+        at += max(1, sum(cell.count("\n") for cell in row) + 1)
         if len(row) > width:
             fix = "put cells that hold a separator into quotation marks"
-            raise FileError(f"{file}, line {rows.line_num} has {len(row)} cells, its header {width}; {fix}")
+            raise FileError(f"{file}, line {at} has {len(row)} cells, its header {width}; {fix}")
         if row:
-            line.append(rows.line_num)
-            yield row if len(row) == width else row + [""] * (width - len(row))
+            line.append(at)
+            filled.append(row if len(row) == width else row + [""] * (width - len(row)))
+    return filled
 
 
 def csv_text(columns: Mapping[str, Any]) -> str:
@@ -136,9 +152,14 @@ def number_of(text: str | None) -> float:
 
 
 def as_numbers(cells: Sequence[str | None]) -> FloatArray:
-    """Cells as numbers, NaN where they hold none: each distinct text is read once."""
-    known = {text: number_of(text) for text in set(cells)}
-    return np.fromiter(map(known.__getitem__, cells), np.float64, len(cells))
+    """Cells as numbers, NaN where they hold none."""
+    try:
+        if "_" not in "".join(cells):  # type: ignore[arg-type]
+            values = np.fromiter(map(float, cells), np.float64, len(cells))  # type: ignore[arg-type]
+            return np.where(np.isfinite(values), values, np.nan)
+    except (TypeError, ValueError):  # some cell is empty, or no number
+        pass
+    return np.fromiter(map(number_of, cells), np.float64, len(cells))
 
 
 def numbers(table: CsvTable, name: str, file: Path) -> tuple[FloatArray, IntArray]:
