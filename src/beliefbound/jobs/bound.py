@@ -17,8 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from beliefbound.base.errors import FileError
 from beliefbound.base.interrupt import first_interrupt
 from beliefbound.base.io.atomic import check_writable, write_text
 from beliefbound.base.io.csv_table import csv_text
@@ -31,17 +33,21 @@ from beliefbound.bounds.finite.small_controller import small_controller_of
 from beliefbound.bounds.information.value import information_of
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.steps import Limits
+from beliefbound.jobs.beside import compared_policies, efforts_of, moving, starts_of
 from beliefbound.jobs.made import Again, Job, Made, ModelOptions, write_json
 from beliefbound.jobs.memoryless import memoryless_of, searched_of
 from beliefbound.kernels.compiling import clock
 from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.task import FiniteTask
+from beliefbound.policy.naming import names_of
+from beliefbound.report.beside import start_columns
 from beliefbound.report.certificate import Certificate, write_certificate
 
 JOB, FILE = "bound", "bounds.json"
 SOMETIMES = frozenset(  # files that not every certificate has
-    {"policy.npz", "policy.json", "controller.npz", "controller.json", "information.json"}
+    {"policy.npz", "policy.json", "controller.npz", "controller.json", "information.json", "decisions.csv"}
     | {f"{name}.{end}" for name in ("controller", "information", "decision") for end in ("png", "svg")}
+    | {f"{name}.{end}" for name in ("acceptability", "sensitivity") for end in ("png", "svg", "csv")}
 )
 write_pages = write_certificate
 
@@ -54,12 +60,16 @@ class BoundOptions(ModelOptions):
       target, effort: as for `bracket`.
       controller: also a decision graph of at most so many nodes.
       measure: also what so many tries of each state and action are worth before acting.
+      starts: also the first action from each state in which it may start.
+      sensitivity: also which policy is best as the weight of a model moves, or those of two (`wet,dry`).
     """
 
     target: Target = "value"
     effort: int | None = None
     controller: int | None = None
     measure: int | None = None
+    starts: bool = False
+    sensitivity: str | None = None
 
 
 _DEFAULT = BoundOptions()
@@ -93,12 +103,13 @@ def certify_folder(
     limits = limits_of(target_gap=options.target_gap, time_limit=options.time_limit, effort=options.effort, stop=None)
     check_probability(options.confidence, "confidence")
     how = {name: getattr(options, name) for name in ("horizon", "confidence", "target", "controller", "measure")}
-    made = Made.of(folder, models, **how, **options.chosen(folder))
+    made = Made.of(folder, models, sensitivity=moving(options.sensitivity, folder), **how, **options.chosen(folder))
     check_writable(place)
     with first_interrupt(say) as asked:
         until = limits._replace(stop=asked.is_set)
         knobs: dict[str, Any] = {"seed": seed_of(options.seed), "threads": options.threads, "watch": watch}
-        found = _found(folder, made, until, asked.is_set, place, doing=doing, **knobs)
+        found = _found(folder, made, until, asked.is_set, place, doing=doing, starts=options.starts, **knobs)
+    made = msgspec.structs.replace(made, starts=efforts_of(found.starts))
     doing("writing")
     with one_result(place, JOB, last=FILE) as aside:
         write_files(found, made, aside)
@@ -120,7 +131,12 @@ def again(
     path, folder = job.made.read(file, models)
     check_probability(job.made.confidence, "confidence")
     knobs: dict[str, Any] = {"seed": seed_of(entries.seed), "threads": threads, "watch": watch}
-    found = _found(folder, job.made, Limits(effort=entries.effort), lambda: job.interrupted, Path(), **knobs)
+    asked = job.made.starts is not None
+    if any(m >= folder.training.n_models for m in job.made.sensitivity or ()):
+        raise FileError(f"{file} is damaged: there is no such model in sensitivity")
+    until = Limits(effort=entries.effort)
+    found = _found(folder, job.made, until, lambda: job.interrupted, Path(), starts=asked, **knobs)
+    made = msgspec.structs.replace(job.made, starts=efforts_of(found.starts))
     told = zip(found.bracket.trace, entries.trace, strict=False)
     trace = tuple(point._replace(seconds=theirs.seconds) for point, theirs in told)
     bracket = replace(
@@ -136,7 +152,7 @@ def again(
         f"{path}, seed {bracket.seed}",
         job.made.machine,
         entries.library,
-        lambda place: write_files(found, job.made, place),
+        lambda place: write_files(found, made, place),
         lambda place: write_pages(found, place),
     )
 
@@ -151,6 +167,7 @@ def _found(
     seed: int,
     threads: int | None,
     watch: Callable[[TracePoint], object] | None,
+    starts: bool = False,
     doing: Callable[[str], object] = lambda text: None,
 ) -> Certificate:
     task = FiniteTask.of(folder.training, discount=folder.discount, horizon=made.horizon, initial=folder.initial)
@@ -170,6 +187,11 @@ def _found(
     if made.measure is not None:
         doing("finding out what to measure, beyond the time of the search")
         information = information_of(task, tries=made.measure, bounds=found, confidence=made.confidence, rng=seed)
+    begun = None
+    if starts:
+        doing("finding first actions, start by start, beyond the time of the search")
+        begun = starts_of(folder, made.horizon, limits, made.starts, seed=seed, threads=check_threads(threads))
+    moved = None if not made.sensitivity else compared_policies(task, found.policy, memoryless.plan.policy)
     policy, start, checks = memoryless.plan.policy, folder.initial, dict[str, float]()
     knobs: dict[str, Any] = {"discount": folder.discount, "horizon": None if policy.horizon else made.horizon}
     if folder.test is not None:
@@ -177,7 +199,7 @@ def _found(
     if folder.true is not None:
         checks["true model"] = float(evaluate(policy, folder.true, **knobs) @ start)
     told = (made.models, made.name, found, memoryless, checks, interrupted(), made.machine)
-    return Certificate(folder, *told, place, graph, information)
+    return Certificate(folder, *told, place, graph, information, begun, moved, made.sensitivity)
 
 
 def write_files(found: Certificate, made: Made, place: Path) -> None:
@@ -191,6 +213,14 @@ def write_files(found: Certificate, made: Made, place: Path) -> None:
         found.graph.save(place / "controller.json")
     if found.information is not None:
         found.information.save(place / "information.json")
+    if found.starts is not None:
+        columns = start_columns(found.starts, found.folder.initial, names_of(belief))
+        write_text(place / "decisions.csv", csv_text(columns))
+    if found.sensitivity is not None and found.moving:
+        write_text(place / "acceptability.csv", csv_text(found.sensitivity.one_way(found.moving[0])))
+        if len(found.moving) == 2:
+            first, second = found.moving
+            write_text(place / "sensitivity.csv", csv_text(found.sensitivity.two_way(first, second)))
     write_json(place / FILE, bracket.as_file(found.policy.name, _job(found, made)))
 
 
