@@ -20,17 +20,18 @@ _POLICIES = 8  # of the pool that are compared
 
 
 def starts_of(
-    folder: ModelFolder, horizon: int | None, limits: Limits, efforts: list[int] | None, **knobs: Any
+    folder: ModelFolder, horizon: int | None, limits: Limits, efforts: list[int], **knobs: Any
 ) -> dict[int, Bracket]:
     """A bracket from each state in which it may start, each until its first action is proven, or to the limits: a
-    share of the seconds each. `efforts`: so many steps, one number per state, in place of limits."""
+    share of the seconds each. `efforts`: where there are any, so many steps, one number per state, in place of
+    limits."""
     states = np.flatnonzero(folder.initial).tolist()
-    if efforts is not None and len(efforts) != len(states):
+    if efforts and len(efforts) != len(states):
         raise ParameterError(f"there are {len(states)} states to start in, and efforts for {len(efforts)}")
     share, found = limits._replace(seconds=limits.seconds / len(states)), dict[int, Bracket]()
     for k, s in enumerate(states):
         task = FiniteTask.of(folder.training, discount=folder.discount, horizon=horizon, initial=s)
-        until = share if efforts is None else Limits(effort=efforts[k])
+        until = Limits(effort=efforts[k]) if efforts else share
         found[s] = bracket_of(task, until, target="decision", **knobs).bracket
     return found
 

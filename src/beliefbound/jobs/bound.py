@@ -71,6 +71,18 @@ class BoundOptions(ModelOptions):
     starts: bool = False
     sensitivity: str | None = None
 
+    def made(self, folder: ModelFolder, models: Path | str) -> Made:
+        """How a certificate of a folder's models is made; what is wrong with the options is said."""
+        self.limits()
+        check_probability(self.confidence, "confidence")
+        how = {name: getattr(self, name) for name in ("horizon", "confidence", "target", "controller", "measure")}
+        beside = {"starts": [] if self.starts else None, "sensitivity": moving(self.sensitivity, folder)}
+        return Made.of(folder, models, **how, **beside, **self.chosen(folder))
+
+    def limits(self, stop: Callable[[], bool] | None = None) -> Limits:
+        """When the search ends."""
+        return limits_of(target_gap=self.target_gap, time_limit=self.time_limit, effort=self.effort, stop=stop)
+
 
 _DEFAULT = BoundOptions()
 
@@ -100,16 +112,11 @@ def certify_folder(
     """
     doing(f"reading {models}")
     folder, place = options.read(models), as_path(out)
-    limits = limits_of(target_gap=options.target_gap, time_limit=options.time_limit, effort=options.effort, stop=None)
-    check_probability(options.confidence, "confidence")
-    how = {name: getattr(options, name) for name in ("horizon", "confidence", "target", "controller", "measure")}
-    made = Made.of(folder, models, sensitivity=moving(options.sensitivity, folder), **how, **options.chosen(folder))
+    made = options.made(folder, models)
     check_writable(place)
     with first_interrupt(say) as asked:
-        until = limits._replace(stop=asked.is_set)
         knobs: dict[str, Any] = {"seed": seed_of(options.seed), "threads": options.threads, "watch": watch}
-        found = _found(folder, made, until, asked.is_set, place, doing=doing, starts=options.starts, **knobs)
-    made = msgspec.structs.replace(made, starts=efforts_of(found.starts))
+        found = certificate_of(folder, made, options.limits(asked.is_set), asked.is_set, place, doing=doing, **knobs)
     doing("writing")
     with one_result(place, JOB, last=FILE) as aside:
         write_files(found, made, aside)
@@ -131,12 +138,9 @@ def again(
     path, folder = job.made.read(file, models)
     check_probability(job.made.confidence, "confidence")
     knobs: dict[str, Any] = {"seed": seed_of(entries.seed), "threads": threads, "watch": watch}
-    asked = job.made.starts is not None
     if any(m >= folder.training.n_models for m in job.made.sensitivity or ()):
         raise FileError(f"{file} is damaged: there is no such model in sensitivity")
-    until = Limits(effort=entries.effort)
-    found = _found(folder, job.made, until, lambda: job.interrupted, Path(), starts=asked, **knobs)
-    made = msgspec.structs.replace(job.made, starts=efforts_of(found.starts))
+    found = certificate_of(folder, job.made, Limits(effort=entries.effort), lambda: job.interrupted, Path(), **knobs)
     told = zip(found.bracket.trace, entries.trace, strict=False)
     trace = tuple(point._replace(seconds=theirs.seconds) for point, theirs in told)
     bracket = replace(
@@ -152,12 +156,12 @@ def again(
         f"{path}, seed {bracket.seed}",
         job.made.machine,
         entries.library,
-        lambda place: write_files(found, made, place),
+        lambda place: write_files(found, job.made, place),
         lambda place: write_pages(found, place),
     )
 
 
-def _found(
+def certificate_of(
     folder: ModelFolder,
     made: Made,
     limits: Limits,
@@ -167,9 +171,9 @@ def _found(
     seed: int,
     threads: int | None,
     watch: Callable[[TracePoint], object] | None,
-    starts: bool = False,
     doing: Callable[[str], object] = lambda text: None,
 ) -> Certificate:
+    """What `certify_folder` writes into `place`, found but not written."""
     task = FiniteTask.of(folder.training, discount=folder.discount, horizon=made.horizon, initial=folder.initial)
     graph, information, began = None, None, clock()
     if made.controller is not None:  # it may need more nodes, which must not be noticed after a long search
@@ -188,7 +192,7 @@ def _found(
         doing("finding out what to measure, beyond the time of the search")
         information = information_of(task, tries=made.measure, bounds=found, confidence=made.confidence, rng=seed)
     begun = None
-    if starts:
+    if made.starts is not None:
         doing("finding first actions, start by start, beyond the time of the search")
         begun = starts_of(folder, made.horizon, limits, made.starts, seed=seed, threads=check_threads(threads))
     moved = None if not made.sensitivity else compared_policies(task, found.policy, memoryless.plan.policy)
@@ -204,6 +208,7 @@ def _found(
 
 def write_files(found: Certificate, made: Made, place: Path) -> None:
     """Write everything but pictures and the page: `bounds.json` and the files of policies."""
+    made = msgspec.structs.replace(made, starts=efforts_of(found.starts))
     belief, bracket, memoryless = found.folder.training, found.bracket, found.memoryless
     names: dict[str, Any] = {"state_names": belief.states, "action_names": belief.actions}
     bracket.policy.save(place / found.policy.name, note=found.policy_words()[0], **names)

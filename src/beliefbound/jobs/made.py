@@ -69,7 +69,7 @@ class Made(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
       machine: the kind of machine (`machine`).
       discount, reward_signal, absorbing, horizon, confidence, target, controller, measure: of the problem and the job.
       weights, initial: where somebody chose others than those of the models' files.
-      starts: steps of the bracket from each start state, where these were asked for.
+      starts: steps of the bracket from each start state, where these were asked for; empty before they are taken.
       sensitivity: the models whose weights move, where that was asked for.
     """
 

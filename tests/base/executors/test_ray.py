@@ -15,7 +15,7 @@ import pytest
 import beliefbound
 from beliefbound.base.errors import BeliefboundError, ExecutorError, ParameterError
 from beliefbound.base.executors import opened
-from beliefbound.base.executors.cluster import _ONE_THREAD, _environment, _work
+from beliefbound.base.executors.cluster import _ONE_THREAD, RayExecutor, _environment, _work
 from beliefbound.lab.experiments.run import run
 from beliefbound.lab.experiments.spec import Spec
 
@@ -108,6 +108,30 @@ def test_without_ray_the_error_names_the_extra(monkeypatch):
 def test_a_cluster_that_cannot_be_is_refused_at_once(arguments, message):
     with pytest.raises(BeliefboundError, match=message), opened("ray", **arguments):
         pass
+
+
+def test_a_worker_without_the_package_is_told_what_it_lacks():
+    """Ray's own words for it, as it raises them."""
+
+    class RayTaskError(Exception):
+        cause = RuntimeError(
+            "The remote function failed to import on the worker. This may be because needed library dependencies are "
+            "not installed in the worker environment:\n\nModuleNotFoundError: No module named 'beliefbound'"
+        )
+
+    class RayError(Exception):
+        pass
+
+    class Cluster:
+        exceptions = type("exceptions", (), {"RayTaskError": RayTaskError, "RayError": RayError})
+
+        def get(self, done):
+            raise RayTaskError
+
+    executor = RayExecutor.__new__(RayExecutor)
+    executor._ray = Cluster()
+    with pytest.raises(ExecutorError, match="on every node: pip install beliefbound=="):
+        executor._result(None, 7)
 
 
 def test_a_node_with_another_version_is_refused():
