@@ -228,7 +228,7 @@ def pass_by_reference(value: Any) -> None:
 def by_class(functions: dict[type, Any], place: int) -> Any:
     """Of compiled functions with the same arguments, one for each class of NamedTuple at a `place` among them: which
     one compiled code calls is decided as it is compiled. For a class whose function is `None` nothing is called, and
-    nothing compiled.
+    nothing compiled. `.functions` has them all.
 
     >>> from numba import njit
     >>> square = by_reference(NamedTuple("Square", [("side", float)]))
@@ -264,6 +264,7 @@ def by_class(functions: dict[type, Any], place: int) -> Any:
                 return call if chosen is None else chosen.get_impl_key(signature)
 
         infer_global(call, types.Function(Chosen))
+        vars(call)["functions"] = functions
         if None in functions.values():
 
             @lower_builtin(call, types.VarArg(types.Any))

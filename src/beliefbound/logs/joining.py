@@ -1,5 +1,6 @@
-"""Two logs of one world as one: the states and actions of both, and the transitions of both."""
+"""Logs of one world as one: the states and actions of all, and the transitions of all."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -68,6 +69,21 @@ def joined(first: Log, second: Log) -> Joined:
         source=f"{first.source} and {second.source}",
     )
     return Joined(log, s_first, a_first)
+
+
+def all_joined(logs: Sequence[Log]) -> tuple[Log, list[tuple[IntArray, IntArray]]]:
+    """Several logs as one, as `joined`, and where the states `[s]` and actions `[a]` of each are in it.
+
+    >>> from beliefbound.logs import log_of
+    >>> logs = [log_of(["a"] * 2, ["go"] * 2, [0.0] * 2, ["a", x]) for x in ("a", "b", "c")]
+    >>> whole, places = all_joined(logs)
+    >>> whole.states, [states.tolist() for states, _ in places]
+    (('a', 'b', 'c'), [[0], [0, 1], [0, 2]])
+    """
+    whole = logs[0]
+    for log in logs[1:]:
+        whole = joined(whole, log).log
+    return whole, [(_merged(whole, log, "state")[3], _merged(whole, log, "action")[3]) for log in logs]
 
 
 def _merged(first: Log, second: Log, kind: str) -> tuple[tuple[str, ...] | None, int, IntArray, IntArray]:
