@@ -41,6 +41,10 @@ class Sensitivity:
       values: `[k,m]`, the exact value of each on each model, from the start.
       weights: `[m]`, as the belief has them.
       names: of the models, where they have any.
+
+    >>> found = Sensitivity(("a", "b"), np.array([[3.0, 0.0], [0.0, 1.0]]), np.array([0.2, 0.8]))
+    >>> found.best().item(), found.acceptability().tolist()
+    (1, [0.2, 0.8])
     """
 
     policies: tuple[str, ...]
