@@ -52,8 +52,16 @@ def plan(
         bool, typer.Option("--try-untried", help="Let the policy do what was never tried, by the prior alone.")
     ] = False,
     objective: Annotated[
-        str, typer.Option(help="What is to be large over models: mean, cvar:0.1, percentile:0.1, l1:0.2 or worst.")
-    ] = "mean",
+        str,
+        typer.Option(
+            help="What is to be large over models: mean, safe:0.05 (worse than behaviour with at most 5%, else keep "
+            "it), cvar:0.1, percentile:0.1, l1:0.2, worst; suggest: safe:0.05 unless actions look random, then mean."
+        ),
+    ] = "suggest",
+    behaviour: Annotated[
+        Path | None,
+        typer.Option(help="The policy that made the log, where it is known: CSV or policy.json. Default: frequencies."),
+    ] = None,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all statements together.")] = 0.95,
     n_models: Annotated[
         int, typer.Option("--models", min=50, max=1_000_000, help="Fresh models that value policies.")
@@ -104,7 +112,7 @@ def plan(
     with loading():
         from beliefbound.base.options import chosen
         from beliefbound.jobs.from_log.command import PlanFileOptions, plan_file
-        from beliefbound.report.from_log.headline import mean_words, next_words, sure_words
+        from beliefbound.report.from_log.headline import estimate_words, free_words, mean_words, next_words, sure_words
         from beliefbound.report.from_log.page import robust_words
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
@@ -120,9 +128,11 @@ def plan(
     ]
     show_table("Against other policies", ["policy", "its value", "gain over it", "worse than it at most"], rows)
     print(f"policy: {found.choice.chosen.name}, in {target / 'policy.json'}")
+    print(estimate_words(found))
+    print(free_words(found))
     print(sure_words(found))
     print(mean_words(found))
-    if found.objective.kind != "mean":
+    if not found.objective.is_mean:
         c = found.certified
         top = f"; no policy's is above {found.attainable.high:.4g}" if isfinite(found.attainable.high) else ""
         print(f"{found.objective.words}: {c.value:.4g}, at least {c.low:.4g} ({c.method}){top}")

@@ -19,11 +19,14 @@ from beliefbound.base.validation import FloatArray
 from beliefbound.beliefs.from_log import action_id, state_id
 from beliefbound.beliefs.log_priors import PRIORS
 from beliefbound.beliefs.log_rewards import RewardChoice
+from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.record import TracePoint
 from beliefbound.jobs.from_log.plan import PlanOptions, Taken, plan_of
 from beliefbound.jobs.from_log.writing import CERTIFICATE, SOMETIMES, write_files, write_pages
 from beliefbound.jobs.made import Again, found_at, machine
 from beliefbound.logs import Log, read_log, read_minari
+from beliefbound.policy.naming import Names
+from beliefbound.policy.rule_file import read_rule
 from beliefbound.report.from_log.result import LogPlan
 from beliefbound.report.page import REPORT
 
@@ -44,6 +47,7 @@ class PlanFileOptions(PlanOptions):
       names: whether ids are names though they look like numbers.
       sort: whether rows are put in the order of episodes and steps first.
       keep_suspicious: whether rows that do not follow each other count as they stand.
+      behaviour: a file of the policy that made the log, `.csv` or `policy.json`.
       known_rewards: a CSV file `state, action, reward`.
       initial, terminal: names or numbers of states; `prior`: its name, or a number.
       others: as for `plan_log`.
@@ -61,6 +65,7 @@ class PlanFileOptions(PlanOptions):
     prior: str = "suggest"  # type: ignore[assignment]
     rewards: RewardChoice = "suggest"
     known: None = None
+    behaviour: Path | None = None
 
     def of_log(self, log: Log) -> PlanOptions:
         """What the words mean for a log."""
@@ -72,7 +77,8 @@ class PlanFileOptions(PlanOptions):
         meant = {
             "initial": start,
             "terminal": [state_id(log, name) for name in self.terminal] if self.terminal else None,
-            "prior": _prior(str(self.prior)),
+            "prior": prior_of(str(self.prior)),
+            "behaviour": None if self.behaviour is None else _behaviour(self.behaviour, log),
             "known": None if self.known_rewards is None else _known(self.known_rewards, log),
         }
         return chosen(PlanOptions, vars(self) | meant)
@@ -195,12 +201,6 @@ def read_source(source: str, options: PlanFileOptions, say: Callable[[str], obje
             if value:
                 raise ParameterError(f"--{name.replace('_', '-')} is for files; a Minari dataset says it itself")
         return read_minari(source.removeprefix(_MINARI))
-    mapping = {}
-    for given in options.columns or ():
-        column, equals, name = given.partition("=")
-        if not equals or not name:
-            raise ParameterError(f"--column is {given!r}; give COLUMN=NAME, such as state=s")
-        mapping[column] = name
     told = 0
 
     def progress(rows: int) -> None:
@@ -211,14 +211,22 @@ def read_source(source: str, options: PlanFileOptions, say: Callable[[str], obje
 
     return read_log(
         source,
-        columns=mapping,
-        states=_size(options.states),
-        actions=_size(options.actions),
+        columns=column_mapping(options.columns),
+        states=size_of(options.states),
+        actions=size_of(options.actions),
         names=options.names,
         sort=options.sort,
         keep_suspicious=options.keep_suspicious,
         progress=progress,
     )
+
+
+def _behaviour(file: Path, log: Log) -> Any:
+    """The policy of a file, for the states of a log."""
+    if file.suffix == ".json":
+        return load_policy(file)
+    idle = np.where(log.terminal, 0, -1)  # being over, where that is a state, needs no row
+    return read_rule(file, Names(log.states, log.actions), log.n_states, log.n_actions, idle)
 
 
 def _known(file: Path, log: Log) -> FloatArray:
@@ -237,13 +245,26 @@ def _known(file: Path, log: Log) -> FloatArray:
     return known
 
 
-def _size(text: str | None) -> int | list[str] | None:
+def column_mapping(given: Sequence[str] | None) -> dict[str, str]:
+    """Which column of a file holds what, from `COLUMN=NAME`."""
+    mapping = {}
+    for each in given or ():
+        column, equals, name = each.partition("=")
+        if not equals or not name:
+            raise ParameterError(f"--column is {each!r}; give COLUMN=NAME, such as state=s")
+        mapping[column] = name
+    return mapping
+
+
+def size_of(text: str | None) -> int | list[str] | None:
+    """How many states or actions there are, or their names, from what was said."""
     if text is None:
         return None
     return int(text) if text.isdigit() else [name.strip() for name in text.split(",")]
 
 
-def _prior(text: str) -> Any:
+def prior_of(text: str) -> Any:
+    """A prior of the dynamics by name, or its concentration."""
     if text in ("suggest", *PRIORS):
         return text
     try:
