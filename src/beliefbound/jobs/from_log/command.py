@@ -192,6 +192,7 @@ def again(
 
 
 def read_source(source: str, options: PlanFileOptions, say: Callable[[str], object]) -> Log:
+    """The log that a word names: a file, or a dataset of Minari."""
     say(f"reading {source}")
     if source.startswith(_MINARI):
         for_files = {"column": options.columns} | {
