@@ -27,8 +27,9 @@ def card():
 
 
 TORCH = pytest.mark.skipif(not installed("torch", "array_api_compat"), reason="PyTorch is not installed: extra `gpu`")
+JAX = pytest.mark.skipif(not installed("jax"), reason="JAX is not installed")
 CARD = pytest.mark.skipif(not card(), reason="there is no GPU here")
-DEVICES = ["numpy", pytest.param("cpu", marks=TORCH), pytest.param("cuda", marks=CARD)]
+DEVICES = ["numpy", *(pytest.param(name, marks=mark) for name, mark in (("cpu", TORCH), ("jax", JAX), ("cuda", CARD)))]
 
 
 @pytest.fixture
