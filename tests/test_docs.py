@@ -70,3 +70,33 @@ def test_a_notebook_runs_from_top_to_bottom(notebook):
     shown = [output for cell in book.cells for output in cell.get("outputs", [])]
     assert shown
     assert not any(output.get("name") == "stderr" for output in shown)
+
+
+def test_the_page_of_the_command_line_is_what_help_says(monkeypatch):
+    """`python docs/cli_page.py` makes it again."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import cli_page
+
+    assert cli_page.PAGE.read_text(encoding="utf-8") == cli_page.page()
+    for command in ("paper", "bound", "plan", "certify", "verify", "league"):
+        assert f"## beliefbound {command}\n" in cli_page.page()
+
+
+def test_notebooks_are_executed_when_the_pages_are_built(tmp_path):
+    """What came of a cell stands below it."""
+    pytest.importorskip("sphinx")
+    nbformat = pytest.importorskip("nbformat")
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A *title*")])
+    book.cells.append(nbformat.v4.new_code_cell("print(6 * 7)\n'x' * 3"))
+    nbformat.write(book, tmp_path / "index.ipynb")
+    shutil.copy(ROOT / "docs" / "notebook_pages.py", tmp_path)
+    (tmp_path / "conf.py").write_text(
+        "import sys\nsys.path.insert(0, '.')\nextensions = ['myst_parser', 'notebook_pages']\n"
+    )
+    build = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", ".", "out"]
+    done = subprocess.run(build, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "<em>title</em>" in page
+    assert "42" in page
+    assert "xxx" in page
