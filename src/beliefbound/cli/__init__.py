@@ -16,6 +16,7 @@ from beliefbound.cli import verify  # noqa: F401
 from beliefbound.cli import certify  # noqa: F401
 from beliefbound.cli import robust  # noqa: F401
 from beliefbound.cli import plan  # noqa: F401
+from beliefbound.cli import imitate  # noqa: F401
 from beliefbound.cli import compare  # noqa: F401
 from beliefbound.cli import convert  # noqa: F401
 from beliefbound.cli import experiment  # noqa: F401

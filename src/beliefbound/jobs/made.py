@@ -69,6 +69,8 @@ class Made(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
       machine: the kind of machine (`machine`).
       discount, reward_signal, absorbing, horizon, confidence, target, controller, measure: of the problem and the job.
       weights, initial: where somebody chose others than those of the models' files.
+      starts: steps of the bracket from each start state, where these were asked for; empty before they are taken.
+      sensitivity: the models whose weights move, where that was asked for.
     """
 
     models: str
@@ -85,6 +87,8 @@ class Made(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     measure: int | None = None
     weights: list[float] | None = None
     initial: list[float] | None = None
+    starts: list[int] | None = None
+    sensitivity: list[int] | None = None
 
     @classmethod
     def of(cls, folder: ModelFolder, models: Path | str, **how: Any) -> "Made":

@@ -77,7 +77,7 @@ class PlanFileOptions(PlanOptions):
         meant = {
             "initial": start,
             "terminal": [state_id(log, name) for name in self.terminal] if self.terminal else None,
-            "prior": _prior(str(self.prior)),
+            "prior": prior_of(str(self.prior)),
             "behaviour": None if self.behaviour is None else _behaviour(self.behaviour, log),
             "known": None if self.known_rewards is None else _known(self.known_rewards, log),
         }
@@ -201,12 +201,6 @@ def _read(source: str, options: PlanFileOptions, say: Callable[[str], object]) -
             if value:
                 raise ParameterError(f"--{name.replace('_', '-')} is for files; a Minari dataset says it itself")
         return read_minari(source.removeprefix(_MINARI))
-    mapping = {}
-    for given in options.columns or ():
-        column, equals, name = given.partition("=")
-        if not equals or not name:
-            raise ParameterError(f"--column is {given!r}; give COLUMN=NAME, such as state=s")
-        mapping[column] = name
     told = 0
 
     def progress(rows: int) -> None:
@@ -217,9 +211,9 @@ def _read(source: str, options: PlanFileOptions, say: Callable[[str], object]) -
 
     return read_log(
         source,
-        columns=mapping,
-        states=_size(options.states),
-        actions=_size(options.actions),
+        columns=column_mapping(options.columns),
+        states=size_of(options.states),
+        actions=size_of(options.actions),
         names=options.names,
         sort=options.sort,
         keep_suspicious=options.keep_suspicious,
@@ -251,13 +245,26 @@ def _known(file: Path, log: Log) -> FloatArray:
     return known
 
 
-def _size(text: str | None) -> int | list[str] | None:
+def column_mapping(given: Sequence[str] | None) -> dict[str, str]:
+    """Which column of a file holds what, from `COLUMN=NAME`."""
+    mapping = {}
+    for each in given or ():
+        column, equals, name = each.partition("=")
+        if not equals or not name:
+            raise ParameterError(f"--column is {each!r}; give COLUMN=NAME, such as state=s")
+        mapping[column] = name
+    return mapping
+
+
+def size_of(text: str | None) -> int | list[str] | None:
+    """How many states or actions there are, or their names, from what was said."""
     if text is None:
         return None
     return int(text) if text.isdigit() else [name.strip() for name in text.split(",")]
 
 
-def _prior(text: str) -> Any:
+def prior_of(text: str) -> Any:
+    """A prior of the dynamics by name, or its concentration."""
     if text in ("suggest", *PRIORS):
         return text
     try:

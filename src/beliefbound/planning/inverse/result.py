@@ -186,9 +186,9 @@ class Demonstrated(Result):
             listed = ", ".join(plain(demos.log.state_name(int(s))) for s in left[:_LISTED])
             more = ", …" if len(left) > _LISTED else ""
             notes.append(
-                f"WARNING: nobody showed what to do in {len(left)} of {demos.log.n_states} states, which were never "
-                f"left ({listed}{more}): what is believed there follows from elsewhere and from the prior. If episodes "
-                f"end there, mark the steps into them as terminated"
+                f"nobody showed what to do in {len(left)} of {demos.log.n_states} states, which were never left "
+                f"({listed}{more}): what is believed there follows from elsewhere and from the prior. If episodes end "
+                f"there, mark the steps into them as terminated"
             )
         return (*notes, *self.said, *demos.log.notes)
 
