@@ -74,14 +74,16 @@ def sweeps(device: str) -> None:
         print(f"  {name}: {time.perf_counter() - begin:.2f} s")
 
 
-def draws(device: str) -> None:
+def draws(device: str, n_here: int = 1) -> None:
+    """MSBI on draws of a posterior, twice on the device, where the first call compiles and loads, and `n_here` times on
+    the processor."""
     n_states, n_actions, n = 100, 4, 10_000
     rng = np.random.default_rng(2)
     states, arrivals = rng.integers(n_states, size=(2, 4000))
     actions, paid = rng.integers(n_actions, size=4000), rng.integers(2, size=4000).astype(float)
     belief = bb.DirichletBelief(n_states, n_actions, concentration=1.0 / n_states, initial=0)
     belief = belief.update(states, actions, paid, arrivals)
-    for knobs in ({"device": device}, {"device": device}, {}):
+    for knobs in [{"device": device}] * 2 + [{}] * n_here:
         begin = time.perf_counter()
         plan = bb.msbi(belief, discount=0.95, horizon=100, n_models=n, rng=1, **knobs)
         where = knobs.get("device", "the processor")

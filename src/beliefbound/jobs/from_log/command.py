@@ -96,7 +96,7 @@ def plan_file(
     """Read a log, plan, and write everything into `out`: `(what was found, the page)`. Ctrl-C ends the search and
     writes what was found; a second one leaves at once and writes nothing."""
     check_writable(out)
-    log = _read(source, options, say)
+    log = read_source(source, options, say)
     with first_interrupt(stopping) as asked:
         found = plan_of(log, options.of_log(log), watch=watch, stop=asked.is_set, say=say)
     say("writing")
@@ -173,7 +173,7 @@ def again(
         if not path.is_file() or digest(path) != job.digest:
             raise FileError(f"{path} is not the log of {file}; give the file it was made from")
         source = str(path)
-    read = replace(_read(source, options, lambda text: None), source=job.log)
+    read = replace(read_source(source, options, lambda text: None), source=job.log)
     taken = Taken(job.effort, job.rounds)
     found = plan_of(read, options.of_log(read), taken=taken, watch=watch)
     if found.bracket is not None:
@@ -191,7 +191,8 @@ def again(
     )
 
 
-def _read(source: str, options: PlanFileOptions, say: Callable[[str], object]) -> Log:
+def read_source(source: str, options: PlanFileOptions, say: Callable[[str], object]) -> Log:
+    """The log that a word names: a file, or a dataset of Minari."""
     say(f"reading {source}")
     if source.startswith(_MINARI):
         for_files = {"column": options.columns} | {
