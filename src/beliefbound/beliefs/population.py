@@ -3,8 +3,7 @@
 Sites, patients, machines: K earlier tasks with a log each, one to come. A row of task k is `θ_k ~ Dirichlet(κ β)`, the
 mean of its reward `Beta(ν m, ν (1 − m))`, each pair of state and action with hyperparameters of its own. A large `κ`
 says that tasks are alike, so that their counts are one; a small one that a task says nothing about another but where
-its rows lead. `1 / (κ + 1)` is the share of the variance of outcomes that is between tasks: 0 where all are one task,
-1 where each has a row of its own.
+its rows lead: chances of an outcome have the variance `β_j (1 − β_j) / (κ + 1)` between tasks.
 
 The hyperparameters are drawn by Markov chains, row by row (`kernels.hierarchy`), the same ones of equal seeds; the next
 task is a `PopulationBelief` of these draws. Without logs it is the prior.
@@ -51,7 +50,8 @@ class Population:
       strength: draws of κ, `[s,a,draw]`, chain after chain; `reward_strength`: of ν.
       shared: draws of β, `[s,a,draw,t]`.
       counts: what each task showed, `[task,s,a,t]`; `successes`: sums of its rewards scaled to [0, 1], `[task,s,a]`.
-      states, actions, tasks: names; `None` where ids are numbers.
+      tasks: where their logs came from.
+      log: all logs as one, whose states and actions these are; `None` without logs.
       rhat, ess: the largest R̂ and the smallest effective size of `log κ` and `log ν` over all rows of which two tasks
         have seen something; NaN where there are none, or fewer than 100 draws.
 
@@ -68,22 +68,22 @@ class Population:
     shared: FloatArray = field(repr=False)
     counts: FloatArray = field(repr=False)
     successes: FloatArray = field(repr=False)
-    states: tuple[str, ...] | None = field(repr=False)
-    actions: tuple[str, ...] | None = field(repr=False)
+    log: Log | None = field(repr=False)
     tasks: tuple[str, ...]
     rhat: float
     ess: float
 
     @property
     def between(self) -> FloatArray:
-        """Posterior mean of `1 / (κ + 1)`, the share of the variance between tasks, `[s,a]`; `NaN` where fewer than two
-        tasks have tried the pair, and only the prior says so."""
-        return self._where_known((1.0 / (self.strength + 1.0)).mean(axis=2))
+        """How far rows differ between tasks, `[s,a]`: the standard deviation `√(Σ_j β_j (1 − β_j) / (κ + 1))`, from 0,
+        all tasks alike, up to 1; its posterior mean. NaN where fewer than two tasks have tried the pair, and only the
+        prior says so."""
+        return self._where_known(_deviation(self.belief.rows.weight))
 
     @property
     def between_rewards(self) -> FloatArray:
-        """The same of rewards."""
-        return self._where_known((1.0 / (self.reward_strength + 1.0)).mean(axis=2))
+        """The standard deviation of mean rewards between tasks, as a share of their range; likewise."""
+        return self._where_known(_deviation(self.belief.paid.weight) / np.sqrt(2.0))
 
     def _where_known(self, x: FloatArray) -> FloatArray:
         tried = (self.counts.sum(axis=3) > 0.0).sum(axis=0) if len(self.counts) else np.zeros(x.shape)
@@ -170,12 +170,18 @@ def learn_population(
     return Population(
         belief=belief,
         **{name: frozen(x) for name, x in kept.items()},
-        states=given.states,
-        actions=given.actions,
+        log=given.log,
         tasks=tasks,
         rhat=worst,
         ess=least,
     )
+
+
+def _deviation(weight: FloatArray) -> FloatArray:
+    """`√(Σ_j β_j (1 − β_j) / (κ + 1))` of `κβ[s,a,draw,j]`, its mean over draws."""
+    kappa = weight.sum(axis=3)
+    beta = weight / kappa[..., None]
+    return np.asarray(np.sqrt((beta * (1.0 - beta)).sum(axis=3) / (kappa + 1.0)).mean(axis=2))
 
 
 def _hyperparameters(
@@ -216,8 +222,7 @@ class Aligned(NamedTuple):
     ends: BoolArray  # [s]
     starts: FloatArray | None  # [s]: a distribution
     range: tuple[float, float]
-    states: tuple[str, ...] | None
-    actions: tuple[str, ...] | None
+    log: Log | None
 
 
 def _aligned(logs: list[Log], n_states: int | None, n_actions: int | None, reward_range: Any) -> Aligned:
@@ -226,7 +231,7 @@ def _aligned(logs: list[Log], n_states: int | None, n_actions: int | None, rewar
         if not all(given):
             raise BeliefError("without logs nothing says how large tasks are; give n_states and n_actions")
         shape, range_ = (0, *given, given[0]), check_range((0.0, 1.0) if reward_range is None else reward_range)
-        return Aligned(np.zeros(shape), np.zeros(shape[:3]), np.zeros(given[0], bool), None, range_, None, None)
+        return Aligned(np.zeros(shape), np.zeros(shape[:3]), np.zeros(given[0], bool), None, range_, None)
     whole, places = all_joined(logs)
     S, A = max(given[0], whole.n_states), max(given[1], whole.n_actions)
     if (whole.n_states < S and whole.states is not None) or (whole.n_actions < A and whole.actions is not None):
@@ -249,4 +254,4 @@ def _aligned(logs: list[Log], n_states: int | None, n_actions: int | None, rewar
     successes = np.clip(successes, 0.0, counts.sum(axis=3))
     ends = np.append(whole.terminal, np.zeros(S - whole.n_states, bool))
     high = high if high > low else low + 1.0  # one reward alone: nothing is learnt of it but that
-    return Aligned(counts, successes, ends, starts / starts.sum(), (low, high), whole.states, whole.actions)
+    return Aligned(counts, successes, ends, starts / starts.sum(), (low, high), whole)

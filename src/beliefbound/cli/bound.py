@@ -60,7 +60,15 @@ def bound(
         int | None, typer.Option(min=1, max=200, help="Also find a decision graph of at most so many nodes.")
     ] = None,
     measure: Annotated[
-        int | None, typer.Option(min=1, max=10_000, help="Also what so many tries of each state and action are worth.")
+        int | None,
+        typer.Option(min=1, max=10_000, help="Also what so many observations of each state and action are worth."),
+    ] = None,
+    starts: Annotated[
+        bool, typer.Option("--starts", help="Also the proven first action from each state in which it may start.")
+    ] = False,
+    sensitivity: Annotated[
+        str | None,
+        typer.Option(help="Also which policy is best as the weight of a model moves, or of two: wet or wet,dry."),
     ] = None,
     seed: Seed = 1,
     threads: TimedThreads = None,
@@ -73,10 +81,13 @@ def bound(
     (a table), for `load_policy`; a memoryless policy, the best one where that can be proven quickly, with a gap of its
     own, as `memoryless.csv` and `memoryless.json`; `bracket.png` and a `report.html`. With `--controller N`, a decision
     graph of at most N nodes to read and to follow: `controller.json`, `controller.npz`, `controller.png`. With
-    `--measure K`, what to measure next: how much K tries of each state and action before acting, or knowing the model,
-    would raise the value. An earlier result in the folder gives way once the new one is complete; other files stay.
+    `--measure K`, what to measure next: how much K observations of each state and action before acting, or knowing the
+    model, would raise the value. With `--starts`, `decisions.csv`: the first action from each possible start, proven
+    where it can be. With `--sensitivity wet,dry`, which policy has the highest expected value as these weights move
+    (`sensitivity.csv`), and how probably each is the best (`acceptability.csv`), as pictures too. An earlier result in
+    the folder gives way once the new one is complete; other files stay.
     `beliefbound verify` makes the certificate again from its seed and effort and compares.
-    `--time` is for all that is computed, but for `--measure`; each part is named as it begins.
+    `--time` is for all that is computed, but for `--measure` and `--starts`; each part is named as it begins.
     Ctrl-C ends the search and writes what was found; a second one leaves at once.
 
     Several problems are searched side by side, each on one thread, into a folder of its name, with a table and a page
@@ -108,7 +119,7 @@ def bound(
         print(f"note: compiling took {found.bracket.compile_seconds:.0f} s, not counted as search", file=sys.stderr)
     show_table("Bounds on the Bayes-optimal value", *best_rows(found.bracket.bounds))
     print(found.bracket.summary())
-    for words in [*found.decision_words(), *found.policy_words(), *found.information_words()]:
+    for words in [*found.decision_words(), *found.policy_words(), *found.information_words(), *found.beside_words()]:
         print(words)
     print(f"report: {found.report}")
     end_interrupted(found.interrupted)

@@ -17,8 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from beliefbound.base.errors import FileError
 from beliefbound.base.interrupt import first_interrupt
 from beliefbound.base.io.atomic import check_writable, write_text
 from beliefbound.base.io.csv_table import csv_text
@@ -28,20 +30,23 @@ from beliefbound.base.validation import check_probability, check_threads
 from beliefbound.beliefs.folder import ModelFolder
 from beliefbound.bounds.bracket import Bracket, Target, bracket_of, limits_of, seed_of
 from beliefbound.bounds.finite.small_controller import small_controller_of
-from beliefbound.bounds.information.value import information_of
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.steps import Limits
+from beliefbound.jobs.beside import compared_policies, efforts_of, moving, starts_of
 from beliefbound.jobs.made import Again, Job, Made, ModelOptions, write_json
 from beliefbound.jobs.memoryless import memoryless_of, searched_of
 from beliefbound.kernels.compiling import clock
 from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.task import FiniteTask
+from beliefbound.policy.naming import names_of
+from beliefbound.report.beside import start_columns
 from beliefbound.report.certificate import Certificate, write_certificate
 
 JOB, FILE = "bound", "bounds.json"
 SOMETIMES = frozenset(  # files that not every certificate has
-    {"policy.npz", "policy.json", "controller.npz", "controller.json", "information.json"}
+    {"policy.npz", "policy.json", "controller.npz", "controller.json", "information.json", "decisions.csv"}
     | {f"{name}.{end}" for name in ("controller", "information", "decision") for end in ("png", "svg")}
+    | {f"{name}.{end}" for name in ("acceptability", "sensitivity") for end in ("png", "svg", "csv")}
 )
 write_pages = write_certificate
 
@@ -54,19 +59,24 @@ class BoundOptions(ModelOptions):
       target, effort: as for `bracket`.
       controller: also a decision graph of at most so many nodes.
       measure: also what so many tries of each state and action are worth before acting.
+      starts: also the first action from each state in which it may start.
+      sensitivity: also which policy is best as the weight of a model moves, or those of two (`wet,dry`).
     """
 
     target: Target = "value"
     effort: int | None = None
     controller: int | None = None
     measure: int | None = None
+    starts: bool = False
+    sensitivity: str | None = None
 
     def made(self, folder: ModelFolder, models: Path | str) -> Made:
         """How a certificate of a folder's models is made; what is wrong with the options is said."""
         self.limits()
         check_probability(self.confidence, "confidence")
         how = {name: getattr(self, name) for name in ("horizon", "confidence", "target", "controller", "measure")}
-        return Made.of(folder, models, **how, **self.chosen(folder))
+        beside = {"starts": [] if self.starts else None, "sensitivity": moving(self.sensitivity, folder)}
+        return Made.of(folder, models, **how, **beside, **self.chosen(folder))
 
     def limits(self, stop: Callable[[], bool] | None = None) -> Limits:
         """When the search ends."""
@@ -127,6 +137,8 @@ def again(
     path, folder = job.made.read(file, models)
     check_probability(job.made.confidence, "confidence")
     knobs: dict[str, Any] = {"seed": seed_of(entries.seed), "threads": threads, "watch": watch}
+    if any(m >= folder.training.n_models for m in job.made.sensitivity or ()):
+        raise FileError(f"{file} is damaged: there is no such model in sensitivity")
     found = certificate_of(folder, job.made, Limits(effort=entries.effort), lambda: job.interrupted, Path(), **knobs)
     told = zip(found.bracket.trace, entries.trace, strict=False)
     trace = tuple(point._replace(seconds=theirs.seconds) for point, theirs in told)
@@ -177,7 +189,14 @@ def certificate_of(
     memoryless = memoryless_of(task, found, searched)
     if made.measure is not None:
         doing("finding out what to measure, beyond the time of the search")
+        from beliefbound.bounds.information.value import information_of  # only here
+
         information = information_of(task, tries=made.measure, bounds=found, confidence=made.confidence, rng=seed)
+    begun = None
+    if made.starts is not None:
+        doing("finding first actions, start by start, beyond the time of the search")
+        begun = starts_of(folder, made.horizon, limits, made.starts, seed=seed, threads=check_threads(threads))
+    moved = None if not made.sensitivity else compared_policies(task, found.policy, memoryless.plan.policy)
     policy, start, checks = memoryless.plan.policy, folder.initial, dict[str, float]()
     knobs: dict[str, Any] = {"discount": folder.discount, "horizon": None if policy.horizon else made.horizon}
     if folder.test is not None:
@@ -185,11 +204,12 @@ def certificate_of(
     if folder.true is not None:
         checks["true model"] = float(evaluate(policy, folder.true, **knobs) @ start)
     told = (made.models, made.name, found, memoryless, checks, interrupted(), made.machine)
-    return Certificate(folder, *told, place, graph, information)
+    return Certificate(folder, *told, place, graph, information, begun, moved, made.sensitivity)
 
 
 def write_files(found: Certificate, made: Made, place: Path) -> None:
     """Write everything but pictures and the page: `bounds.json` and the files of policies."""
+    made = msgspec.structs.replace(made, starts=efforts_of(found.starts))
     belief, bracket, memoryless = found.folder.training, found.bracket, found.memoryless
     names: dict[str, Any] = {"state_names": belief.states, "action_names": belief.actions}
     bracket.policy.save(place / found.policy.name, note=found.policy_words()[0], **names)
@@ -199,6 +219,14 @@ def write_files(found: Certificate, made: Made, place: Path) -> None:
         found.graph.save(place / "controller.json")
     if found.information is not None:
         found.information.save(place / "information.json")
+    if found.starts is not None:
+        columns = start_columns(found.starts, found.folder.initial, names_of(belief))
+        write_text(place / "decisions.csv", csv_text(columns))
+    if found.sensitivity is not None and found.moving:
+        write_text(place / "acceptability.csv", csv_text(found.sensitivity.one_way(found.moving[0])))
+        if len(found.moving) == 2:
+            first, second = found.moving
+            write_text(place / "sensitivity.csv", csv_text(found.sensitivity.two_way(first, second)))
     write_json(place / FILE, bracket.as_file(found.policy.name, _job(found, made)))
 
 

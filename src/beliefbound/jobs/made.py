@@ -69,6 +69,8 @@ class Made(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
       machine: the kind of machine (`machine`).
       discount, reward_signal, absorbing, horizon, confidence, target, controller, measure: of the problem and the job.
       weights, initial: where somebody chose others than those of the models' files.
+      starts: steps of the bracket from each start state, where these were asked for; empty before they are taken.
+      sensitivity: the models whose weights move, where that was asked for.
     """
 
     models: str
@@ -85,6 +87,8 @@ class Made(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     measure: int | None = None
     weights: list[float] | None = None
     initial: list[float] | None = None
+    starts: list[int] | None = None
+    sensitivity: list[int] | None = None
 
     @classmethod
     def of(cls, folder: ModelFolder, models: Path | str, **how: Any) -> "Made":
@@ -132,10 +136,8 @@ def machine() -> str:
 def digest_of(folder: ModelFolder) -> str:
     """SHA-256 of the training models, their weights and the start, whatever files they came from."""
     belief, hashed = folder.training, hashlib.sha256()
-    rows = belief.models.compressed()
-    rows.sort_indices()
     arrays = (belief.models.rewards, belief.models.available, belief.weights, folder.initial)
-    for array in (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data, *arrays):
+    for array in (*belief.models.nonzero(), *arrays):
         hashed.update(str(array.shape).encode())
         hashed.update(np.ascontiguousarray(array).tobytes())
     return hashed.hexdigest()

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.errors import FileError, ParameterError
 from beliefbound.base.io.paths import as_path
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import BoolArray, IntArray, as_flag, frozen, shown
 from beliefbound.logs.assembling import assemble, numbers_of
 from beliefbound.logs.blocks import blocks

@@ -54,6 +54,18 @@ def read_table(file: Path, columns: list[str], *, optional: Sequence[str] = ()) 
         raise FileError(f"{file} is not a table of comma-separated values: {cause}") from None
 
 
+def read_header(file: Path) -> list[str]:
+    """The names of all columns."""
+    if not file.is_file():
+        raise FileError(f"{file} is not a file")
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as opened:
+            line = opened.readline(1 << 20)
+            return [name.strip() for name in next(csv.reader([line], delimiter=separator_of(line), strict=True), [])]
+    except (csv.Error, OSError, UnicodeDecodeError) as cause:
+        raise FileError(f"{file} is not a table of comma-separated values: {cause}") from None
+
+
 def _chosen(header: list[str], columns: list[str], optional: Sequence[str], file: Path) -> list[str]:
     """The columns that are there, each of them once."""
     named = [name for name in columns if name in header or name not in optional]

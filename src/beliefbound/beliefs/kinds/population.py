@@ -204,6 +204,19 @@ class PopulationBelief:
         rows, rewards, _ = self._learnt(state, action, reward, next_state)
         return self._with(rows=rows, paid=rewards)
 
+    def after_counts(
+        self, counts: FloatArray, successes: FloatArray, failures: FloatArray | None = None
+    ) -> "PopulationBelief":
+        """The same after so many transitions `[s,a,t]` with rewards that sum, scaled to [0, 1], to `successes[s,a]`."""
+        lost = counts.sum(axis=2) - successes if failures is None else failures
+        parts = []
+        for rows, seen in ((self.rows, counts), (self.paid, np.stack([successes, lost], axis=2))):
+            if seen.shape != rows.counts.shape or not (np.isfinite(seen).all() and (seen >= 0.0).all()):
+                raise BeliefError(f"counts have shape {seen.shape}; expected {rows.counts.shape}, none negative")
+            s, a = np.nonzero(seen.sum(axis=2) > 0.0)
+            parts.append(rows.after(s, a, seen[s, a])[0])
+        return self._with(rows=parts[0], paid=parts[1])
+
     def log_marginal_likelihood(self, state: Any, action: Any, reward: Any, next_state: Any) -> float:
         """Log probability this belief gives to transitions seen in this order."""
         return self._learnt(state, action, reward, next_state)[2]
@@ -239,14 +252,8 @@ class PopulationBelief:
         blank = cls(
             entries["weight"], entries["rewards"], reward_range=(low, high), initial=entries.get("initial"), **masks
         )
-        parts = []
-        for rows, counts in ((blank.rows, entries["counts"]), (blank.paid, entries["paid"])):
-            seen = as_floats(counts, "counts", BeliefError)
-            if seen.shape != rows.counts.shape or not (np.isfinite(seen).all() and (seen >= 0.0).all()):
-                raise BeliefError(f"counts have shape {seen.shape}; expected {rows.counts.shape}, none negative")
-            s, a = (x.ravel() for x in np.indices(seen.shape[:2]))
-            parts.append(rows.after(s, a, seen.reshape(len(s), -1))[0])
-        return blank._with(rows=parts[0], paid=parts[1])
+        seen, paid = (as_floats(entries[name], name, BeliefError) for name in ("counts", "paid"))
+        return blank.after_counts(seen, paid[..., 0], paid[..., 1])
 
 
 def _nothing_seen(weight: FloatArray) -> tuple[FloatArray, FloatArray]:

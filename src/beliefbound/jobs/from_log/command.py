@@ -77,7 +77,7 @@ class PlanFileOptions(PlanOptions):
         meant = {
             "initial": start,
             "terminal": [state_id(log, name) for name in self.terminal] if self.terminal else None,
-            "prior": _prior(str(self.prior)),
+            "prior": prior_of(str(self.prior)),
             "behaviour": None if self.behaviour is None else _behaviour(self.behaviour, log),
             "known": None if self.known_rewards is None else _known(self.known_rewards, log),
         }
@@ -96,7 +96,7 @@ def plan_file(
     """Read a log, plan, and write everything into `out`: `(what was found, the page)`. Ctrl-C ends the search and
     writes what was found; a second one leaves at once and writes nothing."""
     check_writable(out)
-    log = _read(source, options, say)
+    log = read_source(source, options, say)
     with first_interrupt(stopping) as asked:
         found = plan_of(log, options.of_log(log), watch=watch, stop=asked.is_set, say=say)
     say("writing")
@@ -173,7 +173,7 @@ def again(
         if not path.is_file() or digest(path) != job.digest:
             raise FileError(f"{path} is not the log of {file}; give the file it was made from")
         source = str(path)
-    read = replace(_read(source, options, lambda text: None), source=job.log)
+    read = replace(read_source(source, options, lambda text: None), source=job.log)
     taken = Taken(job.effort, job.rounds)
     found = plan_of(read, options.of_log(read), taken=taken, watch=watch)
     if found.bracket is not None:
@@ -191,7 +191,8 @@ def again(
     )
 
 
-def _read(source: str, options: PlanFileOptions, say: Callable[[str], object]) -> Log:
+def read_source(source: str, options: PlanFileOptions, say: Callable[[str], object]) -> Log:
+    """The log that a word names: a file, or a dataset of Minari."""
     say(f"reading {source}")
     if source.startswith(_MINARI):
         for_files = {"column": options.columns} | {
@@ -201,12 +202,6 @@ def _read(source: str, options: PlanFileOptions, say: Callable[[str], object]) -
             if value:
                 raise ParameterError(f"--{name.replace('_', '-')} is for files; a Minari dataset says it itself")
         return read_minari(source.removeprefix(_MINARI))
-    mapping = {}
-    for given in options.columns or ():
-        column, equals, name = given.partition("=")
-        if not equals or not name:
-            raise ParameterError(f"--column is {given!r}; give COLUMN=NAME, such as state=s")
-        mapping[column] = name
     told = 0
 
     def progress(rows: int) -> None:
@@ -217,9 +212,9 @@ def _read(source: str, options: PlanFileOptions, say: Callable[[str], object]) -
 
     return read_log(
         source,
-        columns=mapping,
-        states=_size(options.states),
-        actions=_size(options.actions),
+        columns=column_mapping(options.columns),
+        states=size_of(options.states),
+        actions=size_of(options.actions),
         names=options.names,
         sort=options.sort,
         keep_suspicious=options.keep_suspicious,
@@ -251,13 +246,26 @@ def _known(file: Path, log: Log) -> FloatArray:
     return known
 
 
-def _size(text: str | None) -> int | list[str] | None:
+def column_mapping(given: Sequence[str] | None) -> dict[str, str]:
+    """Which column of a file holds what, from `COLUMN=NAME`."""
+    mapping = {}
+    for each in given or ():
+        column, equals, name = each.partition("=")
+        if not equals or not name:
+            raise ParameterError(f"--column is {each!r}; give COLUMN=NAME, such as state=s")
+        mapping[column] = name
+    return mapping
+
+
+def size_of(text: str | None) -> int | list[str] | None:
+    """How many states or actions there are, or their names, from what was said."""
     if text is None:
         return None
     return int(text) if text.isdigit() else [name.strip() for name in text.split(",")]
 
 
-def _prior(text: str) -> Any:
+def prior_of(text: str) -> Any:
+    """A prior of the dynamics by name, or its concentration."""
     if text in ("suggest", *PRIORS):
         return text
     try:

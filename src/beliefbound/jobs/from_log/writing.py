@@ -11,6 +11,8 @@ from beliefbound.base.io.atomic import write_text
 from beliefbound.base.io.csv_table import csv_text
 from beliefbound.beliefs.files import can_save, save_belief
 from beliefbound.jobs.made import write_json
+from beliefbound.logs.log import Log
+from beliefbound.policy import TablePolicy
 from beliefbound.report.from_log.certificate import certificate
 from beliefbound.report.from_log.headline import mean_words, sure_words, warned
 from beliefbound.report.from_log.page import page_of
@@ -30,7 +32,7 @@ def write_files(found: LogPlan, job: dict[str, Any], place: Path) -> None:
     log = found.log
     names: dict[str, Any] = {"state_names": log.states, "action_names": log.actions}
     found.policy.save(place / "policy.json", note=policy_words(found), **names)
-    write_text(place / "policy.csv", csv_text(_policy_table(found)))
+    write_text(place / "policy.csv", csv_text(policy_table(found.policy, log)))
     posterior = _POSTERIOR if can_save(found.learnt.belief) else None
     if posterior is not None:
         save_belief(place / posterior, found.learnt.belief, states=log.states, actions=log.actions)
@@ -54,15 +56,14 @@ def _upper(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}"
 
 
-def _policy_table(found: LogPlan) -> dict[str, Any]:
+def policy_table(policy: TablePolicy, log: Log) -> dict[str, Any]:
     """One row per stage, state and action taken."""
-    log = found.log
-    chances = found.policy.chances(log.n_actions)
+    chances = policy.chances(log.n_actions)
     stages = chances if chances.ndim == 3 else chances[None]
     k, s, a = np.nonzero(stages > 0.0)
-    columns: dict[str, Any] = {} if found.policy.horizon is None else {"stage": k}
+    columns: dict[str, Any] = {} if policy.horizon is None else {"stage": k}
     columns |= {"idstate": s, "state": [log.state_name(int(i)) for i in s]}
     columns |= {"idaction": a, "action": [log.action_name(int(i)) for i in a]}
-    if not found.policy.is_deterministic:
+    if not policy.is_deterministic:
         columns["probability"] = stages[k, s, a]
     return columns

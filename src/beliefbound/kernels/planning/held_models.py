@@ -103,7 +103,7 @@ def hold(posterior: Posterior, n: int, available: np.ndarray, discount: float) -
     if compresses(posterior):
         return compressed_models(posterior, n, available, discount)
     models, paid = held_models(n, available, discount), posterior.paid
-    is_plain = not posterior.tied and paid.shape[0] <= 2 and paid.shape[2] == 1
+    is_plain = isinstance(posterior, Posterior) and not posterior.tied and paid.shape[0] <= 2 and paid.shape[2] == 1
     return PlainModels(*models) if is_plain else models
 
 

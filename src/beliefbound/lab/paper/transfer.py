@@ -127,23 +127,20 @@ def rewards_of(tasks: Tasks, agent: str, belief: Any, run: int) -> list[float]:
 
 def few_shot(tasks: Tasks, runs: int) -> None:
     """Print the table of agents that start from what earlier tasks show."""
+    found: dict[tuple[str, str, int], list[list[float]]] = {}
+    for run in range(runs):
+        for k in KS:
+            made = beliefs_of(tasks, k, run)
+            starts = ["transfer", "pooled"] if k else ["transfer", "alone", "told"]
+            for agent in AGENTS:
+                for name in starts:
+                    belief = tasks.told() if name == "told" else made[name]
+                    found.setdefault((agent, name, k), []).append(rewards_of(tasks, agent, belief, run))
     print(f"| agent | starts | K | {' | '.join(f'first {n}' for n in AFTER)} | transfer − this, first {AFTER[1]} |")
-    for agent in AGENTS:
-        found: dict[tuple[str, int], Any] = {}
-        for run in range(runs):
-            for k in KS:
-                made = beliefs_of(tasks, k, run) | ({"told": tasks.told()} if k == 0 else {})
-                for name, belief in made.items():
-                    if name == "transfer" or (name == "pooled" and k > 0) or (name in ("alone", "told") and k == 0):
-                        found.setdefault((name, k), []).append(rewards_of(tasks, agent, belief, run))
-        for name in ("alone", "pooled", "transfer", "told"):
-            for k in KS:
-                if (name, k) in found:
-                    row, best = np.array(found[name, k]), np.array(found["transfer", k if name == "pooled" else KS[-1]])
-                    cells = [_shown(row[:, i]) for i in range(len(AFTER))]
-                    print(
-                        f"| {agent} | {name} | {k} | {' | '.join(cells)} | {_shown((best - row)[:, 1])} |", flush=True
-                    )
+    for (agent, name, k), totals in sorted(found.items()):
+        row, other = np.array(totals), np.array(found[agent, "transfer", k if name == "pooled" else KS[-1]])
+        cells = [*(_shown(row[:, i]) for i in range(len(AFTER))), _shown((other - row)[:, 1])]
+        print(f"| {agent} | {name} | {k} | {' | '.join(cells)} |")
 
 
 def zero_shot(tasks: Tasks, runs: int, discount: float = 0.95) -> None:

@@ -44,7 +44,7 @@ from beliefbound.planning.inverse.rewards import RewardForm, reward_form
 from beliefbound.planning.optimal import optimal_values
 
 RATIONALITY = (2.0, 2.0)  # shape and scale of a Gamma, for rewards between 0 and 1
-_STEPS, _LEAST = 1000, 100_000  # of a chain: for each unknown and demonstrator, and in any case
+_STEPS, _LEAST = 3000, 100_000  # of a chain: for each unknown and demonstrator, and in any case
 _SIMULATED = 1999  # random demonstrators
 
 
@@ -84,7 +84,7 @@ def from_demonstrations(
         taken to want the same.
       initial: start distribution, or a state by number or name; default: as demonstrations begin.
       draws: models of the belief, in all; `chains`: Markov chains, an equal share of them from each.
-      steps: of each chain, after a quarter of them is thrown away; default: 1000 for each unknown and
+      steps: of each chain, after a quarter of them is thrown away; default: 3000 for each unknown and
         demonstrator, at least 100 000.
       rng: of the chains; the same seed gives the same draws, whatever the threads.
 
