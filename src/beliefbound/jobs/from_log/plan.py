@@ -142,6 +142,11 @@ class PlanOptions:
         return {name: getattr(self, name) for name in ("rewards", "known", "terminal", "only_tried")}
 
     @property
+    def most_models(self) -> int:
+        """Fresh models, at most."""
+        return _MODELS if self.n_models is None else self.n_models
+
+    @property
     def seconds(self) -> float:
         """For the bracket, roughly."""
         return _SECONDS if self.time_limit is None else float(self.time_limit)
@@ -232,7 +237,7 @@ def plan_of(
     say("learning the posterior")
     learnt = learn(log, prior=options.prior, initial=options.initial, **options.of_posterior)
     task = Task.of(learnt.belief, discount=options.discount, horizon=options.horizon, initial=learnt.initial)
-    source, most = ModelSource(learnt.belief), options.n_models or _MODELS
+    source, most = ModelSource(learnt.belief), options.most_models
     few = min(most, affordable(task, source, most, work=_QUICK, least=_SOME)) if options.n_models is None else most
     n = affordable(task, source, few, work=_WORK, least=_LEAST)
     error = 1.0 - confidence
