@@ -1,5 +1,4 @@
-"""The page of the command line, from the commands themselves: `python docs/cli_page.py` writes cli.md, and a test
-compares."""
+"""The page of the command line, cli.md, from the commands themselves: written when the pages are built."""
 
 import inspect
 from pathlib import Path
@@ -12,8 +11,7 @@ from beliefbound.cli import app
 PAGE = Path(__file__).parent / "cli.md"
 LEAD = """# The command line
 
-Every command, as `--help` has it (`python docs/cli_page.py` makes this page). An error is one line and exit code 1;
-other codes are told where they mean something.
+Every command, as `--help` has it. An error is one line and exit code 1; other codes are told where they mean something.
 """
 
 
@@ -54,5 +52,6 @@ def _cell(text: str | None) -> str:
     return (text or "").replace("|", "\\|").replace("\n", " ")
 
 
-if __name__ == "__main__":
+def setup(sphinx: Any) -> None:
+    """Sphinx asks for this, before it looks for pages."""
     PAGE.write_text(page(), encoding="utf-8")

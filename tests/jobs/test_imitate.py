@@ -33,7 +33,7 @@ def run(*words, code=0):
     return done
 
 
-QUICK = ("--discount", 0.9, "--effort", 2, "--draws", 64, "--steps", 5000)
+QUICK = ("--discount", 0.9, "--effort", 2, "--draws", 64, "--steps", 50_000)
 
 
 def test_from_a_file_to_a_folder(tmp_path):
@@ -75,6 +75,15 @@ def test_several_demonstrators_features_a_map_and_transitions_by_others(tmp_path
     found = json.loads((tmp_path / "b" / "imitation.json").read_text())
     assert found["belief"]["reward_mean"][0] == [0.0, 0.0]
     assert found["belief"]["reward_mean"][4][0] > 0.0
+
+
+def test_chains_that_have_not_met_certify_nothing(tmp_path):
+    demos = corridor(tmp_path / "demos.csv", n=12)
+    words = ("--discount", 0.9, "--time", 0, "--draws", 64, "--steps", 100, "--out", tmp_path / "out")
+    done = run("imitate", demos, *words)
+    assert "that is a guess" in done.stdout
+    assert "confidence" not in done.stdout
+    assert "have not met" in done.stderr
 
 
 def test_somebody_random_is_said_to_teach_nothing(tmp_path):

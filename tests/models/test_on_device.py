@@ -70,13 +70,11 @@ def test_planners_give_what_they_give_here(belief, device):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_models_that_do_not_fit_are_sent_in_blocks(belief, device, monkeypatch):
-    model = 8 * 6 * 6 * 3
-    monkeypatch.setattr(Device, "free_bytes", lambda self: (4 * model + 8 * 8 * 5 * 6 * 5) / 0.9)
-    monkeypatch.setattr("beliefbound.models.on_device._BLOCK_BYTES", 2 * model)
+    monkeypatch.setattr(Device, "free_bytes", lambda self: (4 * 8 * 6 * 6 * 4 + 8 * 8 * 5 * 6 * 5 + 8) / 0.9)
     there = belief.on(device)
     kept = there.models.transitions._blocks
-    assert [len(block) for block in kept] == [2, 2, 1]
-    assert [isinstance(block, np.ndarray) for block in kept[1:]] == [True, True]
+    assert [len(block) for block in kept] == [2, 1, 1, 1]
+    assert all(isinstance(block, np.ndarray) or str(block.device) == "cpu" for block in kept[1:])
     here = bb.cadp(belief, discount=0.9, horizon=7), bb.mmbi(belief, discount=0.9, horizon=7)
     found = bb.cadp(there, discount=0.9, horizon=7), bb.mmbi(there, discount=0.9, horizon=7)
     for one, two in zip(here, found, strict=True):

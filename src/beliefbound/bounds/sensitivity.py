@@ -113,7 +113,7 @@ class Sensitivity:
         m = int(np.argmax(self.weights)) if model is None else self._model(model)
         ax, columns = axis(ax, figsize=(6.4, 4.0)), self.one_way(m)
         for k, policy in enumerate(self.policies):
-            ax.plot(columns["weight"], columns[f"acceptable {policy}"], label=literal(policy), color=f"C{k % 10}")
+            ax.plot(columns["weight"], columns[f"acceptable {policy}"], label=literal(policy, 40), color=f"C{k % 10}")
         frontier = [columns[f"acceptable {policy}"][t] for t, policy in enumerate(columns["best"])]
         ax.plot(columns["weight"], frontier, ":", color="black", label="frontier: highest expected value")
         ax.axvline(float(self.weights[m]), color="black", linewidth=0.6)
@@ -133,7 +133,7 @@ class Sensitivity:
             here = best == policy
             if here.any():
                 at = columns["first"][here], columns["second"][here]
-                ax.scatter(*at, s=14, marker="s", color=f"C{k % 10}", label=literal(policy))
+                ax.scatter(*at, s=14, marker="s", color=f"C{k % 10}", label=literal(policy, 40))
         ax.plot(self.weights[i], self.weights[j], "x", color="black", markersize=9, label="now")
         ax.set_xlabel(f"weight of {literal(self.names.the_model(i))}")
         ax.set_ylabel(f"weight of {literal(self.names.the_model(j))}")

@@ -60,7 +60,8 @@ def bound(
         int | None, typer.Option(min=1, max=200, help="Also find a decision graph of at most so many nodes.")
     ] = None,
     measure: Annotated[
-        int | None, typer.Option(min=1, max=10_000, help="Also what so many tries of each state and action are worth.")
+        int | None,
+        typer.Option(min=1, max=10_000, help="Also what so many observations of each state and action are worth."),
     ] = None,
     starts: Annotated[
         bool, typer.Option("--starts", help="Also the proven first action from each state in which it may start.")
@@ -80,9 +81,9 @@ def bound(
     (a table), for `load_policy`; a memoryless policy, the best one where that can be proven quickly, with a gap of its
     own, as `memoryless.csv` and `memoryless.json`; `bracket.png` and a `report.html`. With `--controller N`, a decision
     graph of at most N nodes to read and to follow: `controller.json`, `controller.npz`, `controller.png`. With
-    `--measure K`, what to measure next: how much K tries of each state and action before acting, or knowing the model,
-    would raise the value. With `--starts`, `decisions.csv`: the first action from each possible start, proven where it
-    can be. With `--sensitivity wet,dry`, which policy has the highest expected value as these weights move
+    `--measure K`, what to measure next: how much K observations of each state and action before acting, or knowing the
+    model, would raise the value. With `--starts`, `decisions.csv`: the first action from each possible start, proven
+    where it can be. With `--sensitivity wet,dry`, which policy has the highest expected value as these weights move
     (`sensitivity.csv`), and how probably each is the best (`acceptability.csv`), as pictures too. An earlier result in
     the folder gives way once the new one is complete; other files stay.
     `beliefbound verify` makes the certificate again from its seed and effort and compares.

@@ -49,6 +49,7 @@ from beliefbound.report.imitation.result import Imitated, Mean, Question, Rival
 from beliefbound.report.page import REPORT, write_page
 
 FILE = "imitation.json"
+_ROUNDING = 1e-12  # of values: what is worth less may be worth nothing
 _POOL, _ASKED = 64, 128  # policies and draws that answers are valued on
 
 
@@ -247,7 +248,8 @@ def _questions(found: Demonstrated, makers: dict[str, TablePolicy]) -> tuple[tup
 
     def worth(parts: FloatArray) -> float:
         """Of a split into parts `[g,m]` of the draws."""
-        return max(0.0, float((alpha @ parts.T / len(spread)).max(axis=0).sum()) - now)
+        rise = float((alpha @ parts.T / len(spread)).max(axis=0).sum()) - now
+        return rise if rise > _ROUNDING * float(np.abs(alpha).max()) else 0.0
 
     for s in np.flatnonzero(met):
         asked.append(Question(int(s), "do", worth(choices[:, s].T)))

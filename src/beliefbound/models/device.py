@@ -77,9 +77,8 @@ class Device(NamedTuple):
 
     def send(self, array: Any) -> Any:
         """An array of NumPy, on the device, in its precision if it holds floats; one that is there already stays."""
-        kind = getattr(self.xp, self.dtype)
         if not isinstance(array, np.ndarray):
-            return array if array.dtype == kind else self.xp.astype(array, kind)
+            return array.to(self.device, non_blocking=True) if self.library == "torch" else array
         array = np.ascontiguousarray(array)
         if array.dtype.kind == "f":
             array = array.astype(self.dtype, copy=False)
@@ -90,6 +89,21 @@ class Device(NamedTuple):
                 warnings.simplefilter("ignore", UserWarning)
                 return torch.from_numpy(array).to(self.device)
         return self.xp.asarray(array)
+
+    def hold(self, array: Any) -> Any:
+        """An array of NumPy that will be sent again and again: where PyTorch can, in memory that the card reads by
+        itself, which is several times as fast; else as it is."""
+        array = np.ascontiguousarray(array, dtype=self.dtype)
+        if self.library != "torch" or self.device.type != "cuda":
+            return array
+        import torch
+
+        try:
+            pinned = torch.empty(array.shape, dtype=getattr(torch, self.dtype), pin_memory=True)
+        except RuntimeError:  # there is not enough of it
+            return array
+        pinned.numpy()[...] = array
+        return pinned
 
     def fetch(self, array: Any) -> Any:
         """The same in NumPy, floats in double precision."""

@@ -47,19 +47,20 @@ class OnDevice:
         """An array `[m,s,a,t]`: as much of it as fits, sent; before anything is, an error where too little does."""
         n_models, n_states, n_actions, _ = array.shape
         each = np.dtype(device.dtype).itemsize
-        model, values = each * n_states * n_states * n_actions, 8 * each * n_models * n_states * (n_actions + 2)
-        free = _SPARE * device.free_bytes() - values
-        needed = n_models * model
-        if free < model:
+        model = each * n_states * n_states * (n_actions + 1)  # and its rows under one policy
+        values = 8 * each * n_models * n_states * (n_actions + 2)
+        free, needed = _SPARE * device.free_bytes() - values, n_models * model
+        if free < 3 * model and free < needed:
             raise ParameterError(
-                f"{n_models} models of {n_states} states and {n_actions} actions need {(needed + values) / 2**30:.1f} "
-                f"GiB on {device.name}, and {(model + values) / 2**30:.1f} at the least, one model at a time; "
-                f"{device.free_bytes() / 2**30:.1f} are free: use fewer models, or no device"
+                f"{n_models} models of {n_states} states and {n_actions} actions need {(needed + values) / 2**30:.3g} "
+                f"GiB on {device.name}, and {(3 * model + values) / 2**30:.3g} at the least, sent one by one; "
+                f"{device.free_bytes() / 2**30:.3g} are free: use fewer models, or no device"
             )
-        fits = n_models if needed <= free else int(max(0.0, free - min(_BLOCK_BYTES, free / 2)) // model)
-        size = max(1, int(min(_BLOCK_BYTES, free / 2) // model))
+        size = max(1, int(min(_BLOCK_BYTES, free / 4) // model)) if needed > free else n_models
+        fits = n_models if needed <= free else max(0, int(free // model) - 2 * size)  # two are there at a time
         blocks = [device.send(array[:fits].reshape(fits, -1, n_states))] if fits else []
-        blocks += [array[i : i + size].reshape(-1, n_states * n_actions, n_states) for i in range(fits, n_models, size)]
+        rest = (array[i : i + size] for i in range(fits, n_models, size))
+        blocks += [device.hold(some.reshape(len(some), -1, n_states)) for some in rest]
         return cls(device, blocks, (n_models, n_states, n_actions), array)
 
     # As any representation of models.

@@ -80,5 +80,9 @@ def sensitivity_sections(found: Sensitivity | None, moving: list[int] | None, pl
         for name, value, chance in zip(found.policies, found.expected(), found.acceptability(), strict=True)
     ]
     table = Table(["policy", "expected value", "probably the best"], rows, "With the weights as they are; exact.")
-    words = [*sensitivity_words(found), "The weights of the other models keep their proportions as these move."]
+    words = [
+        *sensitivity_words(found),
+        "A policy for all models is seldom the best in any one of them. As weights move, the others keep their "
+        "proportions.",
+    ]
     return [Section("Which policy, as weights move", words, [table], pictures)]

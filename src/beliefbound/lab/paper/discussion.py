@@ -125,18 +125,21 @@ def discussion(
     folder, n = as_path(out), check_count(problems, "problems", least=2)
     check_writable(folder)
     (folder / "blocks").mkdir(parents=True, exist_ok=True)
-    files = {first: folder / "blocks" / f"{seed}-{first}.csv" for first in range(0, n, _BLOCK)}
-    missing = [first for first, file in files.items() if not file.exists()]
-    done = len(files) - len(missing)
+    files = {
+        (first, last): folder / "blocks" / f"{seed}-{first}-{last}.csv"
+        for first, last in ((first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK))
+    }
+    missing = [numbers for numbers, file in files.items() if not file.exists()]
+    done = n - sum(last - first for first, last in missing)
 
-    def block(first: int) -> pl.DataFrame:
-        return pl.concat([pl.DataFrame(losses_of(i, seed)) for i in range(first, first + _BLOCK)])
+    def block(numbers: tuple[int, int]) -> pl.DataFrame:
+        return pl.concat([pl.DataFrame(losses_of(i, seed)) for i in range(*numbers)])
 
-    for first, frame in ThreadExecutor(threads).map(block, missing):
-        write_aside(files[first], frame.write_csv)
-        done += 1
-        say(f"{done * _BLOCK} of {len(files) * _BLOCK} problems")
-    losses = pl.concat([pl.read_csv(file) for file in files.values()]).filter(pl.col("problem") < n)
+    for numbers, frame in ThreadExecutor(threads).map(block, missing):
+        write_aside(files[numbers], frame.write_csv)
+        done += numbers[1] - numbers[0]
+        say(f"{done} of {n} problems")
+    losses = pl.concat([pl.read_csv(file) for file in files.values()])
     write_aside(folder / "losses.csv", losses.write_csv)
     table = table_of(losses)
     write_aside(folder / "discussion.csv", table.write_csv)

@@ -77,14 +77,14 @@ class Figure1:
         """The bracket where it is widest, enlarged: to the eye it is a line."""
         k = int(np.argmax(high - low))
         width, step = float(high[k] - low[k]), 0.25 * float(np.diff(certainty).min(initial=1.0))
-        inset = axes.inset_axes((0.1, 0.45, 0.34, 0.28))
+        inset = axes.inset_axes((0.1, 0.48, 0.34, 0.27))
         inset.fill_between(certainty, low, high, color=COLOURS["ours"], alpha=0.25, linewidth=0)
         for end, mark in ((low, "^-"), (high, "v-")):
             inset.plot(certainty, end, mark, color=COLOURS["ours"], markersize=4)
         inset.set_xlim(certainty[k] - step, certainty[k] + step)
         inset.set_ylim(low[k] - width, high[k] + width)
         inset.tick_params(labelsize=7)
-        inset.set_title(f"the bracket at its widest: {100 * width / abs(high[k]):.2g}%", fontsize=8)
+        inset.set_xlabel(f"at its widest: {100 * width / abs(high[k]):.2g}%", fontsize=8)
         axes.indicate_inset_zoom(inset, edgecolor="black", linewidth=0.6)
 
 

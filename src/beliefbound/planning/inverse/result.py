@@ -19,8 +19,10 @@ from beliefbound.policy import StationaryPolicy
 from beliefbound.policy.results import Result, axis, literal
 
 _DOUBT = 0.01  # choices are told from random ones where random ones look so one-sided more rarely than this
+_MET = 1.05  # R̂ up to which chains count as near each other
 _GAIN = 5.0  # or where rewards explain them e⁵ = 150 times better, which of random ones they hardly ever do
 _LISTED = 5
+_NAME_IT = " unless you name it (terminal=…)"  # which demonstrations do not offer: steps are marked
 
 
 class Mixing(NamedTuple):
@@ -144,6 +146,11 @@ class Demonstrated(Result):
         return float(self.belief.n_actions ** -float(np.maximum(times - 1, 0).sum()))
 
     @property
+    def met(self) -> bool:
+        """Whether chains are near enough to each other for intervals of means to be told."""
+        return all(m.rhat <= _MET for m in self.mixing)
+
+    @property
     def mixed(self) -> bool:
         """Whether every R̂ and every effective size is good enough."""
         return all(m.rhat <= GOOD_RHAT and min(m.bulk, m.tail) >= GOOD_ESS * self.n_chains for m in self.mixing)
@@ -190,7 +197,7 @@ class Demonstrated(Result):
                 f"({listed}{more}): what is believed there follows from elsewhere and from the prior. If episodes end "
                 f"there, mark the steps into them as terminated"
             )
-        return (*notes, *self.said, *demos.log.notes)
+        return (*notes, *self.said, *(note.removesuffix(_NAME_IT) for note in demos.log.notes))
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers and words, ready for JSON; the belief is saved by `write_models`."""

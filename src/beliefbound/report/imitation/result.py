@@ -79,7 +79,13 @@ class Imitated:
         return Names(self.found.belief.states, self.found.belief.actions)
 
     def loss_words(self) -> str:
-        """The certificate."""
+        """The certificate; an estimate where the chains have not met."""
+        if not self.found.met:
+            return (
+                f"the policy loses about {self.loss.value:.4g} of {self.best:.4g} against the best for whatever they "
+                f"want, on average over what the demonstrations leave possible; the chains have not met, so that is a "
+                f"guess: give more steps"
+            )
         return (
             f"the policy loses at most {above(self.loss.high)} against the best for whatever they want, on average "
             f"over what the demonstrations leave possible (about {self.loss.value:.4g} of {self.best:.4g}; "
