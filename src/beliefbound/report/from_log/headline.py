@@ -53,8 +53,8 @@ def estimate_words(found: LogPlan, digits: int = 4) -> str:
     if found.safety is not None and found.safety.kept:
         level = f"{100 * found.objective.level:g}%"
         return (
-            f"keep doing what you do, which is estimated to earn {found.lower.estimate:.{digits}g}: every policy that was "
-            f"found gains nothing, or the chance that it is worse is above {level}"
+            f"keep doing what you do, which is estimated to earn {found.lower.estimate:.{digits}g}: every policy "
+            f"that was found gains nothing, or the chance that it is worse is above {level}"
         )
     if now is None:
         return own
@@ -74,7 +74,9 @@ def free_words(found: LogPlan, digits: int = 4) -> str:
     if free is None:
         return "whatever the process is, nothing was computed: rewards take too many values to tell outcomes apart"
     if free.vacuous:
-        return f"whatever the process is, nothing can be said {chance} but that it earns {below(free.least, digits)} or more"
+        return (
+            f"whatever the process is, nothing can be said {chance} but the least possible, {below(free.least, digits)}"
+        )
     return f"whatever the process is, it earns at least {below(free.value, digits)} {chance}"
 
 
