@@ -19,3 +19,4 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 default_role = "code"
 html_show_copyright = False
+html_static_path, html_css_files = ["_static"], ["pages.css"]

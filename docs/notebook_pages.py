@@ -17,7 +17,8 @@ class NotebookParser(MystParser):
         """Markdown of the executed notebook, parsed as other pages are."""
         book = nbformat.reads(inputstring, as_version=4)
         folder = os.path.dirname(document["source"])
-        NotebookClient(book, timeout=600, resources={"metadata": {"path": folder}}).execute()
+        client = NotebookClient(book, timeout=600, resources={"metadata": {"path": folder}})
+        client.execute(env=os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"})
         super().parse("\n\n".join(part for cell in book.cells for part in _parts(cell)), document)
 
 

@@ -95,6 +95,7 @@ def test_notebooks_are_executed_when_the_pages_are_built(tmp_path):
     nbformat = pytest.importorskip("nbformat")
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A *title*")])
     book.cells.append(nbformat.v4.new_code_cell("print(6 * 7)\n'x' * 3"))
+    book.cells.append(nbformat.v4.new_code_cell("import matplotlib.pyplot as plt\nplt.plot([0, 1]);"))
     nbformat.write(book, tmp_path / "index.ipynb")
     shutil.copy(ROOT / "docs" / "notebook_pages.py", tmp_path)
     (tmp_path / "conf.py").write_text(
@@ -107,3 +108,4 @@ def test_notebooks_are_executed_when_the_pages_are_built(tmp_path):
     assert "<em>title</em>" in page
     assert "42" in page
     assert "xxx" in page
+    assert "data:image/png;base64," in page

@@ -117,7 +117,7 @@ def test_what_is_wrong_with_one_is_told_and_the_others_go_on(tmp_path, three):
 def batch(paths: list[Path], out: Path, *options: str) -> subprocess.Popen[str]:
     arguments = ("bound", *paths, "--effort", "2", "--out", out, *options)
     return subprocess.Popen(
-        [sys.executable, "-c", "from beliefbound.cli import main; main()", *map(str, arguments)],
+        [sys.executable, "-c", "from beliefbound.cli import command; command()", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -30,7 +30,6 @@ from beliefbound.base.validation import check_probability, check_threads
 from beliefbound.beliefs.folder import ModelFolder
 from beliefbound.bounds.bracket import Bracket, Target, bracket_of, limits_of, seed_of
 from beliefbound.bounds.finite.small_controller import small_controller_of
-from beliefbound.bounds.information.value import information_of
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.steps import Limits
 from beliefbound.jobs.beside import compared_policies, efforts_of, moving, starts_of
@@ -190,6 +189,8 @@ def certificate_of(
     memoryless = memoryless_of(task, found, searched)
     if made.measure is not None:
         doing("finding out what to measure, beyond the time of the search")
+        from beliefbound.bounds.information.value import information_of  # only here
+
         information = information_of(task, tries=made.measure, bounds=found, confidence=made.confidence, rng=seed)
     begun = None
     if made.starts is not None:

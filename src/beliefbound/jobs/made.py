@@ -136,10 +136,8 @@ def machine() -> str:
 def digest_of(folder: ModelFolder) -> str:
     """SHA-256 of the training models, their weights and the start, whatever files they came from."""
     belief, hashed = folder.training, hashlib.sha256()
-    rows = belief.models.compressed()
-    rows.sort_indices()
     arrays = (belief.models.rewards, belief.models.available, belief.weights, folder.initial)
-    for array in (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data, *arrays):
+    for array in (*belief.models.nonzero(), *arrays):
         hashed.update(str(array.shape).encode())
         hashed.update(np.ascontiguousarray(array).tobytes())
     return hashed.hexdigest()

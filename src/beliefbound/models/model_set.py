@@ -107,6 +107,11 @@ class ModelSet:
         where = Device.named(device, dtype)
         return ModelSet(OnDevice.of(self.transitions.array, where), self.rewards, self.available)
 
+    def nonzero(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Transition probabilities that are not 0, row after row over `(m,s,a)`: where rows begin, next states in
+        order, probabilities."""
+        return self.transitions.nonzero()
+
     def dense(self) -> FloatArray:
         """Transition probabilities as an array `[m,s,a,t]`: the stored one where it is dense, else a new one, refused
         where it would not fit in memory."""

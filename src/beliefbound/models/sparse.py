@@ -59,6 +59,12 @@ class Csr:
         """The same."""
         return self.matrix
 
+    def nonzero(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """What is not 0, row after row: where rows begin, next states in order, probabilities."""
+        rows = self.matrix
+        rows.sort_indices()
+        return rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
+
     def _parts(self) -> Iterator[tuple[slice, Any]]:
         """Which models, and the matrix of their rows."""
         first, pairs = 0, self.shape[1] * self.shape[2]

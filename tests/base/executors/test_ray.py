@@ -72,7 +72,7 @@ def test_a_killed_worker_and_a_killed_node_change_no_byte(tmp_path):
 def test_the_command_starts_a_cluster_of_its_own_and_says_nothing_of_it(tmp_path):
     spec = msgspec.structs.replace(SPEC, environments=("chain",))
     (tmp_path / "try.json").write_bytes(msgspec.json.encode(spec))
-    command = ("-c", "from beliefbound.cli import main; main()", "run", "try.json", "--block", "10")
+    command = ("-c", "from beliefbound.cli import command; command()", "run", "try.json", "--block", "10")
     done = python(*command, "--executor", "ray", "--threads", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     run(spec, tmp_path / "threads", block=10)

@@ -106,7 +106,7 @@ def test_models_are_plain_where_rows_and_rewards_are():
     values = DirichletBelief(5, 2, rewards=DirichletRewards([0.0, 2.0, 10.0]))
     for prior, belief, kind in (
         ("flat", None, PlainModels),
-        ("known-rewards", None, PlainModels),
+        ("known-rewards", None, HeldModels),  # on arrival
         ("semi-tied", None, HeldModels),
         ("sparse-support", None, HeldModels),
         ("flat", values, HeldModels),
