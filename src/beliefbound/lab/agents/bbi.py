@@ -12,9 +12,10 @@ posterior alone would forget that the same MDP is met at the next step. The poli
 As an ensemble: n models are drawn from the posterior when a plan is due, as MCBRL does, and n values are followed
 backwards through `horizon` stages. `Pr(μ | V)` is `∝ exp(−d(V, U_μ)² / 2(bandwidth · σ)²)`, `U_μ` the value of the same
 policy on the model μ itself, d the root mean square over states, σ² the variance of `U_μ` over models: at each stage
-every value draws its model from these weights, and each model is drawn once at the last stage, of which no value tells.
-With bandwidth 0 every value stays with its model, and this is MMBI on the n models; with a wide one models are drawn anew at
-every stage, and it is backwards induction on their average. Between plans the policy of the first stage is followed.
+every value draws its model from these weights; at the last stage, of which no value tells, each has one of its own.
+With bandwidth 0 every value stays with its model, and this is MMBI on the n models; with a wide one models are drawn
+anew at every stage, and it is backwards induction on their average. Between plans the policy of the first stage is
+followed.
 
 The paper fits Gaussians to values found by roll-outs; here `U_μ` is exact. Bandwidth and n are ours. It proves nothing.
 """

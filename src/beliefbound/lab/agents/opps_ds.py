@@ -115,15 +115,14 @@ def reset(state, stream):
 def choose(state, s):
     """An action of largest index, ties uniformly; −1 − that where some index cannot be computed, which then loses."""
     formula, index, lists = state.formula, state.index, state.lists
-    used = [False, False, False]
+    mean, uniformly, own = False, False, False  # whether the formula has them
     for token in formula:
-        if STOP < token < 3:
-            used[token] = True
-    if used[0]:
+        mean, uniformly, own = mean or token == 0, uniformly or token == 1, own or token == 2
+    if mean:
         solve(state.mean.models, state.sweeps, state.tolerance)
-    if used[1]:
+    if uniformly:
         solve(state.uniform.models, state.sweeps, state.tolerance)
-    if used[2]:
+    if own:
         solve(state.own.models, state.sweeps, state.tolerance)
     base, width = state.low / (1.0 - state.mean.models.discount), state.width
     best, alike, computed = -np.inf, 0, True

@@ -18,7 +18,8 @@ from beliefbound.base.io.paths import as_path
 from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.lab.envs.environment import Environment
 
-EFFORT = 600  # steps of work: a minute or two
+EFFORT = 200  # steps of work: a minute or two
+GAP = 0.08  # of the larger end: enough for a picture
 _LITTLE = 1e-4  # of the weight of all rewards
 
 
@@ -55,7 +56,7 @@ def band_of(place: Environment, folder: Path | str, *, steps: int, discount: flo
             discount=discount,
             horizon=horizon,
             effort=effort,
-            target_gap=0.01,
+            target_gap=GAP,
             rng=1,
         )
         file.parent.mkdir(parents=True, exist_ok=True)
