@@ -16,7 +16,7 @@ ALL := $(VENV)/.all
 setup: $(ALL)
 
 $(RUN): pyproject.toml constraints.txt
-	$(call install,.)
+	$(call install,.[lab])
 	@touch $(RUN)
 
 $(DEV): pyproject.toml constraints.txt

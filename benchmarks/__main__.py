@@ -6,9 +6,11 @@ import sys
 
 import benchmarks
 
+_NO_TIMINGS = ("__main__", "timing", "improvement", "improvement_worlds")
+
 
 def main() -> None:
-    names = sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in ("__main__", "timing"))
+    names = sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in _NO_TIMINGS)
     asked = sys.argv[1:] or names
     unknown = [name for name in asked if name not in names]
     if unknown:

@@ -70,3 +70,42 @@ def test_a_notebook_runs_from_top_to_bottom(notebook):
     shown = [output for cell in book.cells for output in cell.get("outputs", [])]
     assert shown
     assert not any(output.get("name") == "stderr" for output in shown)
+
+
+def test_the_page_of_the_command_line_has_every_command_and_option(monkeypatch):
+    """It is made of them when the pages are built, so it is as new as they are."""
+    from beliefbound.cli import app
+
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import cli_page
+
+    page = cli_page.page()
+    commands = [each.name or each.callback.__name__ for each in app.registered_commands]
+    assert re.findall(r"^## beliefbound (.*)$", page, re.M) == commands
+    options = ("`--sensitivity`", "`--out`, `-o`", "`--absorbing`, `--terminal`", "`--discount` | required")
+    assert all(f"| {option} |" in page for option in options)
+    help_text = subprocess.run([sys.executable, "-m", "beliefbound", "bound", "--help"], capture_output=True, text=True)
+    bound = page.split("## beliefbound bound\n")[1].split("\n## ")[0]
+    assert {*re.findall(r"--[a-z-]+", help_text.stdout)} - {"--help"} <= {*re.findall(r"--[a-z-]+", bound)}
+
+
+def test_notebooks_are_executed_when_the_pages_are_built(tmp_path):
+    """What came of a cell stands below it."""
+    pytest.importorskip("sphinx")
+    nbformat = pytest.importorskip("nbformat")
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A *title*")])
+    book.cells.append(nbformat.v4.new_code_cell("print(6 * 7)\n'x' * 3"))
+    book.cells.append(nbformat.v4.new_code_cell("import matplotlib.pyplot as plt\nplt.plot([0, 1]);"))
+    nbformat.write(book, tmp_path / "index.ipynb")
+    shutil.copy(ROOT / "docs" / "notebook_pages.py", tmp_path)
+    (tmp_path / "conf.py").write_text(
+        "import sys\nsys.path.insert(0, '.')\nextensions = ['myst_parser', 'notebook_pages']\n"
+    )
+    build = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", ".", "out"]
+    done = subprocess.run(build, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "<em>title</em>" in page
+    assert "42" in page
+    assert "xxx" in page
+    assert "data:image/png;base64," in page

@@ -131,7 +131,7 @@ def test_the_reference_has_every_public_name():
 
 def test_public_names_are_few_and_live_where_the_stub_says():
     assert sorted(beliefbound.__all__) == sorted({*HOME, *ROOMS})
-    assert len(beliefbound.__all__) <= 52
+    assert len(beliefbound.__all__) <= 56
     assert {"beliefs", "bounds", "theory"} == ROOMS
     for name, module in HOME.items():
         assert getattr(import_module(f"beliefbound.{module}"), name) is getattr(beliefbound, name)
@@ -211,3 +211,16 @@ def test_a_name_of_nothing_is_found():
         "planning.task.Gone",
         "tests/gone",
     ]
+
+
+STUMBLED = (
+    r"rungs? of|foretell|on the prior's word|one more draw of|pays for values|whomever|models worth believing|"
+    r"that was earned|told which of two models, |\ba information|by luck"
+)
+
+
+def test_sentences_use_the_words_of_the_field():
+    """Phrases that readers stumbled over, wherever a person may see them."""
+    for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.html"), *(ROOT / "docs").glob("*.md")]:
+        found = re.findall(STUMBLED, path.read_text(encoding="utf-8"), re.I)
+        assert not found, f"{path}: {found}"

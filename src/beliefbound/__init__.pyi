@@ -42,6 +42,7 @@ from .models.evaluation import evaluate as evaluate
 from .models.mdp import MDP as MDP
 from .planning.cadp import cadp as cadp
 from .planning.expected import expected_mdp_policy as expected_mdp_policy
+from .planning.inverse.posterior import from_demonstrations as from_demonstrations
 from .planning.mmbi import mmbi as mmbi
 from .planning.msbi import msbi as msbi
 from .planning.optimal import backward_induction as backward_induction

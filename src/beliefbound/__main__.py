@@ -1,5 +1,5 @@
 """`python -m beliefbound` is the command line."""
 
-from beliefbound.cli import main
+from beliefbound.cli import command
 
-main()
+command()

@@ -70,15 +70,15 @@ def test_files_of_unknown_or_broken_kinds_are_refused(tmp_path):
     entries = entries_of(MIXTURE)
     text = entries["header"].tobytes().decode()
     for wrong, said in (
-        (text.replace("mixture", "strange"), r"of the kind 'strange', which nobody has registered"),
-        (text.replace('"kind":"mixture"', '"kind":3'), "has version 1 of the kind 3"),
+        (text.replace("two-minds", "strange"), r"of the kind 'strange', which nobody has registered"),
+        (text.replace('"kind":"two-minds"', '"kind":3'), "has version 1 of the kind 3"),
         (text.replace('"version":1', '"version":9'), "reads versions 1 and 2"),
     ):
         damaged = {**entries, "header": np.frombuffer(wrong.encode(), dtype=np.uint8)}
         with pytest.raises(FileError, match=said):
             belief_of(damaged, file=tmp_path / "x.npz")
     without = {name: array for name, array in entries.items() if name != "weights"}
-    with pytest.raises(BeliefboundError, match="the belief 'mixture' failed: KeyError"):
+    with pytest.raises(BeliefboundError, match="the belief 'two-minds' failed: KeyError"):
         belief_of(without, file=tmp_path / "x.npz")
     unequal = {**entries, "weights": np.array([0.5, 0.6])}
     with pytest.raises(FileError, match=r"x.npz: weights are \[0.5 0.6\]; give one per part"):
@@ -95,7 +95,7 @@ def test_what_cannot_be_saved_says_so(tmp_path):
         save_belief(tmp_path / "x.npz", MIXTURE.sample(2, 1))
     odd = Mixture(MIXTURE.parts, MIXTURE.weights)
     odd.to_entries = lambda: {"words": np.array(["a"])}
-    with pytest.raises(BeliefError, match="entry 'words' of a mixture is .* give numbers"):
+    with pytest.raises(BeliefError, match="entry 'words' of a two-minds is .* give numbers"):
         save_belief(tmp_path / "x.npz", odd)
     assert not list(tmp_path.iterdir())
 

@@ -36,7 +36,8 @@ def test_weights_and_start_in_every_form(tmp_path, models):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"weights": "1,2,3"}, "3 numbers for 2 models"),
+        ({"weights": "1,2,3"}, "3 numbers for 2 models; give each model one"),
+        ({"weights": "1"}, "1 numbers for 2 models, none for .*; give each model one, 0 where it does not count"),
         ({"weights": "1,-2"}, "at least 0"),
         ({"weights": "0,0"}, "not all 0"),
         ({"weights": "wett=1,dry=1"}, "no model 'wett'; did you mean 'wet'"),

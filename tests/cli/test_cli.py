@@ -1,6 +1,8 @@
 """The command line teaches, reports, and never shows a traceback for a user's mistake."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -51,6 +53,24 @@ def test_a_mistake_ends_the_process_with_one_line(tmp_path):
     assert done.returncode == 1
     assert done.stderr.startswith("error: cannot read missing.toml")
     assert len(done.stderr.splitlines()) == 1
+
+
+ENDING = """
+import atexit, sys
+from beliefbound import cli
+def main():
+    atexit.register(print, "at the end")
+    print("said")
+    sys.exit({code!r})
+cli.main = main
+cli.command()
+"""
+
+
+@pytest.mark.parametrize(("code", "exit_code", "error"), [(None, 0, ""), (3, 3, ""), ("why", 1, "why\n")])
+def test_what_a_command_says_and_registers_is_done_before_the_process_ends(code, exit_code, error):
+    done = subprocess.run([sys.executable, "-c", ENDING.format(code=code)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (exit_code, "said\nat the end\n", error)
 
 
 @pytest.mark.parametrize(

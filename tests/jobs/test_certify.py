@@ -38,6 +38,26 @@ def test_a_table_of_states_and_actions_is_a_policy(tmp_path, models, text):
     assert found.value == pytest.approx(float(belief.weights @ values @ belief.initial))
 
 
+def test_states_where_nothing_happens_any_more_need_no_row(tmp_path):
+    """They are filled in, at every stage; all others are asked for."""
+    rows = "idstatefrom,idaction,idstateto,idoutcome,probability,reward\n"
+    rows += "ill,treat,well,good,0.9,-2\nill,treat,ill,good,0.1,-2\nill,wait,ill,good,1,-1\n"
+    for name, text in {
+        "training": rows + rows.split("\n", 1)[1].replace("good", "bad"),
+        "initial": "idstate,probability\nill,1\n",
+        "parameters": "parameter,value\ndiscount,0.5\n",
+        "states": "idstate,name\n0,ill\n1,well\n",
+    }.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    for text in ("state,action\nill,treat\n", "stage,state,action\n0,ill,treat\n1,ill,treat\n"):
+        (tmp_path / "rule.csv").write_text(text)
+        found = certify_policy(tmp_path / "rule.csv", tmp_path, tmp_path / "out.json", QUICK).found
+        assert found.value == pytest.approx(-2.0 - 0.5 * 0.1 * 2.0 if "stage" in text else -2.0 / (1.0 - 0.05))
+    (tmp_path / "rule.csv").write_text("state,action\nwell,treat\n")
+    with pytest.raises(FileError, match="no row for ill; give every state"):
+        certify_policy(tmp_path / "rule.csv", tmp_path, tmp_path / "out.json", QUICK)
+
+
 @pytest.mark.parametrize("horizon", [None, 3])
 def test_our_own_memoryless_csv_is_certified(tmp_path, models, horizon):
     _, folder = models

@@ -13,6 +13,7 @@ from beliefbound.jobs import memoryless
 from beliefbound.jobs.bound import BoundOptions, certify_folder
 from beliefbound.jobs.memoryless import memoryless_of
 from beliefbound.planning.cadp import cadp_plan
+from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.task import FiniteTask
 from support.oracles import random_models
 
@@ -122,3 +123,15 @@ def test_the_page_and_the_file_say_what_is_proven(tmp_path):
     for name in ("report.html", "memoryless.json"):
         assert "it is the best policy of one action per state, proven" in (tmp_path / "out" / name).read_text()
     assert '"proven": true' in (tmp_path / "out" / "bounds.json").read_text()
+
+
+@pytest.mark.parametrize(("work", "said"), [(7000.0, "best of"), (6000.0, "best of 1 starts"), (400.0, "MMBI")])
+def test_what_is_searched_follows_from_the_size_alone(monkeypatch, work, said):
+    """Every start of CADP, that from MMBI alone, or none; never worse than MMBI. 4 models of 6 states: 432 a start."""
+    task = drawn(3, n_states=6, n_actions=8)  # 8**6 policies are too many to value each
+    monkeypatch.setattr(memoryless, "_CADP_WORK", work)
+    monkeypatch.setattr(memoryless, "best_stationary_of", lambda task, policy: None)
+    monkeypatch.setattr(memoryless, "sweeps_of", lambda task: 0.0)
+    found = memoryless.searched_of(task)
+    assert said in found.plan.note
+    assert found.plan.value(task.start) >= mmbi_plan(task).value(task.start) - 1e-9

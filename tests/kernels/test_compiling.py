@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from numba import njit
+from numba.core import inline_closurecall
 from numba.core.errors import TypingError
 
 from beliefbound.kernels import compiling
@@ -93,3 +94,28 @@ def test_who_does_not_want_it_is_left_alone():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_an_inlined_function_is_copied_with_one_set_of_names(monkeypatch):
+    """Twice per place, as numba does: what it copies from, and what it keeps. Each copy has names of its own."""
+    scopes, copy = [], inline_closurecall.copy.deepcopy
+
+    def seen(block):
+        made = copy(block)
+        scopes.append((block.scope, made.scope))
+        return made
+
+    monkeypatch.setattr(inline_closurecall.copy, "deepcopy", seen)
+    triangle = njit(inline="always")(_triangle)
+    assert njit(lambda n: triangle(n) + triangle(n + 1))(4) == _triangle(4) + _triangle(5)
+    assert len(scopes) > 4
+    assert len({id(of) for of, _ in scopes}) == len({id(made) for _, made in scopes}) == 4
+    assert not any(made is of for of, made in scopes)
+
+
+def _triangle(n):
+    total = 0
+    for i in range(n):
+        if i > 2:
+            total += i
+    return total

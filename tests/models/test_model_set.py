@@ -72,6 +72,85 @@ def test_what_works_on_sparse_models_never_writes_them_out(monkeypatch):
         mean.to_dense()
 
 
+def apart(monkeypatch, n_models=6, n_states=7, n_actions=3, seed=4):
+    """Models that share one support, in one matrix, and each in the matrix it came in."""
+    rng = np.random.default_rng(seed)
+    inside = rng.random((n_states, n_actions, n_states)) < 0.5
+    inside[..., 0] = True
+    p = np.where(inside, rng.random((n_models, *inside.shape)), 0.0)
+    p /= p.sum(axis=-1, keepdims=True)
+    given = [sp.csr_array(each.reshape(-1, n_states)) for each in p]
+    r, w = rng.random(p.shape[:3]), rng.dirichlet(np.ones(n_models))
+    one = FiniteBelief(given, r, w, reward_signal="unobserved", initial=0)
+    monkeypatch.setattr("beliefbound.models.build_sparse.STACK_BYTES", 0)
+    return one, FiniteBelief(given, r, w, reward_signal="unobserved", initial=0), given
+
+
+def test_models_of_one_support_keep_it_once_and_are_not_copied(monkeypatch):
+    _, belief, given = apart(monkeypatch)
+    kept = belief.models.transitions.matrices
+    assert len(kept) == 6
+    assert all(matrix.indices is kept[0].indices and matrix.indptr is kept[0].indptr for matrix in kept)
+    assert all(np.shares_memory(matrix.data, own.data) for matrix, own in zip(kept, given, strict=True))
+    assert kept[0].indices.dtype == np.int32
+    assert all(own.data.flags.writeable and own.indices.flags.writeable for own in given)  # the caller's stay theirs
+    other = [*given[:5], sp.csr_array(np.eye(7)[np.arange(21) % 7])]
+    belief = FiniteBelief(other, belief.rewards, reward_signal="unobserved")
+    kept = belief.models.transitions.matrices
+    assert [matrix.indices is kept[0].indices for matrix in kept] == [True] * 5 + [False]
+
+
+def test_models_in_matrices_of_their_own_are_those_in_one(monkeypatch):
+    one, several, _ = apart(monkeypatch)
+    assert [len(each.models.transitions.matrices) for each in (one, several)] == [1, 6]
+    monkeypatch.setattr("beliefbound.base.limits.LANES_BYTES", 0)
+    stacked, own = one.models, several.models
+    rng = np.random.default_rng(5)
+    values, chances = rng.random((6, 7)), rng.dirichlet(np.ones(3), 7)
+    actions, start = rng.integers(0, 3, (4, 7)), np.full(7, 1 / 7)
+    for ask in (
+        lambda models: models.backup(values, 0.9),
+        lambda models: models.solve(chances, 0.9),
+        lambda models: models.enclose(chances, 0.9)[1],
+        lambda models: models.from_above(0.9, 1e-9, 500),
+        lambda models: models.rows(3, 1),
+        lambda models: models.likelihood(3, 1, 0),
+        lambda models: models.mean(one.weights).dense(),
+        lambda models: models.select(np.array([5, 0, 5])).dense(),
+        lambda models: models.compressed().toarray(),
+        lambda models: models.transitions.chain(4, chances),
+        lambda models: models.ascent(one.weights, start, 0.9, 4, 1e-12).sweep(actions.copy(), 0)[2],
+        lambda models: models.induct_greedy(one.weights, 0.9, 6)[0],
+    ):
+        np.testing.assert_allclose(ask(stacked), ask(own), rtol=1e-9, atol=1e-14)
+    assert mmbi(one, discount=0.9).policy.actions.tolist() == mmbi(several, discount=0.9).policy.actions.tolist()
+
+
+def test_a_sweep_on_threads_is_that_of_one(monkeypatch):
+    _, belief, _ = apart(monkeypatch, n_states=40)
+    plans = []
+    for large, threads in ((1 << 22, 1), (0, 2), (0, 3)):
+        monkeypatch.setattr("beliefbound.base.executors.threads._LARGE", large)
+        monkeypatch.setattr("beliefbound.base.executors.threads.available_threads", lambda threads=threads: threads)
+        plans.append(mmbi(belief, discount=0.9, horizon=9))
+    for plan in plans[1:]:
+        assert np.array_equal(plan.policy.actions, plans[0].policy.actions)
+        assert np.array_equal(plan.model_values, plans[0].model_values)
+
+
+def test_what_is_wrong_with_a_matrix_is_said_before_it_is_swept(monkeypatch):
+    _, _, given = apart(monkeypatch)
+    outside, negative, other = (each.copy() for each in given[:3])
+    outside.indices[3], negative.data[9] = 7, -0.25
+    shape = (6, 7, 3)
+    with pytest.raises(BeliefError, match="sparse transitions of model 1 are no matrix"):
+        FiniteBelief([given[0], outside, *given[2:]], np.zeros(shape), reward_signal="unobserved")
+    with pytest.raises(BeliefError, match=r"transitions\[model 1, state \d, action \d\] has the entry -0.25"):
+        FiniteBelief([given[0], negative, *given[2:]], np.zeros(shape), reward_signal="unobserved")
+    with pytest.raises(BeliefError, match=r"of model 2 have shape \(14, 7\), those of model 0 \(21, 7\)"):
+        FiniteBelief([*given[:2], other[:14], *given[3:]], np.zeros(shape), reward_signal="unobserved")
+
+
 def test_a_bracket_of_sparse_models_is_that_of_dense_ones():
     found = [bracket(b, discount=0.9, target_gap=0.02, rng=np.random.default_rng(1), threads=1) for b in both()]
     assert found[0].relative_gap <= 0.02

@@ -64,7 +64,7 @@ def test_what_to_measure_is_named(belief, tmp_path):
     assert labels(axes.yaxis) == {r"up\$on", "do<b>wn"}
     plt.close(axes.figure)
     assert evppi(belief, (1, 0), **TASK, horizon=2).of == "EVPPI of (do<b>wn, stay)"
-    assert evsi(belief, (0, 1), 2, **TASK, horizon=2).of == "EVSI of 2 tries of (up$on, $move)"
+    assert evsi(belief, (0, 1), 2, **TASK, horizon=2).of == "EVSI of 2 observations of (up$on, $move)"
 
 
 def test_names_of_a_file_that_do_not_fit_are_refused(belief, tmp_path):

@@ -17,7 +17,7 @@ PLAIN = {"COLUMNS": "160", "NO_COLOR": "1"}
 def beliefbound(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """In a process of its own: for what plug-ins leave behind, and once for every way to end."""
     return subprocess.run(
-        [sys.executable, "-c", "from beliefbound.cli import main; main()", *map(str, arguments)],
+        [sys.executable, "-c", "from beliefbound.cli import command; command()", *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=cwd,

@@ -11,6 +11,7 @@ import pytest
 from numba.core.runtime import rtsys
 
 from beliefbound.base.errors import BeliefboundError
+from beliefbound.kernels.play import agent_stream
 from beliefbound.lab.agents import CompiledAgent, check_agent, make_agent, play, run_episode
 from beliefbound.lab.envs import gymnasium_env, make_env
 
@@ -114,8 +115,9 @@ class First:
 
 
 def allocations(agent, environment, steps):
-    """Of one run, without what is made when the loop is loaded."""
+    """Of one run, without what is made when the loop is loaded, and of one stream: that shows that they are counted."""
     play(agent, environment, seed=1, runs=1, steps=2)
     before = rtsys.get_allocation_stats().alloc
+    agent_stream(1, 0, 0)
     play(agent, environment, seed=1, runs=1, steps=steps)
     return rtsys.get_allocation_stats().alloc - before

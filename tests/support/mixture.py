@@ -1,4 +1,5 @@
-"""A belief of somebody's own, in one file: a mixture `Σ w_i ξ_i` of beliefs, whose parts know their evidence.
+"""A belief of somebody's own, in one file: a mixture `Σ w_i ξ_i` of beliefs, as somebody would write it who did not
+know `MixtureBelief`. It proves that one file is enough; `MixtureBelief` checks its input and does more.
 
 Draw: a part, then a model of it. Condition: each part is, and `w_i` becomes proportional to `w_i p_i(what was seen)`.
 Predict: parts mixed. It counts nothing and enumerates nothing.
@@ -12,7 +13,7 @@ from beliefbound.beliefs.files import belief_kind, belief_of, entries_of
 from beliefbound.models import Dense, ModelSet
 
 
-@belief_kind("mixture", summary="one of several beliefs, and it is not known which")
+@belief_kind("two-minds", summary="one of several beliefs, and it is not known which")
 class Mixture:
     """Weights `[i]` and beliefs about the same states and actions, whose rewards show the same."""
 

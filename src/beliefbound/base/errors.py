@@ -41,6 +41,10 @@ class ExecutorError(BeliefboundError):
     """A cluster that cannot be reached, or that lost a block for good."""
 
 
+class MissingExtraError(BeliefboundError, ImportError):
+    """A package that only some of the library needs, and that is not installed."""
+
+
 class ContradictionError(BeliefboundError):
     """A lower bound above an upper one: they are of different problems, or a sampled one is among those that fail."""
 

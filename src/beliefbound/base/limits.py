@@ -15,6 +15,7 @@ from beliefbound.base.validation import check_count
 LANES_BYTES = 1 << 20  # up to here a models-last copy lives in the second-level cache and SIMD over models pays
 COMPRESS_BYTES = 1 << 20  # from here on a dense array that is nearly empty is swept in compressed rows
 SPARSE_BYTES = 64 << 20  # a table of transitions above this is read and kept in compressed rows, if mostly empty
+STACK_BYTES = 64 << 20  # sparse models up to here are copied into one matrix, which is swept in one call
 COMPRESS_SHARE = 0.04  # "nearly empty": at most this share of entries; the rows then take under 6% of the array
 SOLVE_BYTES = 32 << 20  # dense linear systems are solved in batches of this size: memory stays that of the rewards
 

@@ -9,6 +9,11 @@ from .files import belief_kind as belief_kind
 from .files import belief_of as belief_of
 from .files import entries_of as entries_of
 from .finite import FiniteBelief as FiniteBelief
+from .kinds.mixture import MixtureBelief as MixtureBelief
+from .kinds.population import PopulationBelief as PopulationBelief
+from .kinds.sparse import SparseDirichletBelief as SparseDirichletBelief
+from .population import Population as Population
+from .population import learn_population as learn_population
 from .rewards import BetaRewards as BetaRewards
 from .rewards import DirichletRewards as DirichletRewards
 from .rewards import KnownRewards as KnownRewards
@@ -16,4 +21,3 @@ from .rewards import MixedRewards as MixedRewards
 from .rewards import NormalRewards as NormalRewards
 from .rewards.check import check_rewards as check_rewards
 from .signals import FiniteValues as FiniteValues
-from .sparse import SparseDirichletBelief as SparseDirichletBelief

@@ -7,6 +7,7 @@ belief is offered:
     count       counted(low=, width=, unavailable=)  brackets by particles of the posterior, compiled agents
     predict     predictive(s, a) -> [t], mean()      expected MDPs without drawing
     condition   update(s, a, r, t) -> belief         agents, logs, what tries of a pair are worth
+    learn       in_arrays(low=, width=, unavailable=)  compiled agents, where it counts and is no product of Dirichlets
     draw        sample(n, rng) -> FiniteBelief       everything else: every belief can
 
 And further, where it knows:
@@ -19,8 +20,8 @@ And further, where it knows:
     to_entries(), from_entries(entries)   arrays by name, for files (`beliefs.files`)
 
 Nobody asks for a class: `beliefs.capabilities` is the one place that looks which of these there are.
-`beliefs.check.check_belief` says whether those that there are keep their word. A mixture of beliefs is one file:
-`tests/support/mixture.py`.
+`beliefs.check.check_belief` says whether those that there are keep their word. `beliefs.kinds` has examples, one file
+each, and `tests/support/mixture.py` one that a user would write.
 """
 
 from typing import NamedTuple, Protocol, runtime_checkable

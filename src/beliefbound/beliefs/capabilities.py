@@ -91,6 +91,14 @@ def counted(belief: Any, *, low: float = 0.0, width: float = 1.0, unavailable: b
     return found
 
 
+def in_arrays(belief: Any, *, low: float = 0.0, width: float = 1.0, unavailable: bool = True) -> Posterior | None:
+    """The belief as arrays that agents learn in: its counts, or rows that are no Dirichlet ones; `None` where it has
+    neither. Arguments as those of `counted`."""
+    knobs = {"low": low, "width": width, "unavailable": unavailable}
+    found: Posterior | None = _ask(belief, "in_arrays", **knobs)
+    return counted(belief, low=low, width=width, unavailable=unavailable) if found is None else found
+
+
 def expected(belief: Belief) -> MDP:
     """The expected MDP: the belief's own; else that of models drawn, the same ones every time."""
     found: MDP | None = _ask(belief, "mean")

@@ -16,6 +16,7 @@ from beliefbound.base.grammar import nearest
 from beliefbound.base.io.model_folder import FolderRows, read_pairs
 from beliefbound.base.io.names import Names
 from beliefbound.base.validation import FloatArray, IntArray, as_floats, check_ids, shown
+from beliefbound.policy.naming import printable
 
 Pairs = tuple[IntArray, FloatArray]
 
@@ -40,7 +41,10 @@ def chosen_weights(given: Any, names: tuple[str, ...] | None, n_models: int) -> 
     """
     ids, values = _pairs(given, names, _WEIGHTS)
     if len(ids) != n_models:
-        raise ParameterError(f"weights has {len(ids)} numbers for {n_models} models; give each model one")
+        lacks = [str(m) if names is None else names[m] for m in range(n_models) if m not in ids]
+        missing = f", none for {printable(lacks[0])}" if lacks else ""
+        fix = "give each model one, 0 where it does not count"
+        raise ParameterError(f"weights has {len(ids)} numbers for {n_models} models{missing}; {fix}")
     total = float(values.sum())
     if not ((values >= 0.0).all() and 0.0 < total < np.inf):
         raise ParameterError(f"weights is {shown(values.tolist())}; give numbers of at least 0 that are not all 0")

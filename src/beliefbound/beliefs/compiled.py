@@ -1,4 +1,4 @@
-"""A Dirichlet belief as the arrays of `kernels.posterior`: the one place where they are made."""
+"""A belief as the arrays of `kernels.posterior`: the one place where they are made."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ import numpy as np
 from beliefbound.base.errors import BeliefError
 from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.beliefs.amounts import alike
-from beliefbound.kernels.posterior import Posterior
+from beliefbound.kernels.posterior import Posterior, SparsePosterior
 
 if TYPE_CHECKING:
     from beliefbound.beliefs.dirichlet import DirichletBelief
@@ -57,6 +57,30 @@ def posterior_of(
         low=float(low),
         width=float(width),
     )
+
+
+def sparse_posterior_of(dense: Posterior, seen: FloatArray, sizes: FloatArray, c: float) -> Posterior:
+    """Rows of unknown support in place of those of `dense`: counts `seen[s,a,t]`, chances `sizes[s,a,k − 1]` that there
+    are k successors, and concentration `c` of each. A row whose sizes have no chance is known: its successor is the one
+    that `dense` has."""
+    n_rows, n_outcomes = dense.alpha.shape
+    seen, sizes = np.array(seen).reshape(n_rows, n_outcomes), np.array(sizes).reshape(n_rows, -1)
+    may, known = dense.alpha > 0.0, ~(sizes > 0.0).any(axis=1)
+    seen[known], sizes[known] = may[known], np.eye(1, n_outcomes)
+    possible, k0, tries = may.sum(axis=1), (seen > 0.0).sum(axis=1), seen.sum(axis=1)
+    k = np.arange(1, n_outcomes + 1)
+    sizes = np.where((k >= np.maximum(k0, 1)[:, None]) & (k <= possible[:, None]) & (sizes > 0.0), sizes, 0.0)
+    each = sizes / (k * c + tries[:, None])
+    more = c * (each * np.maximum(k - k0[:, None], 0)).sum(axis=1) / each.sum(axis=1)
+    unseen = np.minimum(more / np.maximum(possible - k0, 1), c)
+    alpha = np.where(seen > 0.0, c + seen, np.where(may, unseen[:, None], 0.0))
+    counts = np.stack([k0, tries], axis=1).astype(float)
+    sparse = dense._replace(
+        alpha=alpha, prior_alpha=alpha.copy(), scratch=np.zeros(2 * max(n_outcomes, len(dense.reward)))
+    )
+    pairs = [each for x in (sizes, counts, unseen) for each in (x, x.copy())]
+    made: Posterior = SparsePosterior(*sparse, *pairs, possible.astype(float), float(c))
+    return made
 
 
 def _ties(belief: "DirichletBelief", pairs: int) -> tuple[IntArray, IntArray, IntArray]:

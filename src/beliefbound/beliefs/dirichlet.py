@@ -36,7 +36,7 @@ from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.masks import available_actions, terminal_states
 from beliefbound.beliefs.observed import check_lengths, check_log, check_times, prior_notes
 from beliefbound.beliefs.rewards import BetaRewards, RewardBelief
-from beliefbound.beliefs.signals import SilentStates
+from beliefbound.beliefs.signals import Signal, SilentStates
 from beliefbound.beliefs.ties import Ties, check_positive, tie
 from beliefbound.kernels.draws import dirichlet_models
 from beliefbound.kernels.posterior import Posterior
@@ -409,12 +409,16 @@ class DirichletBelief(Frozen):
         rewards, signal = self.rewards.sample(len(transitions), stream)
         if rewards.ndim == 4:
             rewards = np.einsum("msat,msat->msa", transitions, rewards)
+        return self.of_models(Dense(frozen(transitions)), rewards, signal)
+
+    def of_models(self, transitions: Any, rewards: FloatArray, signal: Signal) -> FiniteBelief:
+        """Models drawn from the belief: `models.Dense` or alike, and `rewards [m,s,a]` before what is never paid."""
         if self.terminal.any():
             rewards, signal = np.where(self.terminal[:, None], 0.0, rewards), SilentStates(signal, self.terminal)
         if not self.available.all():
             rewards = np.where(self.available, rewards, 0.0)
         return FiniteBelief.of(
-            ModelSet(Dense(frozen(transitions)), frozen(np.ascontiguousarray(rewards)), self.available),
+            ModelSet(transitions, frozen(np.ascontiguousarray(rewards)), self.available),
             reward_signal=signal,
             reward_range=self.reward_range,
             initial=self.initial,

@@ -4,14 +4,15 @@ A `DirichletBelief` has the form of `beliefs.dirichlet_file`. A belief of any ot
 registered and says what it is made of:
 
     @belief_kind("mixture", summary="one of several beliefs, and it is not known which")
-    class Mixture:
+    class MixtureBelief:
         def to_entries(self) -> dict[str, array]: ...
         @classmethod
-        def from_entries(cls, entries) -> "Mixture": ...
+        def from_entries(cls, entries) -> "MixtureBelief": ...
 
 The file has these arrays and a `header`, UTF-8 bytes of a JSON object: `format`, `version`, `kind`, and optional
-`states`, `actions` (names). To be read again the class must be known: its module is imported, loaded by `--plugin`, or
-declared by an installed package as an entry point of the group `beliefbound.beliefs`. A file alone loads nothing.
+`states`, `actions` (names). To be read again the class must be known: it is one of `beliefs.kinds`, its module is
+imported, loaded by `--plugin`, or declared by an installed package as an entry point of the group
+`beliefbound.beliefs`. A file alone loads nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,7 @@ from beliefbound.beliefs.capabilities import NEEDED, check_is_belief
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.dirichlet_file import FORMAT, belief_arrays, read_belief, read_header
 
-KINDS = Registry("belief", group="beliefbound.beliefs", example="mixture")
+KINDS = Registry("belief", group="beliefbound.beliefs", example="mixture", package="beliefbound.beliefs.kinds")
 _VERSION = 1
 _HEADER = "header"
 _MEMORY = Path("these arrays")

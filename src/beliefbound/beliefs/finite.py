@@ -30,7 +30,7 @@ from beliefbound.base.validation import (
 )
 from beliefbound.beliefs.observed import check_lengths, check_log
 from beliefbound.beliefs.signals import RewardSignal, Signal, check_range, named_signal
-from beliefbound.models import Csr, Dense, ModelSet, build
+from beliefbound.models import Csr, ModelSet, build
 from beliefbound.models.mdp import MDP
 from beliefbound.policy.protocol import check_id
 
@@ -90,10 +90,8 @@ class FiniteBelief(Frozen):
         normalize: bool = False,
     ) -> None:
         if isinstance(transitions, list | tuple) and transitions and all(is_sparse(x) for x in transitions):
-            import scipy.sparse as sp
-
             n_models = len(transitions)
-            stacked: Any = sp.vstack([sp.csr_array(x) for x in transitions], format="csr")
+            stacked: Any = list(transitions)
         elif is_sparse(transitions):
             raise BeliefError("pass a list of sparse matrices, one per model")
         else:
@@ -234,8 +232,7 @@ class FiniteBelief(Frozen):
     @property
     def transitions(self) -> Any:
         """`[m,s,a,t]` when dense; a CSR matrix with rows over `(m,s,a)` when sparse."""
-        kept = self.models.transitions
-        return kept.array if isinstance(kept, Dense) else kept.matrix
+        return self.models.transitions.stored
 
     @property
     def rewards(self) -> FloatArray:
@@ -245,6 +242,15 @@ class FiniteBelief(Frozen):
     def reweight(self, weights: Any) -> "FiniteBelief":
         """The same models under other weights `[m]`."""
         return self._with(self.models, weights, self.signal, self.model_names)
+
+    def on(self, device: Any, dtype: str = "float64") -> "FiniteBelief":
+        """The same belief with its models on an accelerator, where every planner then sweeps them: `cuda`, `cuda:1`
+        and `cpu` by PyTorch, `cupy`, `jax`; `numpy` is the same without one. Models that do not fit are sent in blocks.
+
+        >>> FiniteBelief([[[[1.0]]]], [[[1.0]]]).on("numpy").models.n_models
+        1
+        """
+        return self._with(self.models.on(device, dtype), self.weights, self.signal, self.model_names)
 
     def starting(self, initial: Any) -> "FiniteBelief":
         """The same models with another start: a distribution `[s]`, or a state by number or name."""

@@ -68,7 +68,7 @@ class ModelSource:
         matrix = sp.csr_array((p, index, starts), shape=(n * belief.n_states * belief.n_actions, belief.n_states))
         rewards = self._rewards(n, stream, starts, index, p).reshape(shape)
         kept = belief.available & ~belief.terminal[:, None]
-        models = ModelSet(Csr(matrix, shape), frozen(np.where(kept, rewards, 0.0)), belief.available)
+        models = ModelSet(Csr((matrix,), shape), frozen(np.where(kept, rewards, 0.0)), belief.available)
         return FiniteBelief.of(models, reward_signal="unobserved", initial=belief.initial)
 
     def _rewards(self, n: int, stream: Any, starts: IntArray, index: IntArray, p: FloatArray) -> FloatArray:

@@ -8,6 +8,7 @@ answers narrower questions, is here:
 * what a bound is: `Kind`;
 * how far a policy may be from the best: `policy_regret`;
 * what information is worth: `evpi`, `evppi`, `evsi`, which `beliefbound.value_of_information` ranks;
+* which policy to choose as weights of models move: `sensitivity`;
 * how far a belief is from another: `belief_distance`;
 * whether a policy of your own keeps its word: `check_policy`.
 """

@@ -14,3 +14,5 @@ from .information.value import evppi as evppi
 from .information.value import evsi as evsi
 from .memoryless.branch_and_bound import BestMemoryless as BestMemoryless
 from .memoryless.branch_and_bound import best_memoryless as best_memoryless
+from .sensitivity import Sensitivity as Sensitivity
+from .sensitivity import sensitivity as sensitivity

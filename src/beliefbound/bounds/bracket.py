@@ -33,8 +33,6 @@ from beliefbound.beliefs.capabilities import notes as notes_of
 from beliefbound.bounds.bound import Bound, BoundEntries, Regret, RegretEntries
 from beliefbound.bounds.decision import Contest, Decision, DecisionEntries
 from beliefbound.bounds.dirichlet.arrays import posterior_of
-from beliefbound.bounds.dirichlet.steps import dirichlet_steps
-from beliefbound.bounds.drawn.steps import drawn_steps
 from beliefbound.bounds.finite.first_bounds import first_bounds
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.bounds.finite.search import finite_steps
@@ -354,8 +352,12 @@ def bracket_of(
         if finite is not None:
             steps = finite_steps(finite, source, threads, record)
         elif posterior_of(task) is not None:
+            from beliefbound.bounds.dirichlet.steps import dirichlet_steps  # a finite belief needs none of it
+
             steps = dirichlet_steps(task, source, threads, record, interval)
         else:
+            from beliefbound.bounds.drawn.steps import drawn_steps
+
             steps = drawn_steps(task, source, record, interval)
         taken = take(steps, record, limits)
     belief = task.belief

@@ -19,6 +19,7 @@ import numpy as np
 from beliefbound.base.errors import ParameterError
 from beliefbound.base.validation import (
     FloatArray,
+    IntArray,
     Rng,
     as_rng,
     check_count,
@@ -238,10 +239,20 @@ def read_policy(path: Path, task: Task) -> Policy:
     if path.suffix.lower() == ".csv":
         from beliefbound.policy.rule_file import read_rule
 
-        return read_rule(path, names_of(task.belief), task.belief.n_states, task.belief.n_actions)
+        idle = _idle(task) if isinstance(task, FiniteTask) else None
+        return read_rule(path, names_of(task.belief), task.belief.n_states, task.belief.n_actions, idle)
     if isinstance(task, FiniteTask) and path.suffix.lower() in (".policy", ".policyx"):
         return read_sarsop(path, task)
     return load_policy(path)
+
+
+def _idle(task: FiniteTask) -> IntArray:
+    """`[s]`: the first action of states where nothing happens any more and nothing is paid, in every model; else -1."""
+    models, rows = task.models, task.models.compressed().tocoo()
+    _, s, _ = np.unravel_index(rows.row, models.rewards.shape)
+    matters = (models.rewards != 0.0).any(axis=(0, 2))
+    matters[s[(rows.col != s) & (rows.data > 0.0)]] = True
+    return np.where(matters, -1, models.available.argmax(axis=1))
 
 
 def _counted(

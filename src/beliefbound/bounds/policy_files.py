@@ -4,9 +4,6 @@ from pathlib import Path
 
 from beliefbound.base.errors import FileError
 from beliefbound.base.io.paths import as_path
-from beliefbound.bounds.dirichlet import policy_file as particle_file
-from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
-from beliefbound.bounds.drawn import policy as completed_policy
 from beliefbound.bounds.finite import adaptive_file, alpha_policy, mixed
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.policy import Policy
@@ -49,6 +46,10 @@ def load_policy(path: Path | str) -> Policy:
         return alpha_policy.read_alpha(file, arrays)
     if kind == mixed.KIND:
         return mixed.read_mixed(file, arrays)
+    from beliefbound.bounds.dirichlet import policy_file as particle_file  # loaded where there is one
+    from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
+    from beliefbound.bounds.drawn import policy as completed_policy
+
     if kind == particle_file.KIND:
         return ParticlePolicy(**particle_file.read_particle(file, arrays))
     if kind == completed_policy.KIND:

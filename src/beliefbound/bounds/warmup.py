@@ -7,7 +7,6 @@ Kernels are compiled when they are first called, seconds once per installation, 
 from beliefbound.bounds.dirichlet.arrays import posterior_of
 from beliefbound.kernels.beside import compile_beside
 from beliefbound.kernels.graph.growth import grow
-from beliefbound.kernels.particles.look import walk
 from beliefbound.planning.task import Task, finite_task
 
 
@@ -16,4 +15,6 @@ def warm_up(task: Task) -> None:
     if finite_task(task) is not None:
         compile_beside("beliefbound.kernels.graph.jobs", needed=grow)
     elif posterior_of(task) is not None:
+        from beliefbound.kernels.particles.look import walk
+
         compile_beside("beliefbound.kernels.particles.jobs", needed=walk)

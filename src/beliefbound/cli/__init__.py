@@ -3,8 +3,11 @@
 Heavy imports happen inside commands, so `--help` is instant. Commands appear in the order of the imports below.
 """
 
+import atexit
 import gc
+import os
 import sys
+import threading
 
 from beliefbound.base.errors import BeliefboundError
 from beliefbound.cli.app import app
@@ -16,6 +19,7 @@ from beliefbound.cli import verify  # noqa: F401
 from beliefbound.cli import certify  # noqa: F401
 from beliefbound.cli import robust  # noqa: F401
 from beliefbound.cli import plan  # noqa: F401
+from beliefbound.cli import imitate  # noqa: F401
 from beliefbound.cli import compare  # noqa: F401
 from beliefbound.cli import convert  # noqa: F401
 from beliefbound.cli import experiment  # noqa: F401
@@ -23,9 +27,26 @@ from beliefbound.cli import league  # noqa: F401
 from beliefbound.cli import names  # noqa: F401
 # isort: on
 
-__all__ = ["app", "main"]
+__all__ = ["app", "command", "main"]
 
 _OBJECTS = 50_000  # made between two walks of the garbage collector: at 700 they take a tenth of the time of compiling
+
+
+def command() -> None:
+    """The program `beliefbound`: `main`, and the process ends. What was loaded is not taken apart first, object by
+    object, which takes a fifth of the time of a short command."""
+    try:
+        main()
+    except SystemExit as end:
+        if isinstance(end.code, str) or threading.active_count() > 1:  # Python says the one and waits for the other
+            raise
+        atexit._run_exitfuncs()
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except OSError:  # Python says so
+            raise end from None
+        os._exit(end.code or 0)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ Threads = Annotated[int | None, typer.Option(min=1, help="Threads; default: ever
 TimedThreads = Annotated[
     int | None, typer.Option(min=1, help="Threads; default: every core. More of them get more done in the time given.")
 ]
-Where = Annotated[str, typer.Option(help="Where blocks of runs are played: threads, or ray. Never changes a result.")]
+Where = Annotated[str, typer.Option(help="Where blocks of work run: threads, or ray. Never changes a result.")]
 Address = Annotated[
     str | None, typer.Option(help="A running Ray cluster, host:port or auto; default: one is started here.")
 ]

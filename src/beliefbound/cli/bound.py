@@ -2,20 +2,46 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from beliefbound.cli.app import Absorbing, Gap, Horizon, Initial, Seed, Signal, TimedThreads, TimeLimit, Weights, app
-from beliefbound.cli.show import closing, doing, end_interrupted, loading, show_table
+from beliefbound.cli.app import (
+    Absorbing,
+    Address,
+    Gap,
+    Horizon,
+    Initial,
+    Seed,
+    Signal,
+    TimedThreads,
+    TimeLimit,
+    Weights,
+    Where,
+    app,
+)
+from beliefbound.cli.show import (
+    closing,
+    counting,
+    doing,
+    end_interrupted,
+    leave_on_interrupt,
+    loading,
+    show_table,
+)
 
 
 @app.command()
 def bound(
     models: Annotated[
-        Path, typer.Argument(help="Models: a folder with training.csv, …, or a .pomdpx, .pomdp or .npz file.")
+        list[Path],
+        typer.Argument(
+            help="Models: a folder with training.csv, …, or a .pomdpx, .pomdp or .npz file. Several: one table of all."
+        ),
     ],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-bounds.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-bounds, of several: bounds.")
+    ] = None,
     horizon: Horizon = None,
     target_gap: Gap = None,
     time_limit: TimeLimit = None,
@@ -34,10 +60,20 @@ def bound(
         int | None, typer.Option(min=1, max=200, help="Also find a decision graph of at most so many nodes.")
     ] = None,
     measure: Annotated[
-        int | None, typer.Option(min=1, max=10_000, help="Also what so many tries of each state and action are worth.")
+        int | None,
+        typer.Option(min=1, max=10_000, help="Also what so many observations of each state and action are worth."),
+    ] = None,
+    starts: Annotated[
+        bool, typer.Option("--starts", help="Also the proven first action from each state in which it may start.")
+    ] = False,
+    sensitivity: Annotated[
+        str | None,
+        typer.Option(help="Also which policy is best as the weight of a model moves, or of two: wet or wet,dry."),
     ] = None,
     seed: Seed = 1,
     threads: TimedThreads = None,
+    executor: Where = "threads",
+    address: Address = None,
 ) -> None:
     """Bracket the Bayes-optimal value of a set of models, and find policies for all of them.
 
@@ -45,30 +81,75 @@ def bound(
     (a table), for `load_policy`; a memoryless policy, the best one where that can be proven quickly, with a gap of its
     own, as `memoryless.csv` and `memoryless.json`; `bracket.png` and a `report.html`. With `--controller N`, a decision
     graph of at most N nodes to read and to follow: `controller.json`, `controller.npz`, `controller.png`. With
-    `--measure K`, what to measure next: how much K tries of each state and action before acting, or knowing the model,
-    would raise the value. An earlier result in the folder gives way once the new one is complete; other files stay.
+    `--measure K`, what to measure next: how much K observations of each state and action before acting, or knowing the
+    model, would raise the value. With `--starts`, `decisions.csv`: the first action from each possible start, proven
+    where it can be. With `--sensitivity wet,dry`, which policy has the highest expected value as these weights move
+    (`sensitivity.csv`), and how probably each is the best (`acceptability.csv`), as pictures too. An earlier result in
+    the folder gives way once the new one is complete; other files stay.
     `beliefbound verify` makes the certificate again from its seed and effort and compares.
-    `--time` is for all that is computed, but for `--measure`; each part is named as it begins.
+    `--time` is for all that is computed, but for `--measure` and `--starts`; each part is named as it begins.
     Ctrl-C ends the search and writes what was found; a second one leaves at once.
+
+    Several problems are searched side by side, each on one thread, into a folder of its name, with a table and a page
+    of all; `--time` is for each. The same command goes on where it was left: what is finished is not made again.
+    `--executor ray` searches on a cluster.
 
     Example: `beliefbound bound models/ --gap 0.01 --time 30`
     """
     given = locals()
+    if len(models) > 1:
+        _bound_all(models, out or Path("bounds"), given)
+        return
+    if executor != "threads" or address is not None:
+        raise typer.BadParameter(
+            "one problem is searched by threads of this machine; give several", param_hint="executor"
+        )
+    (only,) = models
     with loading():
         from beliefbound.base.options import chosen
         from beliefbound.jobs.bound import BoundOptions, certify_folder
         from beliefbound.report.certificate import best_rows
 
-    place = out or Path(f"{models.resolve().name if models.is_dir() else models.stem}-bounds")
+    place = out or Path(f"{only.resolve().name if only.is_dir() else only.stem}-bounds")
     with closing() as (watch, say):
-        found = certify_folder(models, place, chosen(BoundOptions, given), watch=watch, say=say, doing=doing(watch))
+        found = certify_folder(only, place, chosen(BoundOptions, given), watch=watch, say=say, doing=doing(watch))
     for note in found.folder.notes:
         print(f"note: {note}", file=sys.stderr)
     if found.bracket.compile_seconds >= 2.0:
         print(f"note: compiling took {found.bracket.compile_seconds:.0f} s, not counted as search", file=sys.stderr)
     show_table("Bounds on the Bayes-optimal value", *best_rows(found.bracket.bounds))
     print(found.bracket.summary())
-    for words in [*found.decision_words(), *found.policy_words(), *found.information_words()]:
+    for words in [*found.decision_words(), *found.policy_words(), *found.information_words(), *found.beside_words()]:
         print(words)
     print(f"report: {found.report}")
     end_interrupted(found.interrupted)
+
+
+def _bound_all(models: list[Path], place: Path, given: dict[str, Any]) -> None:
+    with loading():
+        from beliefbound.base.executors import opened
+        from beliefbound.base.options import chosen
+        from beliefbound.jobs.batch import certify_folders
+        from beliefbound.jobs.bound import BoundOptions
+        from beliefbound.report.batch import HEADER
+
+    def say() -> None:
+        print("stopping; what runs is finished. Ctrl-C again leaves at once.", file=sys.stderr)
+
+    where = {name: given[name] for name in ("threads", "address")}
+    with (
+        leave_on_interrupt(place, "problem"),
+        opened(given["executor"], **where) as executor,
+        counting(len(models)) as done,
+    ):
+        options = chosen(BoundOptions, given)
+        found = certify_folders(models, place, options, executor=executor, say=say, done=done)
+    show_table("Bounds on the Bayes-optimal values", HEADER, [row.cells() for row in found.rows])
+    failed = sum(row.error is not None for row in found.rows)
+    if found.kept:
+        print(f"note: {found.kept} were finished before, and are as they were", file=sys.stderr)
+    print(f"report: {found.report}")
+    end_interrupted(found.interrupted, f"{len(found.rows)} of {len(models)} problems; the same command goes on")
+    if failed:
+        print(f"error: {failed} of {len(models)} problems have no certificate", file=sys.stderr)
+        raise typer.Exit(1)

@@ -26,9 +26,8 @@ def compare(
     The expected MDP's policy is "MVP" elsewhere, MMBI "weight-select-update" elsewhere, the oracle knows the model.
     """
     with loading():
-        import polars as pl
-
-        from beliefbound.base.io.atomic import write_aside
+        from beliefbound.base.io.atomic import write_text
+        from beliefbound.base.io.csv_table import csv_text
         from beliefbound.beliefs.folder import read_models
         from beliefbound.planning.compare import compare_memoryless
 
@@ -45,5 +44,5 @@ def compare(
     cells = [[r.method, str(r.horizon), f"{r.training:.3f}", "" if r.test is None else f"{r.test:.3f}"] for r in rows]
     show_table("Expected value from the start distribution", ["method", "horizon", "training", "test"], cells)
     if out is not None:
-        write_aside(out, pl.DataFrame(rows).write_csv)
+        write_text(out, csv_text({name: [getattr(row, name) for row in rows] for name in vars(rows[0])}))
         print(f"table: {out}")

@@ -1,12 +1,13 @@
 """`beliefbound paper`."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from beliefbound.cli.app import Address, Out, Repair, Threads, Where, app
-from beliefbound.cli.show import loading, progress, show_table
+from beliefbound.cli.show import leave_on_interrupt, loading, progress, show_table
 
 
 @app.command()
@@ -21,14 +22,25 @@ def paper(
     executor: Where = "threads",
     address: Address = None,
     repair: Repair = False,
+    discussion: Annotated[
+        bool,
+        typer.Option("--discussion", help="In place of this, the conjecture of its discussion, on demonstrations."),
+    ] = False,
+    problems: Annotated[int, typer.Option(min=2, help="Random problems of --discussion.")] = 600,
 ) -> None:
     """Reproduce the paper: Table 1, Figure 1 and Figure 2, beside the published numbers.
 
     Writes tables (CSV), figures (PNG, SVG), raw runs (parquet) and one self-contained `report.html`.
     Interrupt it when you like: the same command continues where it stopped.
 
+    With `--discussion`: is MMBI better than the expected MDP where rewards and dynamics are learnt from
+    demonstrations? Writes `losses.csv` and `discussion.csv`.
+
     Example: `beliefbound paper --runs 1000 --out quick`
     """
+    if discussion:
+        _discussion(out, problems=problems, seed=seed, threads=threads)
+        return
     with loading():
         from beliefbound.base.executors import opened
         from beliefbound.lab.paper.published import SAMPLES
@@ -54,3 +66,15 @@ def paper(
         )
     show_table("Table 1: Chain, 1000 steps", *table1_rows(result.table))
     print(f"report: {result.report}")
+
+
+def _discussion(out: Path, *, problems: int, seed: int, threads: int | None) -> None:
+    with loading():
+        from beliefbound.lab.paper.discussion import discussion, table_rows
+
+    with leave_on_interrupt(out):
+        table = discussion(
+            out, problems=problems, seed=seed, threads=threads, say=lambda text: print(text, file=sys.stderr)
+        )
+    show_table(f"Loss against the optimal policy, {problems} problems: mean ± error [95%]", *table_rows(table))
+    print(f"losses: {out / 'losses.csv'}")

@@ -3,7 +3,7 @@
 import sys
 from math import isfinite
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +13,10 @@ from beliefbound.cli.show import closing, doing, end_interrupted, loading, show_
 
 @app.command()
 def plan(
-    log: Annotated[str, typer.Argument(help="Transitions: CSV (also ; or tabs, also .gz), Parquet, or minari:NAME.")],
+    logs: Annotated[
+        list[str],
+        typer.Argument(metavar="LOG", help="Transitions: CSV (also ; or tabs, also .gz), Parquet, or minari:NAME."),
+    ],
     discount: Annotated[float, typer.Option(min=0.0, max=1.0, help="Of the problem; below 1 without a horizon.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-plan.")] = None,
     horizon: Horizon = None,
@@ -49,8 +52,16 @@ def plan(
         bool, typer.Option("--try-untried", help="Let the policy do what was never tried, by the prior alone.")
     ] = False,
     objective: Annotated[
-        str, typer.Option(help="What is to be large over models: mean, cvar:0.1, percentile:0.1, l1:0.2 or worst.")
-    ] = "mean",
+        str,
+        typer.Option(
+            help="What is to be large over models: mean, safe:0.05 (worse than behaviour with at most 5%, else keep "
+            "it), cvar:0.1, percentile:0.1, l1:0.2, worst; suggest: safe:0.05 unless actions look random, then mean."
+        ),
+    ] = "suggest",
+    behaviour: Annotated[
+        Path | None,
+        typer.Option(help="The policy that made the log, where it is known: CSV or policy.json. Default: frequencies."),
+    ] = None,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all statements together.")] = 0.95,
     n_models: Annotated[
         int, typer.Option("--models", min=50, max=1_000_000, help="Fresh models that value policies.")
@@ -71,6 +82,9 @@ def plan(
     keep_suspicious: Annotated[
         bool, typer.Option("--keep-suspicious", help="Count rows that do not follow each other as they stand.")
     ] = False,
+    tasks: Annotated[
+        bool, typer.Option("--tasks", help="Several logs, one a task, or a column `task`: a policy for the next task.")
+    ] = False,
     seed: Seed = 1,
     threads: TimedThreads = None,
 ) -> None:
@@ -83,13 +97,22 @@ def plan(
 
     The policy does what was never tried in a state only where nothing was, unless you say `--try-untried`.
 
+    With `--tasks`, logs of several similar tasks: one policy for the next one, what it is worth on average over tasks,
+    and what differs between them; `population.npz` is the prior of an agent that learns there.
+
     Example: `beliefbound plan log.csv --discount 0.95 --out plan`
     """
     given = locals()
+    if tasks:
+        _plan_tasks(logs, out, given)
+        return
+    if len(logs) > 1:
+        raise typer.BadParameter("several logs are several tasks: say --tasks, or give one", param_hint="LOG")
+    log = logs[0]
     with loading():
         from beliefbound.base.options import chosen
         from beliefbound.jobs.from_log.command import PlanFileOptions, plan_file
-        from beliefbound.report.from_log.headline import mean_words, next_words, sure_words
+        from beliefbound.report.from_log.headline import estimate_words, free_words, mean_words, next_words, sure_words
         from beliefbound.report.from_log.page import robust_words
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
@@ -105,9 +128,11 @@ def plan(
     ]
     show_table("Against other policies", ["policy", "its value", "gain over it", "worse than it at most"], rows)
     print(f"policy: {found.choice.chosen.name}, in {target / 'policy.json'}")
+    print(estimate_words(found))
+    print(free_words(found))
     print(sure_words(found))
     print(mean_words(found))
-    if found.objective.kind != "mean":
+    if not found.objective.is_mean:
         c = found.certified
         top = f"; no policy's is above {found.attainable.high:.4g}" if isfinite(found.attainable.high) else ""
         print(f"{found.objective.words}: {c.value:.4g}, at least {c.low:.4g} ({c.method}){top}")
@@ -123,3 +148,24 @@ def plan(
         print(next_words(found))
     print(f"report: {report}")
     end_interrupted(found.interrupted, "less was computed than asked for")
+
+
+def _plan_tasks(logs: list[str], out: Path | None, given: dict[str, Any]) -> None:
+    with loading():
+        from beliefbound.base.options import chosen
+        from beliefbound.jobs.from_log.command import PlanFileOptions
+        from beliefbound.jobs.tasks import check_for_tasks, plan_tasks
+
+    target = out or Path(f"{Path(logs[0]).name.split('.')[0]}-tasks-plan")
+    options = chosen(PlanFileOptions, given)
+    check_for_tasks(options)
+    with closing() as (watch, _):
+        found, report = plan_tasks(logs, target, options, say=doing(watch))
+    for note in found.population.notes():
+        print(f"note: {note}", file=sys.stderr)
+    header = ["state", "action", "transitions differ", "rewards differ", "tasks that tried it"]
+    show_table("What differs between tasks, from 0, nothing, to 1", header, found.differences())
+    for line in found.lines():
+        print(line)
+    print(f"policy: {target / 'policy.json'}; prior of an agent that learns: {target / 'population.npz'}")
+    print(f"report: {report}")

@@ -74,16 +74,32 @@ def progress(spec: "Spec", out: Path) -> Iterator["RunDisplay"]:
 
 
 @contextmanager
-def leave_on_interrupt(out: Path) -> Iterator[None]:
+def counting(total: int) -> Iterator[Callable[[Any], None]]:
+    """A line that counts what is done: what to tell of each row of a table as it is there."""
+    there = 0
+
+    def done(row: Any) -> None:
+        nonlocal there
+        there += 1
+        if sys.stderr.isatty():
+            print(f"{there} of {total}: {row.problem}\x1b[K", end="\r", file=sys.stderr, flush=True)
+
+    yield done
+    if sys.stderr.isatty():
+        print("\x1b[K", end="\r", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def leave_on_interrupt(out: Path, what: str = "run") -> Iterator[None]:
     """On Ctrl-C, how to continue, and out."""
     try:
         yield
     except KeyboardInterrupt:
-        _leave(out)
+        _leave(out, what)
 
 
-def _leave(out: Path) -> NoReturn:
-    print(f"stopped; {out} keeps every finished run. Run the same command to continue.", file=sys.stderr)
+def _leave(out: Path, what: str = "run") -> NoReturn:
+    print(f"stopped; {out} keeps every finished {what}. Run the same command to continue.", file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(130)  # a second Ctrl-C: threads that still play a block would keep the interpreter alive

@@ -12,10 +12,13 @@ from beliefbound.cli.show import closing, loading
 @app.command()
 def verify(
     certificate: Annotated[
-        Path, typer.Argument(help="A bounds.json of `beliefbound bound`, or a robust.json of `beliefbound robust`.")
+        Path,
+        typer.Argument(
+            help="bounds.json of `beliefbound bound`, robust.json of `robust`, or certificate.json of `plan`."
+        ),
     ],
     models: Annotated[
-        Path | None, typer.Argument(help="The models it was made from; default: where the file says they are.")
+        Path | None, typer.Argument(help="The models, or the log, it was made from; default: where the file says.")
     ] = None,
     threads: Threads = None,
 ) -> None:

@@ -2,11 +2,11 @@
 
 import hashlib
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -69,6 +69,8 @@ class Made(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
       machine: the kind of machine (`machine`).
       discount, reward_signal, absorbing, horizon, confidence, target, controller, measure: of the problem and the job.
       weights, initial: where somebody chose others than those of the models' files.
+      starts: steps of the bracket from each start state, where these were asked for; empty before they are taken.
+      sensitivity: the models whose weights move, where that was asked for.
     """
 
     models: str
@@ -85,6 +87,8 @@ class Made(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     measure: int | None = None
     weights: list[float] | None = None
     initial: list[float] | None = None
+    starts: list[int] | None = None
+    sensitivity: list[int] | None = None
 
     @classmethod
     def of(cls, folder: ModelFolder, models: Path | str, **how: Any) -> "Made":
@@ -103,17 +107,22 @@ class Made(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def read(self, file: Path, models: Path | str | None) -> tuple[Path, ModelFolder]:
         """The models, and where they are: in `models`, or where the certificate `file` says; an error where they are
         others."""
-        places = [Path(self.models), file.parent / self.models] if models is None else [Path(models)]
-        path = next((path for path in places if path.exists()), None if models is None else places[0])
-        if path is None:
-            raise FileError(
-                f"{file} was made from {self.models}, which is not here; give the models as a second argument"
-            )
+        path = found_at(file, self.models, models, "models")
         others = {"absorbing": self.absorbing, "weights": self.weights, "initial": self.initial}
         folder = read_models(path, reward_signal=self.reward_signal, **others)  # type: ignore[arg-type]
         if digest_of(folder) != self.digest or folder.discount != self.discount:
             raise FileError(f"the models in {path} are not those of {file}; give the folder it was made from")
         return path, folder
+
+
+def found_at(file: Path, said: str, given: Path | str | None, what: str) -> Path:
+    """Where that is which the certificate `file` was made from: as given, or as was said, from here or from there."""
+    if given is not None:
+        return Path(given)
+    path = next((path for path in (Path(said), file.parent / said) if path.exists()), None)
+    if path is None:
+        raise FileError(f"{file} was made from {said}, which is not here; give the {what} as a second argument")
+    return path
 
 
 def machine() -> str:
@@ -127,10 +136,8 @@ def machine() -> str:
 def digest_of(folder: ModelFolder) -> str:
     """SHA-256 of the training models, their weights and the start, whatever files they came from."""
     belief, hashed = folder.training, hashlib.sha256()
-    rows = belief.models.compressed()
-    rows.sort_indices()
     arrays = (belief.models.rewards, belief.models.available, belief.weights, folder.initial)
-    for array in (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data, *arrays):
+    for array in (*belief.models.nonzero(), *arrays):
         hashed.update(str(array.shape).encode())
         hashed.update(np.ascontiguousarray(array).tobytes())
     return hashed.hexdigest()
@@ -146,6 +153,34 @@ class Job(msgspec.Struct, kw_only=True):
         """As entries of a file."""
         entries: dict[str, Any] = msgspec.to_builtins(self)
         return entries
+
+    @classmethod
+    def of(cls, file: Path, content: dict[str, Any]) -> "Job":
+        """That of a certificate's file."""
+        try:
+            return msgspec.convert(content["job"], cls)
+        except (msgspec.ValidationError, RecursionError) as cause:
+            raise FileError(f"{file} is no certificate that can be made again: job: {cause}") from None
+
+
+class Again(NamedTuple):
+    """A certificate that was found again.
+
+    Attributes:
+      found: what was found, with the ends `lower` and `upper`.
+      written: the ends that the file has.
+      where, machine, library: where what it was made from was read and the seed, in words; the machine and the version
+        that the file says made it.
+      write_files, write_pages: write everything into a folder, the pages and pictures after the rest.
+    """
+
+    found: Any
+    written: tuple[float, float]
+    where: str
+    machine: str
+    library: str
+    write_files: Callable[[Path], object]
+    write_pages: Callable[[Path], object]
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

@@ -15,11 +15,11 @@ from beliefbound.base.io.paths import as_path
 from beliefbound.base.io.result_folder import one_result
 from beliefbound.beliefs.folder import ModelFolder
 from beliefbound.bounds.record import TracePoint
-from beliefbound.bounds.robust import RobustBracket, RobustEntries, robust_bracket
-from beliefbound.jobs.made import Job, Made, ModelOptions, write_json
+from beliefbound.bounds.robust import RobustBracket, robust_bracket
+from beliefbound.jobs.made import Again, Job, Made, ModelOptions, write_json
 from beliefbound.report.robust import write_robust
 
-RESULT, JOB, FILE, POLICY = RobustBracket, "robust", "robust.json", "robust.policy.npz"
+JOB, FILE, POLICY = "robust", "robust.json", "robust.policy.npz"
 SOMETIMES = frozenset[str]()  # files that not every certificate has: none
 
 
@@ -64,18 +64,29 @@ def robust_folder(
 
 
 def again(
-    folder: ModelFolder,
-    entries: RobustEntries,
-    job: Job,
+    file: Path,
+    content: dict[str, Any],
+    models: Path | str | None,
     *,
     threads: int | None,
     watch: Callable[[TracePoint], object] | None,
-) -> RobustCertificate:
+) -> Again:
     """The certificate that a file is of, found again; version and what `job` says are taken from the file."""
+    entries, job = RobustBracket.entries_of(file, content), Job.of(file, content)
+    path, folder = job.made.read(file, models)
     how = {"horizon": job.made.horizon, "confidence": job.made.confidence, "priors": entries.priors}
-    options = RobustOptions(**how, effort=entries.rounds, seed=entries.seed, threads=threads)  # type: ignore[arg-type]
+    options = RobustOptions(**how, effort=entries.rounds, seed=entries.seed, threads=threads)
     bracket = _bracket(folder, options, watch=watch)
-    return RobustCertificate(folder, replace(bracket, version=entries.library), job)
+    found = RobustCertificate(folder, replace(bracket, version=entries.library), job)
+    return Again(
+        found.bracket,
+        (entries.lower.value, entries.upper.value),
+        f"{path}, seed {bracket.seed}",
+        job.made.machine,
+        entries.library,
+        lambda place: write_files(found, job.made, place),
+        lambda place: write_pages(found, place),
+    )
 
 
 def _bracket(folder: ModelFolder, options: RobustOptions, **told: Any) -> RobustBracket:

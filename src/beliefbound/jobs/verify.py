@@ -17,6 +17,7 @@ compared*, never that it is the same.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,19 +29,17 @@ import numpy as np
 from beliefbound.base.errors import BeliefboundError, FileError
 from beliefbound.base.io.arrays import read_arrays
 from beliefbound.base.io.result_folder import CONTENTS, digest, names_in, read_contents, write_contents
-from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.record import TracePoint
-from beliefbound.bounds.robust import RobustBracket
-from beliefbound.jobs import bound, robust
-from beliefbound.jobs.made import Job, machine
-from beliefbound.policy.results import content_of
+from beliefbound.jobs.made import Again, machine
+from beliefbound.policy.results import FORMAT, content_of
 
 TOLERANCE = 1e-6  # of the larger end
 _SEARCHED = ("bounds", "trace")  # which another machine may find others of
 _TOLD = 8  # differences that are told of one file
 
 
-_KINDS: dict[str, Any] = {job.RESULT._kind: job for job in (bound, robust)}  # what makes a kind of result again
+_PLAN = "beliefbound certificate"  # the format of plans
+_KINDS = {"bracket": "bound", "robust bracket": "robust", _PLAN: "from_log.command"}  # which job makes it again
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,14 @@ class Verification:
       different: what is not as it was found now; nothing else is told where there is some.
       not_compared: what could not be compared: files that are not there; on another machine or version, what differs.
       differs: version or machine, where they are not those that made it; empty where they are.
-      found: the bracket that was found now.
+      found: what was found now, a `Bracket`, a `RobustBracket` or a `LogPlan`.
       words: all that, in sentences, the weightiest first.
     """
 
     different: tuple[str, ...]
     not_compared: tuple[str, ...]
     differs: tuple[str, ...]
-    found: Bracket | RobustBracket
+    found: Any
     words: tuple[str, ...]
 
     @property
@@ -79,46 +78,42 @@ def verify(
     threads: int | None = None,
     watch: Callable[[TracePoint], object] | None = None,
 ) -> Verification:
-    """Take the steps of a `bounds.json` or `robust.json` again and compare everything that was written.
+    """Take the steps of a `bounds.json`, a `robust.json` or a plan's `certificate.json` again and compare everything
+    that was written.
 
     Args:
-      models: the models; default: the path in the file, as it stands, or from where the file is.
+      models: the models, or the log; default: the path in the file, as it stands, or from where the file is.
 
     Raises:
       FileError: the file is damaged or of a certificate that cannot be made again; or the models are others.
     """
     file = Path(certificate)
-    content = content_of(file)
-    kind = _KINDS.get(str(content.get("kind")))
-    if kind is None or "job" not in content:
+    content = content_of(file, (FORMAT, _PLAN))
+    named = str(content["format"] if content["format"] == _PLAN else content.get("kind"))
+    if named not in _KINDS or "job" not in content:
         raise FileError(
-            f"{file} is no certificate that can be made again by this command; it takes what `beliefbound bound` and "
-            f"`beliefbound robust` wrote, and this is of the kind {content.get('kind')!r}: call the function that made "
-            "it with its seed and effort"
+            f"{file} is no certificate that can be made again by this command; it takes what `beliefbound bound`, "
+            f"`beliefbound robust` and `beliefbound plan` wrote, and this is of the kind {named!r}: call the function "
+            "that made it with its seed and effort"
         )
-    entries = kind.RESULT.entries_of(file, content)
+    kind = import_module(f"beliefbound.jobs.{_KINDS[named]}")
     try:
-        job = msgspec.convert(content["job"], Job)
-    except (msgspec.ValidationError, RecursionError) as cause:
-        raise FileError(f"{file} is no certificate that can be made again: job: {cause}") from None
-    path, folder = job.made.read(file, models)
-    try:
-        found = kind.again(folder, entries, job, threads=threads, watch=watch)
+        again: Again = kind.again(file, content, models, threads=threads, watch=watch)
     except FileError:
         raise
     except BeliefboundError as cause:
         raise FileError(f"{file} cannot be made again: {cause}") from None
     with TemporaryDirectory() as held:
         place = Path(held)
-        kind.write_files(found, job.made, place)
+        again.write_files(place)
         checked = _Check(file, kind, place)
         checked.compare()
         if not checked.different:  # what differs already need not be drawn
-            kind.write_pages(found, place)
+            again.write_pages(place)
             write_contents(place, kind.JOB)
             checked.compare()
             checked.compare_contents()
-        return _judged(checked, content, found.bracket, job, entries.library, f"{path}, seed {found.bracket.seed}")
+        return _judged(checked, content, again)
 
 
 class _Check:
@@ -219,14 +214,13 @@ def _near(theirs: Any, ours: Any, scale: float) -> bool:
     return bool(theirs == ours)
 
 
-def _judged(
-    checked: _Check, content: dict[str, Any], found: Bracket | RobustBracket, job: Job, library: str, where: str
-) -> Verification:
+def _judged(checked: _Check, content: dict[str, Any], again: Again) -> Verification:
     """What all that means, in words."""
-    here = (("version", version("beliefbound"), library), ("machine", machine(), job.made.machine))
+    found = again.found
+    here = (("version", version("beliefbound"), again.library), ("machine", machine(), again.machine))
     differs = tuple(f"{what} {ours} instead of {theirs}" for what, ours, theirs in here if theirs != ours)
     ends = f"[{found.lower.value!r}, {found.upper.value!r}]"
-    words = [f"found again ({where}): {ends}", *(f"not the same {difference}" for difference in differs)]
+    words = [f"found again ({again.where}): {ends}", *(f"not the same {difference}" for difference in differs)]
     different, missing = tuple(checked.different), tuple(checked.missing)
     if different and differs:
         ours = msgspec.json.decode((checked.place / checked.kind.FILE).read_bytes())
@@ -240,7 +234,7 @@ def _judged(
     if different:
         asked = f"within {TOLERANCE:g} of the value" if differs else "bit for bit"
         words = [f"different: not the same {asked}", *different, *words]
-        return Verification(different, missing, differs, found, (*words, *_overlap(content, found)))
+        return Verification(different, missing, differs, found, (*words, *_overlap(again)))
     if missing:
         said = ["not compared: " + "; ".join(missing), *words, "all that is there is identical, bit for bit"]
         return Verification((), missing, differs, found, tuple(said))
@@ -248,9 +242,9 @@ def _judged(
     return Verification((), (), differs, found, tuple(words))
 
 
-def _overlap(content: dict[str, Any], found: Bracket | RobustBracket) -> list[str]:
+def _overlap(again: Again) -> list[str]:
     """Whether both brackets can be true, where they are not the same."""
-    low, high = content["lower"]["value"], content["upper"]["value"]
+    (low, high), found = again.written, again.found
     if (low, high) == (found.lower.value, found.upper.value):
         return []
     overlap = low <= found.upper.value and found.lower.value <= high

@@ -1,5 +1,5 @@
 """Numba loops on plain arrays. They trust their input: constructors and public functions validate."""
 
-from beliefbound.kernels.compiling import pause_while_compiling
+from beliefbound.kernels.compiling import compile_quickly
 
-pause_while_compiling()
+compile_quickly()

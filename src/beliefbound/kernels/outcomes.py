@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from beliefbound.kernels.options import EXACT_INLINE
+from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.reference import by_reference
 
 
@@ -36,7 +36,7 @@ class Outcomes(NamedTuple):
     start: npt.NDArray[np.float64]
 
 
-@njit(**EXACT_INLINE)
+@njit(inline="always", **EXACT)
 def step(outcomes, s, a, u):
     """`(reward, next_state)` of action `a` in state `s` at the uniform `u` in [0, 1)."""
     o = 0
@@ -45,7 +45,7 @@ def step(outcomes, s, a, u):
     return outcomes.reward[s, a, o], outcomes.next_state[s, a, o]
 
 
-@njit(**EXACT_INLINE)
+@njit(inline="always", **EXACT)
 def begin(outcomes, u):
     """The start state at the uniform `u` in [0, 1)."""
     s = 0

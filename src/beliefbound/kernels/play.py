@@ -19,12 +19,13 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT
+from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.outcomes import Outcomes, begin, step
-from beliefbound.kernels.random import seed_stream, uniform
+from beliefbound.kernels.random import add_word, begin_address, end_address, uniform
 from beliefbound.kernels.reference import by_reference
 
-ENVIRONMENT, AGENT = 1, 2
-PLAY, RESET, ACT, OBSERVE = range(4)
+ENVIRONMENT, AGENT = np.int64(1), np.int64(2)  # no literals, for which `add_word` would be compiled anew
+PLAY, RESET, ACT, OBSERVE = range(4)  # the first two begin a run
 
 
 @by_reference
@@ -55,39 +56,69 @@ class RunSetup(NamedTuple):
     utility: np.ndarray  # [run]
     curve: np.ndarray  # [run,k]
     visits: np.ndarray  # int64 [run,s]
+    own: np.ndarray  # uint64 [4] scratch: the agent's stream
+    noise: np.ndarray  # uint64 [4] scratch: the environment's
 
 
 @njit(**EXACT)
 def environment_stream(seed, run):
     """The stream of the environment's randomness in a run."""
-    return seed_stream(np.array([seed, ENVIRONMENT, run], np.uint64))
+    stream = np.empty(4, np.uint64)
+    begin_noise(stream, seed, run)
+    return stream
 
 
 @njit(**EXACT)
 def agent_stream(seed, cell, run):
     """The stream of an agent's own draws in a run."""
-    return seed_stream(np.array([seed, AGENT, cell, run], np.uint64))
+    stream = np.empty(4, np.uint64)
+    begin_own(stream, seed, cell, run)
+    return stream
 
 
-# Not cached by itself: its machine is an argument. What `play_loop` makes of it is.
-@njit(nogil=True, inline="always")
-def play_runs(reset, act, observe, state, asked, outcomes, setup):
+@out_of_line
+@njit(**EXACT)
+def begin_noise(stream, seed, run):
+    """`environment_stream`, in place."""
+    begin_address(stream)
+    add_word(stream, seed)
+    add_word(stream, ENVIRONMENT)
+    add_word(stream, run)
+    end_address(stream)
+
+
+@out_of_line
+@njit(**EXACT)
+def begin_own(stream, seed, cell, run):
+    """`agent_stream`, in place."""
+    begin_address(stream)
+    add_word(stream, seed)
+    add_word(stream, AGENT)
+    add_word(stream, cell)
+    add_word(stream, run)
+    end_address(stream)
+
+
+def _play(state, asked, outcomes, setup):
     """Play runs `first`, `first + 1`, …, one for each entry of `total`; or do what is asked, and return an action.
 
-    Where something else than playing is asked for, nothing is looked at beyond one run of one step.
+    `play_loop` compiles copies of it, whose globals are the functions of a machine. Where something else than playing
+    is asked for, nothing is looked at beyond one run of one step. Each of the three functions stands here once, since
+    it is compiled wherever it stands.
     """
     kind = asked.kind
-    if kind == OBSERVE:
-        observe(state, asked.s, asked.a, asked.r, asked.t)
-        return 0
     curve, every = setup.curve, setup.every
     for i in range(setup.total.size):
-        if kind != ACT:
-            reset(state, asked.stream if kind == RESET else agent_stream(setup.seed, setup.cell, setup.first + i))
+        s, stream = asked.s, asked.stream
+        if kind == PLAY:
+            stream = setup.own
+            begin_own(stream, setup.seed, setup.cell, setup.first + i)
+        if kind <= RESET:
+            reset(state, stream)  # noqa: F821
             if kind == RESET:
                 return 0
-        noise = environment_stream(setup.seed, setup.first + i)
-        s = begin(outcomes, uniform(noise)) if kind == PLAY else asked.s
+            begin_noise(setup.noise, setup.seed, setup.first + i)
+            s = begin(outcomes, uniform(setup.noise))
         gained, discounted, weight = 0.0, 0.0, 1.0
         for _ in range(setup.skipped):
             weight *= setup.discount
@@ -98,13 +129,18 @@ def play_runs(reset, act, observe, state, asked, outcomes, setup):
                 point += 1
             if setup.visits.shape[1] > 0:
                 setup.visits[i, s] += 1
-            a = act(state, s)
-            if kind == ACT:
-                return a
-            if not 0 <= a < outcomes.cumulative.shape[1]:
-                raise IndexError("an action outside the range")
-            r, t = step(outcomes, s, a, uniform(noise))
-            observe(state, s, a, r, t)
+            if kind == OBSERVE:
+                a, r, t = asked.a, asked.r, asked.t
+            else:
+                a = act(state, s)  # noqa: F821
+                if kind == ACT:
+                    return a
+                if not 0 <= a < outcomes.cumulative.shape[1]:
+                    raise IndexError("an action outside the range")
+                r, t = step(outcomes, s, a, uniform(setup.noise))
+            observe(state, s, a, r, t)  # noqa: F821
+            if kind == OBSERVE:
+                return 0
             gained += r
             discounted += weight * r
             weight *= setup.discount
@@ -116,11 +152,6 @@ def play_runs(reset, act, observe, state, asked, outcomes, setup):
             point += 1
         setup.total[i], setup.utility[i] = gained, discounted
     return 0
-
-
-def _play(state, asked, outcomes, setup):
-    """`play_runs` of the machine whose functions are this function's globals."""
-    return play_runs(reset, act, observe, state, asked, outcomes, setup)  # noqa: F821
 
 
 def _inlined(function: Any) -> Any:
@@ -144,14 +175,19 @@ def play_loop(reset: Any, act: Any, observe: Any) -> Any:
     """
     home = act.py_func
     code = _play.__code__.replace(co_filename=home.__code__.co_filename)
-    names = {"play_runs": play_runs, "reset": _inlined(reset), "act": _inlined(act), "observe": _inlined(observe)}
-    function = FunctionType(code, names, "play")
+    machine = {"reset": _inlined(reset), "act": _inlined(act), "observe": _inlined(observe)}
+    function = FunctionType(code, {**globals(), **machine}, "play")
     function.__module__ = home.__module__
     function.__qualname__ = "_".join(["play", *(each.py_func.__name__ for each in (reset, act, observe))])
     try:
         return njit(**EXACT)(function)
     except RuntimeError:  # typed in by hand: there is no file to keep it beside
         return njit(**{**EXACT, "cache": False})(function)
+
+
+def streams() -> tuple[np.ndarray, np.ndarray]:
+    """Scratch for the two streams of a run."""
+    return np.zeros(4, np.uint64), np.zeros(4, np.uint64)
 
 
 def _nowhere() -> tuple[Outcomes, RunSetup]:
@@ -161,7 +197,7 @@ def _nowhere() -> tuple[Outcomes, RunSetup]:
     for array in outcomes:
         array.setflags(write=False)
     results = np.zeros(1), np.zeros(1), np.zeros((1, 0)), np.zeros((1, 0), np.int64)
-    return outcomes, RunSetup(0, 0, 0, 1, 1.0, 0, 1, np.zeros(1, np.bool_), *results)
+    return outcomes, RunSetup(0, 0, 0, 1, 1.0, 0, 1, np.zeros(1, np.bool_), *results, *streams())
 
 
 NOWHERE = _nowhere()

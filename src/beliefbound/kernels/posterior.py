@@ -15,7 +15,9 @@ of the other. What a step shows is the *column* `k·J + j`.
 
 Rewards are on the scale `(r − low) / width`, and `paid` is on that scale: agents see [0, 1], bounds see `r` itself.
 
-Compiled code has the same types whatever the belief is, so that all of it is compiled once.
+Compiled code has the same types whatever the belief is, so that all of it is compiled once. Rows that are no Dirichlet
+ones are another class with the same fields and more, `SparsePosterior` (`kernels.sparse_rows`): what differs is chosen
+by class.
 """
 
 from typing import NamedTuple
@@ -26,7 +28,15 @@ from numba import njit
 from beliefbound.kernels.draws import dirichlet_row, draw_betas, draw_lanes
 from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.out_of_line import out_of_line
-from beliefbound.kernels.reference import by_reference
+from beliefbound.kernels.reference import by_class, by_reference
+from beliefbound.kernels.sparse_rows import (
+    MORE,
+    draw_row_sparse,
+    draw_transitions_sparse,
+    restart_sparse,
+    settle_sparse,
+    with_fields,
+)
 
 kernel = njit(**EXACT)
 inlined = njit(inline="always", **EXACT)  # by numba itself: compiled with its callers only, which are all exact
@@ -53,12 +63,26 @@ class Posterior(NamedTuple):
     width: float
 
 
+SparsePosterior = with_fields("SparsePosterior", Posterior._fields, MORE)
+
+
+@by_class({Posterior: None, SparsePosterior: restart_sparse}, 0)
+def restart(posterior):
+    """Of a row that is no Dirichlet one, what is more than counts: back to the prior."""
+
+
+@by_class({Posterior: None, SparsePosterior: settle_sparse}, 0)
+def settle(posterior, row, j):
+    """What else follows where one has been added to outcome `j` of a row that is no Dirichlet one."""
+
+
 @out_of_line
 @kernel
 def forget(posterior):
     """Back to the prior."""
     copy_into(posterior.alpha, posterior.prior_alpha)
     copy_into(posterior.reward, posterior.prior_reward)
+    restart(posterior)
 
 
 @kernel
@@ -111,6 +135,7 @@ def learn(posterior, s, a, r, t):
     row = row_of(posterior, pair)
     if j >= 0 and posterior.alpha[row, j] > 0.0:
         posterior.alpha[row, j] += 1.0
+        settle(posterior, row, j)
     if posterior.reward.shape[0] > 1:
         x = (r - posterior.low) / posterior.width
         if posterior.fractional:
@@ -228,8 +253,8 @@ def draw(posterior, stream, p, r):
 
 @out_of_line
 @kernel
-def draw_transitions(posterior, stream, p, scratch):
-    """Transitions `p[s,a,t,m]` of independent models; `scratch[s,a,m]` is written over."""
+def draw_dirichlet(posterior, stream, p, scratch):
+    """`draw_transitions`, of Dirichlet rows."""
     space = scratch.reshape(scratch.size)
     if posterior.tied:
         draw_tied(posterior, stream, p, space)
@@ -260,6 +285,22 @@ def draw_tied(posterior, stream, p, space):
                         if t >= 0:
                             for m in range(at_once):
                                 p[pair // n_actions, pair % n_actions, t, first + m] = theta[j * at_once + m]
+
+
+@by_class({Posterior: draw_dirichlet, SparsePosterior: draw_transitions_sparse}, 0)
+def draw_transitions(posterior, stream, p, scratch):
+    """Transitions `p[s,a,t,m]` of independent models; `scratch[s,a,m]` is written over."""
+
+
+@inlined
+def draw_row_dirichlet(posterior, stream, row, theta):
+    """`draw_row`, of a Dirichlet row."""
+    dirichlet_row(stream, posterior.alpha[row], theta)
+
+
+@by_class({Posterior: draw_row_dirichlet, SparsePosterior: draw_row_sparse}, 0)
+def draw_row(posterior, stream, row, theta):
+    """One draw of a row of parameters, to `theta[j]`."""
 
 
 @out_of_line

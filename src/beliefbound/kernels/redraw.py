@@ -12,7 +12,7 @@ from numba import njit
 
 from beliefbound.kernels.draws import dirichlet_row
 from beliefbound.kernels.options import EXACT
-from beliefbound.kernels.posterior import Posterior, arrival_of, paid_on
+from beliefbound.kernels.posterior import Posterior, arrival_of, draw_row, paid_on
 from beliefbound.kernels.reference import by_reference
 
 kernel = njit(**EXACT)  # compiled once for all agents that call it
@@ -37,7 +37,7 @@ def redraw(posterior, stream, row, first, last, p, r, scratch):
     theta, rho = scratch
     low, high = (0, posterior.row.size) if posterior.tied else (row, row + 1)
     for m in range(first, last):
-        dirichlet_row(stream, posterior.alpha[row], theta)
+        draw_row(posterior, stream, row, theta)
         for pair in range(low, high):
             if not posterior.tied or posterior.row[pair] == row:
                 place(posterior, stream, pair, m, p, r, theta, rho)

@@ -227,7 +227,8 @@ def pass_by_reference(value: Any) -> None:
 
 def by_class(functions: dict[type, Any], place: int) -> Any:
     """Of compiled functions with the same arguments, one for each class of NamedTuple at a `place` among them: which
-    one compiled code calls is decided as it is compiled.
+    one compiled code calls is decided as it is compiled. For a class whose function is `None` nothing is called, and
+    nothing compiled. `.functions` has them all.
 
     >>> from numba import njit
     >>> square = by_reference(NamedTuple("Square", [("side", float)]))
@@ -242,21 +243,34 @@ def by_class(functions: dict[type, Any], place: int) -> Any:
     def decorate(named: Any) -> Any:
         @functools.wraps(named)
         def call(*arguments: Any) -> Any:
-            return functions[type(arguments[place])](*arguments)
+            chosen = functions[type(arguments[place])]
+            return None if chosen is None else chosen(*arguments)
 
         class Chosen(AbstractTemplate):  # type: ignore[misc]
             key = call
 
             def of(self, kinds):
-                return types.Dispatcher(functions[kinds[place].instance_class])
+                chosen = functions[kinds[place].instance_class]
+                return None if chosen is None else types.Dispatcher(chosen)
 
             def generic(self, kinds, keywords):
-                return self.of(kinds).get_call_type(self.context, kinds, keywords)
+                chosen = self.of(kinds)
+                if chosen is None:
+                    return types.none(*kinds)
+                return chosen.get_call_type(self.context, kinds, keywords)
 
             def get_impl_key(self, signature):
-                return self.of(signature.args).get_impl_key(signature)
+                chosen = self.of(signature.args)
+                return call if chosen is None else chosen.get_impl_key(signature)
 
         infer_global(call, types.Function(Chosen))
+        vars(call)["functions"] = functions
+        if None in functions.values():
+
+            @lower_builtin(call, types.VarArg(types.Any))
+            def nothing(context, builder, signature, arguments):
+                return context.get_dummy_value()
+
         return call
 
     return decorate

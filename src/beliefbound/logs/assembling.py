@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.errors import FileError, ParameterError
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import IntArray, frozen
 from beliefbound.logs.counting import FAULTS, Counter
 from beliefbound.logs.log import ENDED, Cells, Log
@@ -31,8 +31,8 @@ def assemble(counter: Counter, source: str, *, keep_suspicious: bool = False) ->
             f"{source}: {n_states:,} states and {n_actions:,} actions are {n_states * n_actions:,} pairs, too many; "
             f"number states and actions from 0 without gaps, or say --names"
         )
-    state, target = (_numbers(table[name], s_names) for name in ("state", "next_state"))
-    action = _numbers(table["action"], a_names)
+    state, target = (numbers_of(table[name], s_names) for name in ("state", "next_state"))
+    action = numbers_of(table["action"], a_names)
     ended, count = table["terminated"].to_numpy(), table["count"].to_numpy()
     terminal, added = np.zeros(n_states, dtype=np.bool_), False
     ends = np.unique(target[ended])
@@ -48,7 +48,7 @@ def assemble(counter: Counter, source: str, *, keep_suspicious: bool = False) ->
     else:
         terminal[ends] = True
     begins = np.zeros(n_states, dtype=np.int64)
-    begins[_numbers(starts["state"], s_names)] = starts["count"].to_numpy()
+    begins[numbers_of(starts["state"], s_names)] = starts["count"].to_numpy()
     if not counter.columns.has("episode"):
         notes.append("there is no column 'episode': an episode is taken to begin wherever a row does not continue")
     if not counter.columns.has("terminated"):
@@ -122,7 +122,8 @@ def _universe(
     return tuple(declared), len(declared)
 
 
-def _numbers(values: pl.Series, names: tuple[str, ...] | None) -> IntArray:
+def numbers_of(values: pl.Series, names: tuple[str, ...] | None) -> IntArray:
+    """Ids of states or actions, from ids or names."""
     if names is None or values.dtype.is_integer():
         return values.to_numpy().astype(np.int64)
     place: dict[Any, int] = {name: i for i, name in enumerate(names)}

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import polars as pl
-
 from beliefbound.base.errors import FileError
+from beliefbound.base.tables import pl
 from beliefbound.logs.log_formats import MARK_BYTES, format_of
 
 _MARKS = {

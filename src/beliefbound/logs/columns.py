@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from beliefbound.base.errors import FileError, ParameterError
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import shown
 
 REQUIRED = ("state", "action", "reward", "next_state")

@@ -9,9 +9,8 @@ follows the end. What breaks this is counted by kind; the first row of each kind
 
 from typing import Any, NamedTuple
 
-import polars as pl
-
 from beliefbound.base.errors import FileError
+from beliefbound.base.tables import pl
 from beliefbound.logs.columns import Columns
 
 MOST_VALUES = 256

@@ -60,7 +60,7 @@ def read_log(
     if columns is not None and not (isinstance(columns, Mapping) and all(isinstance(x, str) for x in columns.values())):
         raise ParameterError(f"columns is {shown(columns)}; give names, such as {{'state': 's'}}")
     check_function(progress, "progress")
-    sizes = {"states": _size(states, "states"), "actions": _size(actions, "actions")}
+    sizes = {"states": as_size(states, "states"), "actions": as_size(actions, "actions")}
     counter = Counter(Columns(file, columns, names=names, **sizes), sort=as_flag(sort, "sort"))
     for first, block in [(1, frame_of(path))] if table else ahead(blocks(file)):
         counter.add(block, first)
@@ -79,7 +79,7 @@ def as_log(given: Any) -> Any:
     return read_log(given) if is_table(given) else given
 
 
-def _size(declared: Size, kind: str) -> Size:
+def as_size(declared: Size, kind: str) -> Size:
     """A number, or distinct names."""
     if declared is None or isinstance(declared, int | np.integer):
         number = None if declared is None else check_count(declared, f"number of {kind}")

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import polars as pl
-
 from beliefbound.base.errors import FileError
 from beliefbound.base.plugins import Registry
+from beliefbound.base.tables import pl
 
 Blocks = Callable[[Path], Iterator[tuple[int, pl.DataFrame]]]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.errors import BeliefboundError, ObservationError, ParameterError
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import Rng, as_rng, check_count, shown
 from beliefbound.lab.envs.adapter import DiscreteEnv
 from beliefbound.logs.assembling import assemble

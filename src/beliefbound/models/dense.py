@@ -55,20 +55,29 @@ class Dense:
             return None
         return self.compressed() if _share(rows) <= COMPRESS_SHARE else None
 
+    def nonzero(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """What is not 0, row after row: where rows begin, next states, probabilities."""
+        rows = self.array.reshape(-1, self.array.shape[-1])
+        where = np.flatnonzero(rows)
+        starts = np.searchsorted(where, np.arange(len(rows) + 1) * rows.shape[1])
+        return starts, where % rows.shape[1], rows.reshape(-1)[where]
+
     def compressed(self) -> Csr:
         """The same in compressed rows."""
         import scipy.sparse as sp
 
-        rows = self.array.reshape(-1, self.array.shape[-1])
-        where = np.flatnonzero(rows)
-        data = rows.reshape(-1)[where]
-        starts = np.searchsorted(where, np.arange(len(rows) + 1) * rows.shape[1])
-        matrix = sp.csr_array((data, (where % rows.shape[1]).astype(np.int32), starts), shape=rows.shape)
-        return Csr(matrix, self.array.shape[:3])
+        starts, columns, data = self.nonzero()
+        n_rows, n_columns = self.array.size // self.array.shape[-1], self.array.shape[-1]
+        matrix = sp.csr_array((data, columns.astype(np.int32), starts), shape=(n_rows, n_columns))
+        return Csr((matrix,), self.array.shape[:3])
 
     def by_row(self) -> Rows:
         """What `kernels.planning.rows` reads."""
         return whole(self.array) if self._compressed is None else self._compressed.by_row()
+
+    def by_part(self) -> Iterator[tuple[slice, Rows]]:
+        """Models whose rows lie one after the other: all of them."""
+        yield slice(None), self.by_row()
 
     def forward(self, actions: IntArray, first: int, b: FloatArray) -> None:
         """Occupancies `b[k,m,s]` after stage `first` under `actions[k,s]`."""

@@ -15,19 +15,24 @@ pays, is decided here and nowhere else. Sparse models are swept sparse; only `de
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from beliefbound.base import limits
+from beliefbound.base.errors import ModelError
+from beliefbound.base.executors.threads import in_ranges
 from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.kernels.planning import occupancy, swaps, sweep
 from beliefbound.kernels.planning.from_above import values_from_above
 from beliefbound.kernels.planning.simd import copied
 from beliefbound.models.ascent import Ascent, LanesAscent, RowsAscent
 from beliefbound.models.dense import Dense
+from beliefbound.models.device import Device
+from beliefbound.models.device_ascent import DeviceAscent
 from beliefbound.models.enclosing import UNIT, divided, left_after, lowered, rounding_of
+from beliefbound.models.on_device import OnDevice
 from beliefbound.models.sparse import Csr
 
 Seen = Callable[[int, FloatArray, FloatArray], None]  # (stage, q [m,s,a], values [m,s]): what a stage has found
@@ -38,12 +43,12 @@ class ModelSet:
     """`n_models` MDPs on the same states and actions.
 
     Attributes:
-      transitions: `Dense` or `Csr`; rows of unavailable actions are zero.
+      transitions: `Dense`, `Csr` or `OnDevice`; rows of unavailable actions are zero.
       rewards: expected rewards `[m,s,a]`, zero where the action is unavailable.
       available: `[s,a]`, which actions each state offers; the same in every model.
     """
 
-    transitions: Dense | Csr
+    transitions: Dense | Csr | OnDevice
     rewards: FloatArray
     available: BoolArray
 
@@ -76,7 +81,7 @@ class ModelSet:
     @cached_property
     def reward_range(self) -> tuple[float, float]:
         """Least and largest expected reward of an available action in any model."""
-        seen = self.rewards[:, self.available]
+        seen = self.rewards if self.available.all() else self.rewards[:, self.available]
         return float(seen.min()), float(seen.max())
 
     @property
@@ -92,6 +97,20 @@ class ModelSet:
     def select(self, models: IntArray) -> "ModelSet":
         """The models with these indices, in this order."""
         return ModelSet(self.transitions.select(models), self.rewards[models], self.available)
+
+    def on(self, device: Any, dtype: str = "float64") -> "ModelSet":
+        """The same models on an accelerator (`models.device`), as much of them as fits; sparse ones are refused."""
+        if isinstance(self.transitions, OnDevice) and str(device) == self.transitions.on.name:
+            return self
+        if isinstance(self.transitions, Csr):
+            raise ModelError("sparse models are swept on the processor; leave the device out")
+        where = Device.named(device, dtype)
+        return ModelSet(OnDevice.of(self.transitions.array, where), self.rewards, self.available)
+
+    def nonzero(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Transition probabilities that are not 0, row after row over `(m,s,a)`: where rows begin, next states in
+        order, probabilities."""
+        return self.transitions.nonzero()
 
     def dense(self) -> FloatArray:
         """Transition probabilities as an array `[m,s,a,t]`: the stored one where it is dense, else a new one, refused
@@ -132,20 +151,26 @@ class ModelSet:
         out: FloatArray,
     ) -> None:
         """MMBI's step from `values[m,s]`: `actions[s]`, `out[m,s]` and `q[m,s,a]` written; `out` may be `values`."""
+        if isinstance(self.transitions, OnDevice):
+            actions[:], out[:] = self.transitions.greedy(self, values, weights, discount)
+            return
         self.backup(values, discount, q)
-        sweep.greedy(q, weights, self.available, actions, out)
+        self._by_states(sweep.greedy, q, weights, self.available, actions, out)
 
     def best(self, values: FloatArray, discount: float, *, q: FloatArray, out: FloatArray) -> None:
         """Each model's own maximum from `values[m,s]`: `out[m,s]` and `q[m,s,a]` written."""
         self.backup(values, discount, q)
-        sweep.best_values(q, self.available, out)
+        self._by_states(sweep.best_values, q, self.available, out)
 
     def follow(
         self, values: FloatArray, chances: FloatArray, discount: float, *, q: FloatArray, out: FloatArray
     ) -> None:
         """A policy's step, `chances[s,a]`, from `values[m,s]`: `out[m,s]` and `q[m,s,a]` written."""
         self.backup(values, discount, q)
-        sweep.follow(q, chances, out)
+        self._by_states(sweep.follow, q, chances, out)
+
+    def _by_states(self, step: Any, *arrays: Any) -> None:
+        in_ranges(partial(step, *arrays), self.n_states, self.rewards.size)
 
     # A horizon.
 
@@ -155,6 +180,8 @@ class ModelSet:
         """MMBI: `(actions [t,s], values [m,s])`, from terminal values `[m,s]` (zero by default)."""
         actions = np.empty((horizon, self.n_states), dtype=np.int64)
         values = self._zeros() if terminal is None else terminal.copy()
+        if isinstance(self.transitions, OnDevice):
+            return self.transitions.induct_greedy(self, weights, discount, horizon, values)
         if self._lanes_pay:
             v = np.ascontiguousarray(values.T)
             sweep.induct_lanes(sweep.lanes_of(*self.lanes(), weights, self.available, discount), v, actions)
@@ -166,6 +193,8 @@ class ModelSet:
 
     def induct_best(self, discount: float, horizon: int, seen: Seen | None = None) -> tuple[FloatArray, FloatArray]:
         """Each model by itself: `values[m,s]` and `q[m,s,a]` of the first stage; `seen` is shown every stage."""
+        if isinstance(self.transitions, OnDevice):
+            return self.transitions.induct_best(self, discount, horizon, seen)
         values, q = self._zeros(), np.empty_like(self.rewards)
         for k in range(horizon - 1, -1, -1):
             self.best(values, discount, q=q, out=values)
@@ -175,6 +204,8 @@ class ModelSet:
 
     def induct_follow(self, chances: FloatArray, discount: float, horizon: int, seen: Seen | None = None) -> FloatArray:
         """Values `[m,s]` of a policy, `chances[s,a]` or `chances[t,s,a]`; `seen` is shown every stage."""
+        if isinstance(self.transitions, OnDevice):
+            return self.transitions.induct_follow(self, chances, discount, horizon, seen)
         values, q = self._zeros(), np.empty_like(self.rewards)
         for k in range(horizon - 1, -1, -1):
             self.follow(values, chances if chances.ndim == 2 else chances[k], discount, q=q, out=values)
@@ -194,6 +225,8 @@ class ModelSet:
 
     def ascent(self, weights: FloatArray, start: FloatArray, discount: float, horizon: int, rounding: float) -> Ascent:
         """Coordinate ascent on time-indexed policies, in the layout that suits these models."""
+        if isinstance(self.transitions, OnDevice):
+            return DeviceAscent(self, self.transitions, weights, start, discount, horizon, rounding)
         if self._lanes_pay:
             return LanesAscent(*self.lanes(), self.available, weights, start, discount, horizon, rounding)
         return RowsAscent(self, weights, start, discount, horizon, rounding)
@@ -212,7 +245,10 @@ class ModelSet:
         (`models.enclosing`)."""
         policy, rewards = self._followed(policy)
         several = policy.ndim == 3
-        sizes = np.einsum("msa,msa->ms", policy, np.abs(self.rewards)) if several else np.abs(rewards)
+        sizes = np.abs(rewards)
+        if several:
+            for m, paid in enumerate(self.rewards):
+                np.einsum("sa,sa->s", policy[m], np.abs(paid), out=sizes[m])
         rounding = self.rounding + (self.n_actions * UNIT if several else 0.0)
         return self.transitions.enclose(policy, rewards, sizes, discount, rounding)
 
@@ -239,8 +275,9 @@ class ModelSet:
         """`[m,s]`, at least each model's optimal values and falling under its own backup: within `epsilon` of them,
         or looser after `max_sweeps` sweeps, which begin with a `guess [m,s]`."""
         values = self._zeros() if guess is None else guess.copy()
-        rows = self.transitions.by_row()
-        values_from_above(rows, self.rewards, self.available, discount, epsilon, max_sweeps, values)
+        for part, rows in self.transitions.by_part():
+            own = self.rewards[part], self.available
+            values_from_above(rows, *own, discount, epsilon, max_sweeps, values[part])
         paid = np.where(self.available, self.rewards, -np.inf).max(axis=-1)  # by the best action in each state
         met = np.abs(values).max(axis=1) + divided(np.abs(paid).max(axis=1), left_after(discount))
         return np.asarray(values + divided(4.0 * self.rounding * met, left_after(discount))[:, None])
@@ -266,7 +303,8 @@ class ModelSet:
     def _lanes_pay(self) -> bool:
         """Whether a models-last copy pays: several models, and small enough to stay in cache."""
         dense_bytes = 8 * self.n_models * self.n_states**2 * self.n_actions
-        return self.n_models > 1 and dense_bytes <= limits.LANES_BYTES
+        here = not isinstance(self.transitions, OnDevice)
+        return here and self.n_models > 1 and dense_bytes <= limits.LANES_BYTES
 
     def lanes(self) -> tuple[FloatArray, FloatArray]:
         """Models-last copies: probabilities `[s,a,t,m]` and rewards `[s,a,m]`."""

@@ -7,15 +7,18 @@ answer is accepted only when its residual proves it within `1e-10 · ‖r‖∞/
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from beliefbound.base.errors import ModelError
+from beliefbound.base.executors.threads import in_ranges
 from beliefbound.base.limits import DENSE_BYTES
 from beliefbound.base.validation import FloatArray, IntArray
-from beliefbound.kernels.planning import krylov, occupancy, sweep
+from beliefbound.kernels.planning import csr_sweep, krylov, occupancy
 from beliefbound.kernels.planning.rows import Rows
 from beliefbound.kernels.planning.simd import copied
 from beliefbound.models import enclosing
@@ -27,50 +30,88 @@ _MOST_STEPS = 2000
 
 @dataclass(frozen=True, eq=False)
 class Csr:
-    """Transition probabilities as compressed rows over `(m,s,a)`."""
+    """Transition probabilities as compressed rows over `(m,s,a)`: matrices of one or more models each, one after the
+    other. Large models stay in the matrices they came in; where these have one support, its index arrays are kept once
+    and four models are swept at a time.
+    """
 
-    matrix: Any  # scipy.sparse.csr_array [(m,s,a), t]
+    matrices: tuple[Any, ...]  # scipy.sparse.csr_array [(m,s,a), t]
     shape: tuple[int, int, int]
     close: ClassVar[float] = 1e-9  # of what meets at a state: residuals are smaller where values are of one size
 
     @property
     def n_entries(self) -> int:
         """Probabilities that one sweep reads."""
-        return int(self.matrix.nnz)
+        return sum(int(matrix.nnz) for matrix in self.matrices)
 
     @property
     def longest(self) -> int:
         """Most entries of a row."""
-        return int(np.diff(self.matrix.indptr).max())
+        return max(int(np.diff(matrix.indptr).max()) for matrix in self.matrices)
+
+    @property
+    def matrix(self) -> Any:
+        """All rows in one matrix: the stored one where there is one, else new."""
+        return _stacked(self.matrices)
 
     @property
     def stored(self) -> Any:
-        """The matrix itself."""
+        """The same."""
         return self.matrix
 
-    @property
-    def _parts(self) -> tuple[Any, Any, Any]:
-        return self.matrix.indptr, self.matrix.indices, self.matrix.data
+    def nonzero(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """What is not 0, row after row: where rows begin, next states in order, probabilities."""
+        rows = self.matrix
+        rows.sort_indices()
+        return rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
+
+    def _parts(self) -> Iterator[tuple[slice, Any]]:
+        """Which models, and the matrix of their rows."""
+        first, pairs = 0, self.shape[1] * self.shape[2]
+        for matrix in self.matrices:
+            last = first + matrix.shape[0] // pairs
+            yield slice(first, last), matrix
+            first = last
 
     def backup(self, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
         """`q[m,s,a] = r + γ Σ_t P V`."""
-        sweep.backup_csr(*self._parts, rewards.reshape(-1), discount, values, q.reshape(-1))
+        parts = list(self._parts())
+        while parts:
+            some, matrix = parts[0]
+            if _alike(four := [each for _, each in parts[:4]], self.shape[1] * self.shape[2]):
+                some, parts = slice(some.start, some.start + 4), parts[4:]
+                r, v, to = rewards[some].reshape(4, -1), np.ascontiguousarray(values[some].T), q[some].reshape(4, -1)
+                chances = (each.data for each in four)
+                work = partial(csr_sweep.backup_four, matrix.indptr, matrix.indices, *chances, r, discount, v, to)
+                in_ranges(work, matrix.shape[0], 4 * matrix.nnz)
+            else:
+                parts = parts[1:]
+                _backup(matrix, rewards[some], discount, values[some], q[some])
 
     def compressed(self) -> "Csr":
         """Itself."""
         return self
 
     def by_row(self) -> Rows:
-        """What `kernels.planning.rows` reads."""
-        return Rows(*self._parts)
+        """What `kernels.planning.rows` reads: all rows, one after the other."""
+        return Rows(*_arrays(self.matrix))
+
+    def by_part(self) -> Iterator[tuple[slice, Rows]]:
+        """Models whose rows lie one after the other, and these."""
+        for part, matrix in self._parts():
+            yield part, Rows(*_arrays(matrix))
 
     def forward(self, actions: IntArray, first: int, b: FloatArray) -> None:
         """Occupancies `b[k,m,s]` after stage `first` under `actions[k,s]`."""
-        occupancy.forward_csr(*self._parts, self.shape[2], actions, first, b)
+        for part, matrix in self._parts():
+            occupancy.forward_csr(*_arrays(matrix), self.shape[2], actions, first, part.start, b)
 
     def solve(self, policy: FloatArray | IntArray, rewards: FloatArray, discount: float) -> FloatArray:
         """`[m,s]`: `(I − γ P_π) V = r_π` of a policy per model, `[m,s,a]` or actions `[m,s]`, and `rewards[m,s]`."""
-        return self._system(policy, discount)[0](rewards)
+        values = np.empty_like(rewards)
+        for part, matrix in self._parts():
+            values[part] = self._system(matrix, policy[part], discount)[0](rewards[part])
+        return values
 
     def enclose(
         self,
@@ -82,47 +123,68 @@ class Csr:
     ) -> tuple[FloatArray, FloatArray]:
         """The same, and how far each value can be from the true one (`models.enclosing`); `sizes[m,s]` are those of the
         numbers behind `rewards`."""
-        return enclosing.enclosed(*self._system(policy, discount), rewards, sizes, self.close, discount, rounding)
+        values, error = np.empty_like(rewards), np.empty_like(rewards)
+        for part, matrix in self._parts():
+            system, own = self._system(matrix, policy[part], discount), (rewards[part], sizes[part])
+            values[part], error[part] = enclosing.enclosed(*system, *own, self.close, discount, rounding)
+        return values, error
 
-    def _system(self, policy: FloatArray | IntArray, discount: float) -> tuple[Linear, Linear]:
-        """`x ↦ (I − γP)⁻¹x`, `x ↦ γPx` of the policy."""
-        chances = np.zeros(self.shape) if policy.ndim == 2 else np.ascontiguousarray(policy, dtype=np.float64)
+    def _system(self, matrix: Any, policy: FloatArray | IntArray, discount: float) -> tuple[Linear, Linear]:
+        """`x ↦ (I − γP)⁻¹x`, `x ↦ γPx` of the policy in the models of one matrix."""
+        shape = (len(policy), *self.shape[1:])
+        chances = np.zeros(shape) if policy.ndim == 2 else np.ascontiguousarray(policy, dtype=np.float64)
         if policy.ndim == 2:
             np.put_along_axis(chances, policy[..., None].astype(np.int64), 1.0, axis=-1)
-        none = np.zeros(chances.size)
+        none = np.zeros(shape)
 
         def ahead(values: FloatArray) -> FloatArray:
-            q = np.empty(self.shape)
-            sweep.backup_csr(*self._parts, none, discount, values, q.reshape(-1))
+            q = np.empty(shape)
+            _backup(matrix, none, discount, values, q)
             later: FloatArray = np.einsum("msa,msa->ms", chances, q)
             return later
 
         def solve(rewards: FloatArray) -> FloatArray:
             values, allowed = np.zeros(rewards.shape), _TOLERANCE * np.abs(rewards).max(axis=1)
-            done = krylov.solve_policies(*self._parts, chances, rewards, discount, allowed, _MOST_STEPS, values)
+            done = krylov.solve_policies(*_arrays(matrix), chances, rewards, discount, allowed, _MOST_STEPS, values)
             for m in np.flatnonzero(~done).tolist():
-                values[m] = _solved(self._compressed_chain(m, chances[m]), rewards[m], discount)
+                values[m] = _solved(self._chain(matrix, m, chances[m]), rewards[m], discount)
             return values
 
         return solve, ahead
 
     def chain(self, model: int, chances: FloatArray) -> FloatArray:
         """The Markov chain of one model under a policy `[s,a]`, written out: an array `[s,t]`."""
-        return np.asarray(self._compressed_chain(model, chances).toarray(), dtype=np.float64)
+        part, matrix = next(each for each in self._parts() if model < each[0].stop)
+        return np.asarray(self._chain(matrix, model - part.start, chances).toarray(), dtype=np.float64)
 
-    def _compressed_chain(self, model: int, chances: FloatArray) -> Any:
+    def _chain(self, matrix: Any, model: int, chances: FloatArray) -> Any:
         import scipy.sparse as sp
 
         _, n_states, n_actions = self.shape
-        rows = n_states * n_actions
-        block = self.matrix[model * rows : (model + 1) * rows]
         states = np.repeat(np.arange(n_states), n_actions)
-        mix = sp.csr_array((chances.ravel(), (states, np.arange(rows))), shape=(n_states, rows))
-        return sp.csr_array(mix @ block)
+        pairs = np.arange(n_states * n_actions)
+        mix = sp.csr_array((chances.ravel(), (states, pairs)), shape=(n_states, len(pairs)))
+        return sp.csr_array(mix @ self._rows_of_model(matrix, model))
+
+    def _rows_of_model(self, matrix: Any, model: int) -> Any:
+        """The rows of one of a matrix's models: the matrix itself where it is the only one."""
+        pairs = self.shape[1] * self.shape[2]
+        return matrix if matrix.shape[0] == pairs else matrix[model * pairs : (model + 1) * pairs]
+
+    def _each(self) -> Iterator[Any]:
+        """The rows of every model."""
+        for part, matrix in self._parts():
+            yield from (self._rows_of_model(matrix, m) for m in range(part.stop - part.start))
+
+    def _pair(self, state: int, action: int) -> Any:
+        """The rows `[m,t]` of one pair in every model."""
+        _, n_states, n_actions = self.shape
+        pair, pairs = state * n_actions + action, n_states * n_actions
+        return _stacked([matrix[np.arange(pair, matrix.shape[0], pairs)] for matrix in self.matrices])
 
     def rows(self, state: int, action: int) -> FloatArray:
         """Next-state probabilities `[m,t]` of one pair in every model."""
-        return np.asarray(self.matrix[self._rows_of(state, action)].toarray(), dtype=np.float64)
+        return np.asarray(self._pair(state, action).toarray(), dtype=np.float64)
 
     def likelihood(self, state: int, action: int, next_state: int) -> FloatArray:
         """`P_m(t|s,a)`, `[m]`."""
@@ -134,38 +196,27 @@ class Csr:
 
     def entries(self, state: int, action: int) -> tuple[IntArray, FloatArray]:
         """As in `Dense`; only the entries that exist are read."""
-        kept = self.matrix[self._rows_of(state, action)].tocoo()
+        kept = self._pair(state, action).tocoo()
         arrivals, place = np.unique(kept.coords[1], return_inverse=True)
         block = np.zeros((self.shape[0], len(arrivals)))
         block[kept.coords[0], place] = kept.data
         used = block.any(axis=0)
         return arrivals[used].astype(np.int64), np.ascontiguousarray(block[:, used])
 
-    def _rows_of(self, state: int, action: int) -> IntArray:
-        n_models, n_states, n_actions = self.shape
-        rows: IntArray = (np.arange(n_models) * n_states + state) * n_actions + action
-        return rows
-
     def mean(self, weights: FloatArray) -> "Csr":
         """`Σ_m w_m P_m`, as a set of one."""
         import scipy.sparse as sp
 
-        n_models, n_states, n_actions = self.shape
-        rows = n_states * n_actions
-        total = sum(
-            (weights[m] * self.matrix[m * rows : (m + 1) * rows] for m in range(1, n_models)),
-            start=weights[0] * self.matrix[:rows],
-        )
-        return Csr(sp.csr_array(total), (1, n_states, n_actions))
+        each = self._each()
+        total = sum((w * rows for w, rows in zip(weights[1:], each, strict=False)), start=weights[0] * next(each))
+        return Csr((sp.csr_array(total),), (1, *self.shape[1:]))
 
     def select(self, models: IntArray) -> "Csr":
-        """The models with these indices."""
-        import scipy.sparse as sp
-
-        _, n_states, n_actions = self.shape
-        rows = n_states * n_actions
-        blocks = [self.matrix[m * rows : (m + 1) * rows] for m in models]
-        return Csr(sp.csr_array(sp.vstack(blocks)), (len(blocks), n_states, n_actions))
+        """The models with these indices; those that have a matrix of their own are not copied."""
+        each = list(self._each())
+        chosen = tuple(each[m] for m in models)
+        apart = len(self.matrices) > 1
+        return Csr(chosen if apart else (_stacked(chosen),), (len(chosen), *self.shape[1:]))
 
     def lanes(self) -> FloatArray:
         """A models-last copy `[s,a,t,m]`, written out, at the start of a cache line."""
@@ -182,6 +233,30 @@ class Csr:
             )
         array: FloatArray = np.asarray(self.matrix.toarray(), dtype=np.float64).reshape(*self.shape, self.shape[1])
         return array
+
+
+def _arrays(matrix: Any) -> tuple[Any, Any, Any]:
+    return matrix.indptr, matrix.indices, matrix.data
+
+
+def _stacked(matrices: Sequence[Any]) -> Any:
+    import scipy.sparse as sp
+
+    return matrices[0] if len(matrices) == 1 else sp.csr_array(sp.vstack(matrices, format="csr"))
+
+
+def _alike(matrices: Sequence[Any], rows: int) -> bool:
+    """Whether these are four models with one support."""
+    first = matrices[0]
+    return len(matrices) == 4 and all(
+        each.shape[0] == rows and each.indices is first.indices and each.indptr is first.indptr for each in matrices
+    )
+
+
+def _backup(matrix: Any, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
+    r, to = rewards.reshape(-1), q.reshape(-1)
+    work = partial(csr_sweep.backup_csr, *_arrays(matrix), r, discount, values, to)
+    in_ranges(work, len(r), matrix.nnz)
 
 
 def _solved(chain: Any, rewards: FloatArray, discount: float) -> FloatArray:

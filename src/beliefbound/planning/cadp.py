@@ -19,7 +19,8 @@ occupancies.
 Without a horizon the policy is stationary, `ρ` is no longer linear in a choice, and `planning.swaps` ascends instead.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +49,7 @@ def cadp(
     initial: FloatArray | int | None = None,
     start: TablePolicy | None = None,
     restarts: bool = True,
+    device: Any = None,
 ) -> Plan:
     """A locally optimal memoryless policy for a finite belief and start distribution, never worse than MMBI.
 
@@ -60,6 +62,7 @@ def cadp(
       start: deterministic policy to start from; a stationary one is repeated. Default: MMBI.
       restarts: also start from MMBI, from the expected MDP's policy and from the models' own optimal policies (see
         `planning.starts` for how many), and keep the best. `False`: only from `start`.
+      device: where to sweep, as for `FiniteBelief.on`. Default: where the models are.
 
     Returns:
       A `Plan` whose `value(initial)` is never below that of any policy it started from; `plan.note` names the start
@@ -81,6 +84,8 @@ def cadp(
     """
     restarts = as_flag(restarts, "restarts")
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
+    if device is not None:
+        task = replace(task, belief=task.belief.on(device))
     return cadp_plan(task, start=start, restarts=restarts)
 
 

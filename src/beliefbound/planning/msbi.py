@@ -6,11 +6,15 @@ They are unbiased estimates of the policy's value under the belief; `beliefbound
 bound with stated confidence.
 """
 
+from typing import Any
+
 import numpy as np
 
 from beliefbound.base.errors import ParameterError
 from beliefbound.base.validation import Rng, as_rng, check_count
-from beliefbound.beliefs import Belief
+from beliefbound.beliefs import Belief, FiniteBelief
+from beliefbound.beliefs.device_draws import sample_on
+from beliefbound.models.device import Device
 from beliefbound.planning.lemmas import lemma2_models
 from beliefbound.planning.mmbi import mmbi, truncation_horizon
 from beliefbound.planning.plan import Plan, plan_for
@@ -28,6 +32,7 @@ def msbi(
     epsilon: float | None = None,
     n_models: int | None = None,
     n_evaluate: int = 1000,
+    device: Any = None,
     rng: Rng = None,
 ) -> Plan:
     """A memoryless policy for any belief that can be sampled.
@@ -40,6 +45,7 @@ def msbi(
         the paper's Lemma 2 as printed, `(3 r_max / (ε (1−γ)))³`, when `n_models` is not given.
       n_models: models to plan with; default 64 when there is no epsilon either.
       n_evaluate: fresh models that value the policy.
+      device: where models are drawn, swept and valued, as for `FiniteBelief.on`; draws are others than without one.
       rng: source of randomness: a generator, a seed, or `None` for fresh randomness.
 
     Returns:
@@ -55,12 +61,13 @@ def msbi(
     source = as_rng(rng)
     if n_models is None:
         n_models = _DEFAULT_MODELS if epsilon is None else _lemma2(belief, source, task.discount, epsilon)
-    sample = belief.sample(check_count(n_models, "n_models"), source)
+    where = None if device is None else Device.named(device)
+    sample = _drawn(belief, check_count(n_models, "n_models"), source, where)
     if horizon is None and epsilon is not None:
         horizon = truncation_horizon(sample.models, task.discount, epsilon)
     chosen = mmbi(sample, discount=task.discount, horizon=horizon)
     note = f"value on the {n_models} models it was planned on, biased upwards: {chosen.value():.6g}"
-    fresh = FiniteTask.of(belief.sample(n_evaluate, source), discount=task.discount, horizon=horizon)
+    fresh = FiniteTask.of(_drawn(belief, n_evaluate, source, where), discount=task.discount, horizon=horizon)
     return plan_for(
         chosen.policy,
         fresh,
@@ -68,6 +75,10 @@ def msbi(
         residual=chosen.residual,
         note="; ".join(filter(None, (note, chosen.note))),
     )
+
+
+def _drawn(belief: Belief, n: int, rng: np.random.Generator, device: Device | None) -> FiniteBelief:
+    return belief.sample(n, rng) if device is None else sample_on(belief, n, rng, device)
 
 
 def _lemma2(belief: Belief, rng: np.random.Generator, discount: float, epsilon: float) -> int:

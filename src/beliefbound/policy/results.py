@@ -141,7 +141,7 @@ class Result:
         return read_table(file)
 
 
-def content_of(file: Path) -> dict[str, Any]:
+def content_of(file: Path, formats: tuple[str, ...] = (FORMAT,)) -> dict[str, Any]:
     """What the file of a result holds, of whichever kind it is."""
     try:
         content = msgspec.json.decode(file.read_bytes())
@@ -149,7 +149,7 @@ def content_of(file: Path) -> dict[str, Any]:
         raise FileError(f"cannot read {file}: {cause.strerror or cause}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
         raise FileError(f"{file} is not a saved result: {cause}") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") not in formats:
         raise FileError(f"{file} is not a saved result: its format is not {FORMAT!r}")
     return content
 

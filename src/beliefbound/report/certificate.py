@@ -18,8 +18,10 @@ from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.finite.decision_graph import DecisionGraph
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.policies import AnyPolicy
+from beliefbound.bounds.sensitivity import Sensitivity
 from beliefbound.planning.plan import Plan
 from beliefbound.policy.naming import names_of, printable
+from beliefbound.report.beside import sensitivity_sections, sensitivity_words, start_sections, start_words
 from beliefbound.report.decision import decision_sections, write_decision
 from beliefbound.report.decision_graph import graph_sections
 from beliefbound.report.figures import figure, save
@@ -78,6 +80,8 @@ class Certificate:
       place: the folder with the files.
       graph: a decision graph of few nodes, in the files `controller.json` and `controller.npz`; where it was asked for.
       information: what to measure next, in the file `information.json`; where it was asked for.
+      starts: a bracket from each start state, whose first actions are in `decisions.csv`; where it was asked for.
+      sensitivity, moving: policies as the weights of one model, or two, move; where that was asked for.
     """
 
     folder: ModelFolder
@@ -91,6 +95,9 @@ class Certificate:
     place: Path
     graph: DecisionGraph | None = None
     information: Information | None = None
+    starts: dict[int, Bracket] | None = None
+    sensitivity: Sensitivity | None = None
+    moving: list[int] | None = None
 
     @property
     def plan(self) -> Plan:
@@ -142,6 +149,11 @@ class Certificate:
     def information_words(self) -> list[str]:
         """What to measure next, where that was asked for."""
         return [] if self.information is None else information_words(self.information)
+
+    def beside_words(self) -> list[str]:
+        """First actions by start, and which policy as weights move, where that was asked for."""
+        words = [] if self.starts is None else start_words(self.starts, names_of(self.folder.training))
+        return words + ([] if self.sensitivity is None else sensitivity_words(self.sensitivity))
 
     def made_words(self) -> str:
         """How to make it again."""
@@ -210,6 +222,7 @@ def write_certificate(result: Certificate, place: Path) -> None:
                 pictures=[Picture(picture, "Lower and upper bound over time; dots are sampled bounds.")],
             ),
             *decision_sections(found, belief, result.decision_words(), decision),
+            *start_sections(result.starts, folder.initial, names_of(belief)),
             Section("What is proven and what is estimated", summary, [table]),
             Section(
                 "Two policies to use",
@@ -220,6 +233,7 @@ def write_certificate(result: Certificate, place: Path) -> None:
             Section("How to check it", [result.made_words()]),
             *graph_sections(result.graph, found.upper.value, place),
             *information_sections(result.information, place),
+            *sensitivity_sections(result.sensitivity, result.moving, place),
             *([Section("What was assumed in reading the folder", folder.notes)] if folder.notes else []),
         ],
     )

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.io.atomic import as_parquet, check_writable, write_aside, write_bytes
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.io.result_folder import one_result
+from beliefbound.base.tables import pl
 from beliefbound.lab.experiments.statistics import differences, summary
 from beliefbound.lab.experiments.store import Store
 from beliefbound.report.figures import figure, save

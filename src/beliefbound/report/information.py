@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from beliefbound.bounds.information.result import Information
+from beliefbound.bounds.information.result import Information, observations
 from beliefbound.policy.naming import printable
 from beliefbound.report.figures import figure, save
 from beliefbound.report.page import Picture, Section, Table
@@ -16,7 +16,7 @@ def information_words(found: Information) -> list[str]:
     if not ranking:
         return ["Nothing is worth measuring before acting."]
     first = ranking[0]
-    count = "one observation" if tries == 1 else f"{tries} observations"
+    count = "" if tries is None else observations(tries)
     what = printable(found.names.pair(first.state, first.action))
     holds = "proven" if found.confidence == 1.0 else f"{100 * found.confidence:.4g}% confidence"
     return [
@@ -38,7 +38,7 @@ def information_sections(found: Information | None, place: Path) -> list[Section
         [found.names.state(x.state), found.names.action(x.action), f"{x.low:.6g}", f"{x.high:.6g}"] for x in ranking
     ]
     more = f" The first {_SHOWN} of {len(rows)}." if len(rows) > _SHOWN else ""
-    count = "one observation" if found.tries == 1 else f"{found.tries} observations"
+    count = "" if found.tries is None else observations(found.tries)
     caption = f"What {count} of each state and action would raise the value by (EVSI), the surest first. Where "
     caption += f"intervals overlap it is open which is worth more.{more}"
     table = Table(["state", "action", "at least", "at most"], rows[:_SHOWN], caption)

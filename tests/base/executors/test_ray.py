@@ -15,7 +15,7 @@ import pytest
 import beliefbound
 from beliefbound.base.errors import BeliefboundError, ExecutorError, ParameterError
 from beliefbound.base.executors import opened
-from beliefbound.base.executors.cluster import _ONE_THREAD, _environment, _work
+from beliefbound.base.executors.cluster import _ONE_THREAD, RayExecutor, _environment, _work
 from beliefbound.lab.experiments.run import run
 from beliefbound.lab.experiments.spec import Spec
 
@@ -72,7 +72,7 @@ def test_a_killed_worker_and_a_killed_node_change_no_byte(tmp_path):
 def test_the_command_starts_a_cluster_of_its_own_and_says_nothing_of_it(tmp_path):
     spec = msgspec.structs.replace(SPEC, environments=("chain",))
     (tmp_path / "try.json").write_bytes(msgspec.json.encode(spec))
-    command = ("-c", "from beliefbound.cli import main; main()", "run", "try.json", "--block", "10")
+    command = ("-c", "from beliefbound.cli import command; command()", "run", "try.json", "--block", "10")
     done = python(*command, "--executor", "ray", "--threads", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     run(spec, tmp_path / "threads", block=10)
@@ -108,6 +108,30 @@ def test_without_ray_the_error_names_the_extra(monkeypatch):
 def test_a_cluster_that_cannot_be_is_refused_at_once(arguments, message):
     with pytest.raises(BeliefboundError, match=message), opened("ray", **arguments):
         pass
+
+
+def test_a_worker_without_the_package_is_told_what_it_lacks():
+    """Ray's own words for it, as it raises them."""
+
+    class RayTaskError(Exception):
+        cause = RuntimeError(
+            "The remote function failed to import on the worker. This may be because needed library dependencies are "
+            "not installed in the worker environment:\n\nModuleNotFoundError: No module named 'beliefbound'"
+        )
+
+    class RayError(Exception):
+        pass
+
+    class Cluster:
+        exceptions = type("exceptions", (), {"RayTaskError": RayTaskError, "RayError": RayError})
+
+        def get(self, done):
+            raise RayTaskError
+
+    executor = RayExecutor.__new__(RayExecutor)
+    executor._ray = Cluster()
+    with pytest.raises(ExecutorError, match="on every node: pip install beliefbound=="):
+        executor._result(None, 7)
 
 
 def test_a_node_with_another_version_is_refused():

@@ -173,7 +173,7 @@ WRONG = [
     ({"training": HEADER + "0,0,0,0,1,1\n0,0,-1,0,1,1\n"}, ["line 3", "idstateto is -1", "whole numbers from 0"]),
     ({"training": HEADER + "0,0.5,0,0,1,1\n"}, ["line 2", "idaction is 0.5"]),
     ({"training": HEADER + "0,0,99999999999,0,1,1\n"}, ["line 2", "idstateto is 99999999999"]),
-    ({"training": HEADER + "0,0,0,0,1,1,7\n"}, ["training.csv is not a table"]),
+    ({"training": HEADER + "0,0,0,0,1,1,7\n"}, ["training.csv, line 2 has 7 cells, its header 6; put cells"]),
     ({"training": b"idstatefrom\xff\xfe,\n0"}, ["training.csv"]),
     ({"training": HEADER + "0,0,0,0,1,1\n0,0,0,2,1,1\n"}, ["training.csv", "model 1 appears nowhere", "without gaps"]),
     ({"training": HEADER + "1,1,1,0,1,1\n"}, ["action 0 appears nowhere"]),

@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 import beliefbound as bb
@@ -66,7 +65,7 @@ def test_models_on_a_full_disk_or_below_a_file_are_refused_in_words(tmp_path, mo
     def full(*values, **named):
         raise OSError("No space left on device (os error 28)")
 
-    monkeypatch.setattr(pl.DataFrame, "write_csv", full)
+    monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(FileError, match="models: No space left on device"):
         bb.write_models(tmp_path / "models", ONE, discount=0.9)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]

@@ -82,7 +82,7 @@ def test_worse_is_counted_and_cvar_is_the_mean_of_the_worst():
     assert Objective.parse("percentile:0.25").of(x) == -1.0
     assert Objective.parse("worst").of(x) == -2.0
     for text in ("median", "cvar", "cvar:2", "mean:0.1", "percentile:x", "l1:2", "l1:0"):
-        with pytest.raises(ParameterError, match="give mean, cvar:0.1"):
+        with pytest.raises(ParameterError, match="give mean, safe:0.05, cvar:0.1"):
             Objective.parse(text)
 
 

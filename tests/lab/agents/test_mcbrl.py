@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from beliefbound import DirichletBelief, DirichletRewards
+from beliefbound.kernels.planning.held_models import HeldModels, PlainModels
 from beliefbound.lab.agents import canonical_agent, make_agent
 from beliefbound.lab.agents.mcbrl import SWEEPS
 from support.agent_twins import McbrlTwin
@@ -98,6 +99,20 @@ def test_posterior_schedule_plans_when_an_expected_row_has_moved():
 
 def test_the_solve_preset_is_many_sweeps():
     assert canonical_agent("mcbrl:preset=solve,n=4") == "mcbrl:n=4,sweeps=1000,tolerance=1e-06"
+
+
+def test_models_are_plain_where_rows_and_rewards_are():
+    """Of no other posterior: what draws plain models looks at counts of own rows, and at successes."""
+    values = DirichletBelief(5, 2, rewards=DirichletRewards([0.0, 2.0, 10.0]))
+    for prior, belief, kind in (
+        ("flat", None, PlainModels),
+        ("known-rewards", None, HeldModels),  # on arrival
+        ("semi-tied", None, HeldModels),
+        ("sparse-support", None, HeldModels),
+        ("flat", values, HeldModels),
+    ):
+        agent = make_agent("mcbrl:n=4" + f",prior={prior}" * (belief is None), CHAIN, belief=belief)
+        assert type(agent.machine.state.models) is kind, prior
 
 
 @pytest.mark.full

@@ -30,7 +30,7 @@ def command(tmp_path):
         said = tmp_path / f"said-{len(begun)}"
         with said.open("wb") as errors:
             child = subprocess.Popen(
-                [sys.executable, "-c", "from beliefbound.cli import main; main()", "run", "try.toml", *arguments],
+                [sys.executable, "-c", "from beliefbound.cli import command; command()", "run", "try.toml", *arguments],
                 cwd=tmp_path,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,

@@ -119,6 +119,11 @@ class RayExecutor:
         try:
             return self._ray.get(done)
         except errors.RayTaskError as failed:
+            if "No module named 'beliefbound" in str(failed.cause):  # Ray says so where it unpacks a block
+                maker = version("beliefbound")
+                raise ExecutorError(
+                    f"a worker has no beliefbound; on every node: pip install beliefbound=={maker}"
+                ) from None
             raise failed.cause from None
         except errors.RayError as failed:
             reason = str(failed).strip().splitlines()[0]

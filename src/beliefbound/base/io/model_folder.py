@@ -24,10 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.errors import FileError
-from beliefbound.base.io.csv_table import check_not_negative, numbers, read_table
+from beliefbound.base.io.csv_table import check_not_negative, csv_text, numbers, read_table
 from beliefbound.base.io.names import Names, read_names
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.validation import FloatArray, IntArray
@@ -135,7 +134,7 @@ def _written(folder: Path, tables: Mapping[str, Mapping[str, object]], *, overwr
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         for name, columns in tables.items():
-            pl.DataFrame(columns).write_csv(aside / name)
+            (aside / name).write_text(csv_text(columns), encoding="utf-8")
         if not occupied:
             aside.chmod(0o755)
             os.replace(aside, folder)
@@ -197,10 +196,10 @@ def _unavailable(file: Path, states: Names, actions: Names) -> tuple[IntArray, I
 def _parameters(file: Path) -> dict[str, str]:
     frame = read_table(file, ["parameter", "value"])
     found: dict[str, str] = {}
-    for name, value, line in zip(frame["parameter"], frame["value"], frame["line"], strict=True):
+    for name, value, line in zip(frame["parameter"], frame["value"], frame.line, strict=True):
+        if name is None or value is None:
+            raise FileError(f"{file}, line {line}: a parameter needs a name and a value")
         if name in found:
             raise FileError(f"{file}, line {line}: parameter {name!r} is given more than once")
-        if not name or not value:
-            raise FileError(f"{file}, line {line}: a parameter needs a name and a value")
         found[name] = value
     return found

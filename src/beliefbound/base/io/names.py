@@ -10,11 +10,10 @@ its line.
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.errors import FileError
 from beliefbound.base.grammar import nearest
-from beliefbound.base.io.csv_table import ids, read_table
+from beliefbound.base.io.csv_table import CsvTable, as_numbers, ids, read_table
 from beliefbound.base.validation import IntArray
 
 
@@ -27,11 +26,11 @@ def read_names(file: Path, key: str) -> tuple[str, ...] | None:
     order = np.argsort(numbers, kind="stable")
     if not np.array_equal(numbers[order], np.arange(len(numbers))):
         raise FileError(f"{file}: {key} must be each of 0 to {len(numbers) - 1} once; number them without gaps")
-    given = [_checked(text, "name", line, file) for text, line in zip(frame["name"], frame["line"], strict=True)]
+    given = [_checked(text, "name", line, file) for text, line in zip(frame["name"], frame.line, strict=True)]
     names = [given[int(i)] for i in order]
     for i, name in enumerate(given):
         if name in given[:i]:
-            raise FileError(f"{file}, line {frame['line'][i]}: the name {name!r} is given more than once")
+            raise FileError(f"{file}, line {frame.line[i]}: the name {name!r} is given more than once")
     return tuple(names)
 
 
@@ -48,11 +47,11 @@ class Names:
         """In the order of ids; nothing where they have none."""
         return self._listed if self._number is None else tuple(self._number)
 
-    def ids(self, frame: pl.DataFrame, columns: tuple[str, ...], file: Path) -> list[IntArray]:
+    def ids(self, frame: CsvTable, columns: tuple[str, ...], file: Path) -> list[IntArray]:
         """The ids in some columns. The first file decides whether cells are numbers or names."""
         if not self._begun:
             self._begun = True
-            if all(frame[name].cast(pl.Float64, strict=False).is_null().all() for name in columns):
+            if all(np.isnan(as_numbers(frame[name])).all() for name in columns):
                 self._number = {name: i for i, name in enumerate(self._listed or ())}
         if self._number is None:
             found = [ids(frame, name, file) for name in columns]
@@ -61,11 +60,11 @@ class Names:
                 if (values >= most).any():
                     i = int(np.argmax(values >= most))
                     raise FileError(
-                        f"{file}, line {frame['line'][i]}: {name} is {values[i]}, but the names of {self._kind}s end "
+                        f"{file}, line {frame.line[i]}: {name} is {values[i]}, but the names of {self._kind}s end "
                         f"at {most - 1}; name every {self._kind}"
                     )
             return found
-        cells = zip(frame["line"], *(frame[name] for name in columns), strict=True)
+        cells = zip(frame.line, *(frame[name] for name in columns), strict=True)
         rows = [
             [self._named(text, name, line, file) for name, text in zip(columns, row, strict=True)]
             for line, *row in cells

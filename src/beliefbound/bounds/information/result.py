@@ -27,6 +27,15 @@ class InformationEntries(Entries):
     rounding: float = 0.0
 
 
+def observations(tries: int) -> str:
+    """So many, in words.
+
+    >>> observations(1), observations(3)
+    ('one observation', '3 observations')
+    """
+    return "one observation" if tries == 1 else f"{tries} observations"
+
+
 class Measurement(NamedTuple):
     """A line of the ranking: what measuring a pair is worth."""
 
@@ -73,7 +82,7 @@ class Information(Result):
 
     @property
     def _name(self) -> str:
-        return "EVPPI" if self.tries is None else f"EVSI of {self.tries} tries"
+        return "EVPPI" if self.tries is None else f"EVSI of {observations(self.tries)}"
 
     def __repr__(self) -> str:
         s, a = self.best()

@@ -28,7 +28,7 @@ from beliefbound.bounds.finite.problem import stage_values
 from beliefbound.bounds.information.dirichlet import Known, SampledValues, known_value
 from beliefbound.bounds.information.finite import FiniteValues, draw_tries, split_by_laws, split_by_tries
 from beliefbound.bounds.information.measuring import dirichlet_gains, measurements, open_pairs
-from beliefbound.bounds.information.result import Information
+from beliefbound.bounds.information.result import Information, observations
 from beliefbound.bounds.information.worth import Worth, between
 from beliefbound.bounds.steps import Limits
 from beliefbound.planning.optimal import optimal_values
@@ -312,7 +312,7 @@ def _pool(task: FiniteTask) -> list[TablePolicy]:
 def _name(group: Sequence[tuple[int, int]], tries: int | None, names: Names) -> str:
     named = names.states is not None or names.actions is not None
     what = ", ".join(f"({names.pair(s, a) if named else f'{s}, {a}'})" for s, a in group)
-    return f"EVPPI of {what}" if tries is None else f"EVSI of {tries} tries of {what}"
+    return f"EVPPI of {what}" if tries is None else f"EVSI of {observations(tries)} of {what}"
 
 
 def _tries(tries: Any) -> int:

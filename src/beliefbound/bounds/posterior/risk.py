@@ -31,20 +31,20 @@ from beliefbound.bounds.statistics.intervals import describe, margin
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 _PILOT = 10
 _ENOUGH = 100  # samples below which a proven interval would be nearly the whole range
-_FORMS = "mean, cvar:0.1, percentile:0.1, l1:0.2 or worst"
-_LARGEST = {"cvar": 1.0, "percentile": 1.0, "l1": 2.0}  # levels stay below
+_FORMS = "mean, safe:0.05, cvar:0.1, percentile:0.1, l1:0.2 or worst"
+_LARGEST = {"safe": 1.0, "cvar": 1.0, "percentile": 1.0, "l1": 2.0}  # levels stay below
 
 
 class Objective(NamedTuple):
-    """What is to be large: the mean, the mean of the worst share, a percentile, the mean under the worst prior nearby,
-    or the worst model."""
+    """What is to be large: the mean, the mean of policies that are hardly ever worse than behaviour, the mean of the
+    worst share, a percentile, the mean under the worst prior nearby, or the worst model."""
 
     kind: str
     level: float
 
     @classmethod
     def parse(cls, text: str) -> "Objective":
-        """From `mean`, `worst`, `cvar:LEVEL`, `percentile:LEVEL` or `l1:DISTANCE`.
+        """From `mean`, `worst`, `safe:LEVEL`, `cvar:LEVEL`, `percentile:LEVEL` or `l1:DISTANCE`.
 
         >>> Objective.parse("cvar:0.1")
         Objective(kind='cvar', level=0.1)
@@ -73,15 +73,21 @@ class Objective(NamedTuple):
         share = f"{100 * self.level:g}%"
         return {
             "mean": "the mean value",
+            "safe": f"the gain over behaviour, of policies that are worse than it with at most {share}",
             "worst": "the value on the worst model drawn",
             "cvar": f"the mean value on the worst {share} of models",
             "l1": f"the mean value if weights of the models drawn may be off by {self.level:g} in L1",
             "percentile": f"the value that {share} of models stay below",
         }[self.kind]
 
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is about the mean of a policy's values."""
+        return self.kind in ("mean", "safe")
+
     def of(self, values: FloatArray) -> FloatArray:
         """The objective of values `[…,m]`."""
-        if self.kind == "mean":
+        if self.is_mean:
             return np.asarray(values.mean(axis=-1))
         if self.kind == "worst":
             return np.asarray(values.min(axis=-1))
@@ -181,7 +187,7 @@ def objective_interval(
     x: FloatArray, objective: Objective, alpha: float, range_: tuple[float, float] | None
 ) -> Estimate:
     """The objective of a policy under the posterior, with its interval; for `worst`, the share that it leaves out."""
-    if objective.kind == "mean":
+    if objective.is_mean:
         return mean_interval(x, alpha, range_)
     if objective.kind == "percentile":
         return quantile_interval(x, objective.level, alpha)

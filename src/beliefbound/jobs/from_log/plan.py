@@ -1,7 +1,8 @@
 """`plan_log`: which policy, how good for sure, what next.
 
 1. The posterior of the log (`beliefs.from_log`).
-2. A memoryless policy, chosen among candidates on models of the posterior (`bounds.posterior.candidates`).
+2. A memoryless policy, chosen among candidates on models of the posterior (`bounds.posterior.candidates`); where
+   whoever made the log did not act at random, one that is hardly ever worse than that (`bounds.posterior.safe`).
    It does what was never tried in a state only where nothing ever was, or where somebody says so: how such pairs
    behave is from the prior alone, and of many pairs that only look good the best looks best. The bounds below are
    those of the posterior as it is, in which every action is offered.
@@ -9,7 +10,8 @@
    above, no policy, not even one that learns as it acts, is worth more than `upper`: `E max` on the same models, and
    the bracket of `bounds.bracket` where the problem is small enough. Hence `lower ≤ Bayes-optimal value ≤ upper`.
    An average is no promise about the one process that made the log: that pays less than `credible.low` with a
-   probability of at most `1 − confidence` (`bounds.posterior.risk`), a statement of its own.
+   probability of at most `1 − confidence` (`bounds.posterior.risk`), a statement of its own, if the prior is right;
+   and another one whatever the process is (`bounds.posterior.prior_free`).
 4. Comparison with the behaviour policy of the log and with the expected MDP's policy, on the same models; the
    distribution of the value under the posterior.
 5. How much rests on the prior (`jobs.from_log.prior`), and what to measure next (`bounds.information`), each with
@@ -24,7 +26,7 @@ All of it is about the posterior: if the prior or the family of rewards is wrong
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -54,6 +56,7 @@ from beliefbound.bounds.bracket import bracket_of, seed_of
 from beliefbound.bounds.information.dirichlet import Known
 from beliefbound.bounds.posterior.candidates import choose
 from beliefbound.bounds.posterior.fresh import Fresh, affordable, fresh_values
+from beliefbound.bounds.posterior.prior_free import prior_free
 from beliefbound.bounds.posterior.risk import (
     LEVELS,
     Estimate,
@@ -65,15 +68,17 @@ from beliefbound.bounds.posterior.risk import (
     objective_interval,
     quantile_interval,
 )
+from beliefbound.bounds.posterior.safe import Safety, choose_safe
 from beliefbound.bounds.posterior.value_range import value_range
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.steps import Limits
-from beliefbound.jobs.from_log.comparing import behaviour_of, bolder, compared
+from beliefbound.jobs.from_log.comparing import behaviour_of, bolder, compared, suggest_objective
 from beliefbound.jobs.from_log.measuring import measure_next
 from beliefbound.jobs.from_log.prior import reliance
 from beliefbound.jobs.from_log.robust import drawn_models
 from beliefbound.logs.files import as_log
 from beliefbound.logs.log import Log
+from beliefbound.planning.safe.frequencies import Frequencies
 from beliefbound.planning.task import Task
 from beliefbound.policy.naming import Names
 from beliefbound.report.from_log.result import LogPlan
@@ -99,7 +104,8 @@ class PlanOptions:
     terminal: Any = None
     only_tried: bool = False
     try_untried: bool = False
-    objective: str = "mean"
+    objective: str = "suggest"
+    behaviour: Any = None
     confidence: float = 0.95
     n_models: int = 2000
     time_limit: float | None = None
@@ -111,7 +117,8 @@ class PlanOptions:
 
     def __post_init__(self) -> None:
         check_probability(self.confidence, "confidence")
-        Objective.parse(self.objective)
+        if self.objective != "suggest":
+            Objective.parse(self.objective)
         if check_count(self.n_models, "n_models", least=50) > _MOST_MODELS:
             raise ParameterError(f"n_models is {self.n_models}; give at most {_MOST_MODELS}")
         if self.time_limit is not None:
@@ -150,7 +157,8 @@ def plan_log(
     terminal: Any = None,
     only_tried: bool = False,
     try_untried: bool = False,
-    objective: str = "mean",
+    objective: str = "suggest",
+    behaviour: Any = None,
     confidence: float = 0.95,
     n_models: int = 2000,
     time_limit: float | None = None,
@@ -170,8 +178,10 @@ def plan_log(
       discount, horizon, initial: of the problem; default start: as episodes of the log begin.
       prior, rewards, known, terminal, only_tried: of the posterior, as for `DirichletBelief.from_log`.
       try_untried: let the policy do what was never tried in a state, by the prior alone.
-      objective: what a good policy is, over models of the posterior: `mean`, `cvar:0.1`, `percentile:0.1`,
-        `l1:0.2`, `worst`.
+      objective: what a good policy is, over models of the posterior: `mean`, `safe:0.05` (the best of those that are
+        worse than behaviour with a probability of at most 5%, else behaviour), `cvar:0.1`, `percentile:0.1`,
+        `l1:0.2`, `worst`. Default: `safe:0.05` if the actions of the log were not chosen at random, else `mean`.
+      behaviour: the policy that made the log, where it is known; default: as often as the log shows.
       confidence: of all statements together.
       n_models: fresh models that value policies; fewer are drawn where they would take too long.
       time_limit: seconds for the bracket, roughly; 0: no bracket, `E max` alone from above; default 20.
@@ -191,20 +201,30 @@ def plan_log(
     return plan_of(log, chosen(PlanOptions, locals()), watch=watch, stop=stop, say=say)
 
 
+class Taken(NamedTuple):
+    """How far the searches of a plan went: steps of the bracket, rounds of the robust one; `None`: there was none."""
+
+    effort: int | None
+    rounds: int | None
+
+
 def plan_of(
     log: Log,
     options: PlanOptions,
     *,
+    taken: Taken | None = None,
     watch: Callable[[TracePoint], object] | None = None,
     stop: Callable[[], bool] | None = None,
     say: Callable[[str], object] | None = None,
 ) -> LogPlan:
-    """`plan_log` with its options as one object."""
+    """`plan_log` with its options as one object; `taken`: how far searches go, in place of their limits."""
     log = as_log(log)
     for name, function in (("watch", watch), ("stop", stop), ("say", say)):
         check_function(function, name)
-    goal, rng, limit = Objective.parse(options.objective), as_rng(options.seed), options.seconds
-    threads, confidence, effort = check_threads(options.threads), options.confidence, options.effort
+    rng, limit = as_rng(options.seed), options.seconds
+    threads, confidence = check_threads(options.threads), options.confidence
+    rounds = None if options.effort is None else max(1, options.effort // _STEPS)
+    effort, rounds = taken or Taken(options.effort, rounds)
     say = say or (lambda text: None)
     say("learning the posterior")
     learnt = learn(log, prior=options.prior, initial=options.initial, **options.of_posterior)
@@ -212,9 +232,15 @@ def plan_of(
     n = affordable(task, ModelSource(learnt.belief), options.n_models, work=_WORK, least=_LEAST)
     error = 1.0 - confidence
     say("choosing a policy")
-    behaviour = behaviour_of(log, learnt)
+    behaviour = behaviour_of(log, learnt, options.behaviour)
+    goal = Objective.parse(suggest_objective(log, learnt, options))
     careful = task if options.try_untried else replace(task, belief=learnt.tried())
-    choice = choose(careful, goal, rng, behaviour=behaviour.policy, n_select=min(1000, n))
+    data = Frequencies.of(log, behaviour.policy.chances(log.n_actions), learnt.belief.available, learnt.terminal)
+    safety: Safety | None = None
+    if goal.kind == "safe":
+        choice, safety = choose_safe(careful, data, goal.level, rng, behaviour=behaviour.policy)
+    else:
+        choice = choose(careful, goal, rng, behaviour=behaviour.policy, n_select=min(1000, n))
     say(f"valuing it on {n} fresh models")
     others = [behaviour, choice.expected, *bolder(task, choice.expected)]
     fresh = fresh_values(task, [choice.chosen.policy, *(other.policy for other in others)], n, rng, stop=stop)
@@ -235,16 +261,15 @@ def plan_of(
         if closed.upper.value < upper.value:
             upper = closed.upper
     robust = None
-    if goal.kind != "mean" and limit > 0.0:
+    if not goal.is_mean and limit > 0.0:
         say("bracketing the objective on drawn models")
-        rounds = None if effort is None else max(1, effort // _STEPS)
         robust = drawn_models(
             task, goal, choice.chosen, seconds=limit, rounds=rounds, rng=rng, threads=threads, stop=stop
         )
     comparisons = compared(others, choice.chosen, fresh, error / 4.0, range_)
     each = error / 8.0 / (len(LEVELS) + 3)
     certified, attainable = (
-        mean if goal.kind == "mean" else objective_interval(x, goal, each, range_)
+        mean if goal.is_mean else objective_interval(x, goal, each, range_)
         for mean, x in ((value, fresh.values[0]), (best, fresh.best))
     )
     state_lower, state_upper = _states(fresh, task, error / 8.0)
@@ -255,6 +280,17 @@ def plan_of(
         say("valuing measurements")
         known = Known(best.low, best.high, error / 8.0, f"E max on {fresh.n} fresh models", best.asymptotic)
         information = measure_next(task, known, fresh.n, lower.value, error, closed, rng, limit)
+    free = None
+    if log.values is not None:  # else what a step paid is not known outcome by outcome
+        free = prior_free(
+            data,
+            log.starts,
+            own.chances(log.n_actions),
+            discount=task.discount,
+            horizon=task.horizon,
+            error=error,
+            given=None if options.initial is None else task.start,
+        )
     names = Names(log.states, log.actions)
     return LogPlan(
         log=log,
@@ -267,6 +303,8 @@ def plan_of(
         attainable=attainable,
         lower=lower,
         upper=upper,
+        safety=safety,
+        prior_free=free,
         credible=credible_lower(fresh.values[0], confidence, -np.inf if ends is None else ends[0]),
         bracket=None if closed is None else replace(closed, names=names),
         robust=robust,

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from beliefbound.base.io.atomic import write_aside
-from beliefbound.base.io.result_folder import one_result
+from beliefbound.base.io.atomic import write_text
+from beliefbound.base.io.csv_table import csv_text
 from beliefbound.beliefs.files import can_save, save_belief
 from beliefbound.jobs.made import write_json
+from beliefbound.logs.log import Log
+from beliefbound.policy import TablePolicy
 from beliefbound.report.from_log.certificate import certificate
 from beliefbound.report.from_log.headline import mean_words, sure_words, warned
 from beliefbound.report.from_log.page import page_of
@@ -20,23 +21,29 @@ from beliefbound.report.from_log.result import LogPlan
 from beliefbound.report.page import REPORT, write_page
 
 CERTIFICATE, _POSTERIOR, _ROBUST = "certificate.json", "posterior.npz", "robust.json"
+SOMETIMES = frozenset(  # files that not every plan has
+    {_POSTERIOR, _ROBUST, "robust.policy.npz"}
+    | {f"figures/{name}.{end}" for name in ("bracket", "measuring") for end in ("png", "svg")}
+)
 
 
-def write_plan(found: LogPlan, out: Path) -> Path:
-    """Write everything into a folder; returns the page."""
+def write_files(found: LogPlan, job: dict[str, Any], place: Path) -> None:
+    """Write everything but pictures and the page; `job`: how it was made."""
     log = found.log
     names: dict[str, Any] = {"state_names": log.states, "action_names": log.actions}
-    with one_result(out, "plan", last=CERTIFICATE) as aside:
-        found.policy.save(aside / "policy.json", note=policy_words(found), **names)
-        write_aside(aside / "policy.csv", _policy_table(found).write_csv)
-        posterior = _POSTERIOR if can_save(found.learnt.belief) else None
-        if posterior is not None:
-            save_belief(aside / posterior, found.learnt.belief, states=log.states, actions=log.actions)
-        if found.robust is not None:
-            found.robust.bracket.save(aside / _ROBUST)
-        write_page(page_of(found, pictures(found, aside / "figures")), aside / REPORT)
-        write_json(aside / CERTIFICATE, certificate(found, posterior=posterior, robust=_ROBUST))
-    return out / REPORT
+    found.policy.save(place / "policy.json", note=policy_words(found), **names)
+    write_text(place / "policy.csv", csv_text(policy_table(found.policy, log)))
+    posterior = _POSTERIOR if can_save(found.learnt.belief) else None
+    if posterior is not None:
+        save_belief(place / posterior, found.learnt.belief, states=log.states, actions=log.actions)
+    if found.robust is not None:
+        found.robust.bracket.save(place / _ROBUST)
+    write_json(place / CERTIFICATE, {**certificate(found, posterior=posterior, robust=_ROBUST), "job": job})
+
+
+def write_pages(found: LogPlan, made: str, place: Path) -> None:
+    """Write the pictures and the page; `made`: how it was made, in words."""
+    write_page(page_of(found, pictures(found, place / "figures"), made), place / REPORT)
 
 
 def policy_words(found: LogPlan) -> str:
@@ -49,15 +56,14 @@ def _upper(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}"
 
 
-def _policy_table(found: LogPlan) -> pl.DataFrame:
+def policy_table(policy: TablePolicy, log: Log) -> dict[str, Any]:
     """One row per stage, state and action taken."""
-    log = found.log
-    chances = found.policy.chances(log.n_actions)
+    chances = policy.chances(log.n_actions)
     stages = chances if chances.ndim == 3 else chances[None]
     k, s, a = np.nonzero(stages > 0.0)
-    columns: dict[str, Any] = {} if found.policy.horizon is None else {"stage": k}
+    columns: dict[str, Any] = {} if policy.horizon is None else {"stage": k}
     columns |= {"idstate": s, "state": [log.state_name(int(i)) for i in s]}
     columns |= {"idaction": a, "action": [log.action_name(int(i)) for i in a]}
-    if not found.policy.is_deterministic:
+    if not policy.is_deterministic:
         columns["probability"] = stages[k, s, a]
-    return pl.DataFrame(columns)
+    return columns

@@ -29,7 +29,7 @@ from beliefbound.kernels.planning.compressed_rows import (
     tell_apart,
 )
 from beliefbound.kernels.planning.simd import gather_16
-from beliefbound.kernels.posterior import Posterior
+from beliefbound.kernels.posterior import Posterior, SparsePosterior
 from beliefbound.kernels.reference import by_reference
 
 WIDTH = 16  # rows side by side
@@ -82,6 +82,7 @@ def compresses(posterior: Posterior) -> bool:
     alpha = posterior.prior_alpha
     if (
         posterior.tied
+        or isinstance(posterior, SparsePosterior)
         or len(posterior.reward) > 2
         or posterior.paid.shape[2] > 1
         or not LEAST_STATES <= alpha.shape[1] < MOST_STATES

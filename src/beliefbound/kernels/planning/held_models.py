@@ -6,6 +6,9 @@ sweep before. One model makes it value iteration.
 `hold` makes empty arrays for models of a posterior, dense or in compressed rows by its size and its prior
 (`compresses`); `renew` draws them and `mmbi_sweeps` sweeps over them, whatever they are: compiled code is chosen by
 their class. The expected MDP of a posterior, `hold_expected`, is dense or in compressed rows of its own.
+
+Dense models are of one of three classes, so that what is compiled is what is used: most posteriors are drawn from by
+less code (`PlainModels`), and one model needs no loop over models (`ExpectedModel`).
 """
 
 from typing import NamedTuple
@@ -13,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.draws import draw_lanes
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.planning.compressed_models import (
@@ -32,8 +36,8 @@ from beliefbound.kernels.planning.expected_rows import (
     see_nothing,
     sweep_expected,
 )
-from beliefbound.kernels.planning.simd import zeros
-from beliefbound.kernels.planning.sweep import backup_lanes, choose_lanes
+from beliefbound.kernels.planning.simd import backup_1, zeros
+from beliefbound.kernels.planning.sweep import backup_lanes, best_action, choose_lanes
 from beliefbound.kernels.posterior import (
     Posterior,
     draw_rewards,
@@ -64,6 +68,16 @@ class HeldModels(NamedTuple):
     discount: float
 
 
+@by_reference
+class PlainModels(HeldModels):
+    """Models of a posterior whose pairs have rows of their own and whose rewards are known, or success or failure."""
+
+
+@by_reference
+class ExpectedModel(HeldModels):
+    """One model, the expected MDP of a posterior."""
+
+
 def held_models(n: int, available: np.ndarray, discount: float) -> HeldModels:
     """Empty arrays for `n` models of the size of `available[s,a]`."""
     S, A = available.shape
@@ -88,15 +102,22 @@ def hold(posterior: Posterior, n: int, available: np.ndarray, discount: float) -
     """Empty arrays for `n` models of a posterior, in the form in which they are swept faster."""
     if compresses(posterior):
         return compressed_models(posterior, n, available, discount)
-    return held_models(n, available, discount)
+    models, paid = held_models(n, available, discount), posterior.paid
+    is_plain = isinstance(posterior, Posterior) and not posterior.tied and paid.shape[0] <= 2 and paid.shape[2] == 1
+    return PlainModels(*models) if is_plain else models
 
 
-def hold_expected(posterior: Posterior, available: np.ndarray, discount: float) -> HeldModels | ExpectedRows:
+def hold_expected(posterior: Posterior, available: np.ndarray, discount: float) -> ExpectedModel | ExpectedRows:
     """Empty arrays for the expected MDP of a posterior, in the form in which it is swept faster."""
-    return expected_rows(posterior, available, discount) if is_alike(posterior) else held_models(1, available, discount)
+    return expected_rows(posterior, available, discount) if is_alike(posterior) else expected_model(available, discount)
 
 
-@njit(**EXACT_INLINE)
+def expected_model(available: np.ndarray, discount: float) -> ExpectedModel:
+    """Empty arrays for one model, dense."""
+    return ExpectedModel(*held_models(1, available, discount))
+
+
+@njit(inline="always", **EXACT)
 def clear(models):
     """All values 0."""
     models.even.fill(0.0)
@@ -115,26 +136,36 @@ def renew_held(posterior, stream, models):
 
 @out_of_line
 @njit(**EXACT)
+def renew_plain(posterior, stream, models):
+    """`renew`, dense, of plain models; `r` is scratch until it is drawn."""
+    draw_lanes(stream, posterior.alpha, models.p.reshape(models.p.size), models.r.reshape(models.r.size))
+    draw_success(posterior, stream, models.r)
+
+
+@out_of_line
+@njit(**EXACT)
 def renew_compressed(posterior, stream, models):
     """`renew`, in compressed rows, which have known or Bernoulli rewards."""
     draw_models(stream, posterior.alpha, models)
     draw_success(posterior, stream, models.r)
 
 
-@by_class({HeldModels: renew_held, CompressedModels: renew_compressed}, 2)
+@by_class({HeldModels: renew_held, PlainModels: renew_plain, CompressedModels: renew_compressed}, 2)
 def renew(posterior, stream, models):
     """Independent draws from the posterior in place of the models held."""
 
 
 @njit(**EXACT_INLINE)
 def mmbi_sweeps_held(models, sweeps, tolerance):
-    """`mmbi_sweeps`, dense."""
+    """`mmbi_sweeps`, dense. Fields are read before the loop, as in `repeat_dense`."""
+    p, r, w, discount, q, mixed = models.p, models.r, models.w, models.discount, models.q, models.mixed
+    available, vbar, actions = models.available, models.vbar, models.actions
     v, out = (models.even, models.odd) if models.side[0] == 0 else (models.odd, models.even)
     made = 0
     while made < sweeps:
         made += 1
-        backup_lanes(models.p, models.r, models.w, 0, models.discount, v, models.q, models.mixed)
-        if choose_lanes(models.q, models.mixed, models.available, models.vbar, models.actions, out) < tolerance:
+        backup_lanes(p, r, w, 0, discount, v, q, mixed)
+        if choose_lanes(q, mixed, available, vbar, actions, out) < tolerance:
             break
         v, out = out, v
     models.side[0] = (models.side[0] + made) % 2
@@ -172,7 +203,15 @@ def mmbi_sweeps_compressed(models, sweeps, tolerance):
     return made
 
 
-@by_class({HeldModels: mmbi_sweeps_held, ExpectedRows: mmbi_sweeps_rows, CompressedModels: mmbi_sweeps_compressed}, 0)
+@by_class(
+    {
+        HeldModels: mmbi_sweeps_held,
+        PlainModels: mmbi_sweeps_held,
+        ExpectedRows: mmbi_sweeps_rows,
+        CompressedModels: mmbi_sweeps_compressed,
+    },
+    0,
+)
 def mmbi_sweeps(models, sweeps, tolerance):
     """At most `sweeps` MMBI sweeps, stopping after one that changes `vbar` by less than `tolerance` in sum.
 
@@ -181,14 +220,20 @@ def mmbi_sweeps(models, sweeps, tolerance):
 
 
 @njit(**EXACT_INLINE)
-def repeat_held(models, sweeps):
+def repeat_dense(models, sweeps):
     """`repeat`, dense. Fields are read before the loop: in it, they made a step of Exploit a quarter longer."""
     p, r, w, discount, q, mixed = models.p, models.r, models.w, models.discount, models.q, models.mixed
     available, vbar, actions = models.available, models.vbar, models.actions
     v, out = (models.even, models.odd) if models.side[0] == 0 else (models.odd, models.even)
+    n_states, n_actions = available.shape
     for _ in range(sweeps):
-        backup_lanes(p, r, w, 0, discount, v, q, mixed)
-        choose_lanes(q, mixed, available, vbar, actions, out)
+        for s in range(n_states):
+            for a in range(n_actions):
+                mixed[s, a] = 0.0
+        backup_1(p, r, w, discount, v, q, mixed, n_states, n_actions, 1, 0, 0)
+        for s in range(n_states):
+            actions[s], vbar[s] = best_action(mixed, available, s)
+            out[s, 0] = vbar[s]
         v, out = out, v
     models.side[0] = (models.side[0] + sweeps) % 2
 
@@ -199,14 +244,14 @@ def repeat_rows(models, sweeps):
     mmbi_sweeps_rows(models, sweeps, 0.0)
 
 
-@by_class({HeldModels: repeat_held, ExpectedRows: repeat_rows}, 0)
+@by_class({ExpectedModel: repeat_dense, ExpectedRows: repeat_rows}, 0)
 def repeat(models, sweeps):
     """So many sweeps over an expected MDP; `actions` are those of the last one."""
 
 
 @out_of_line
 @njit(**EXACT)
-def expect_held(models, prior_p, prior_r):
+def expect_dense(models, prior_p, prior_r):
     """`expect_first`, dense."""
     n_states, n_actions = prior_r.shape
     for s in range(n_states):
@@ -226,7 +271,7 @@ def expect_rows(models, prior_p, prior_r):
             models.r[s, a, 0] = prior_r[s, a]
 
 
-@by_class({HeldModels: expect_held, ExpectedRows: expect_rows}, 0)
+@by_class({ExpectedModel: expect_dense, ExpectedRows: expect_rows}, 0)
 def expect_first(models, prior_p, prior_r):
     """The expected MDP of the prior, `prior_p[s,a,t]` and `prior_r[s,a]`."""
 
@@ -256,10 +301,15 @@ def expect_tied(posterior, models, s, a):
 
 
 @njit(**EXACT_INLINE)
-def expect_again_held(posterior, models, s, a, t):
-    """`expect_again`, dense."""
-    pair = s * models.available.shape[1] + a
-    expect_pair(posterior, models, pair)
+def expect_again_dense(posterior, models, s, a, t):
+    """`expect_again`, dense: `expected`, of a row that nobody shares."""
+    pair, alpha = s * models.available.shape[1] + a, posterior.alpha
+    total = 0.0
+    for j in range(alpha.shape[1]):
+        total += alpha[pair, j]
+    for j in range(alpha.shape[1]):
+        models.p[s, a, j, 0] = alpha[pair, j] / total
+    models.r[s, a, 0] = mean_reward(posterior, pair, models.p[s, a, :, 0])
 
 
 @out_of_line
@@ -271,6 +321,6 @@ def expect_again_rows(posterior, models, s, a, t):
     models.r[s, a, 0] = mean_reward(posterior, pair, models.vbar)
 
 
-@by_class({HeldModels: expect_again_held, ExpectedRows: expect_again_rows}, 1)
+@by_class({ExpectedModel: expect_again_dense, ExpectedRows: expect_again_rows}, 1)
 def expect_again(posterior, models, s, a, t):
     """The expected MDP after an arrival in `t` from `(s, a)`: that row; where rows are tied, `expect_tied`."""

@@ -118,15 +118,15 @@ def forward_rows(p, actions, first, b):
 
 
 @njit(**FAST)
-def forward_csr(indptr, indices, data, n_actions, actions, first, b):
-    """Occupancies `b[k,m,s]` after stage `first`, from compressed rows over `(m,s,a)`."""
-    horizon, n_models, n_states = b.shape
-    for m in range(n_models):
+def forward_csr(indptr, indices, data, n_actions, actions, first, model, b):
+    """Occupancies `b[k,m,s]` after stage `first`, of models from `model` on, whose rows over `(m,s,a)` are given."""
+    horizon, _, n_states = b.shape
+    for m in range((indptr.size - 1) // (n_states * n_actions)):
         for k in range(first, horizon - 1):
-            following = b[k + 1, m]
+            following = b[k + 1, model + m]
             following[:] = 0.0
             for s in range(n_states):
-                here = b[k, m, s]
+                here = b[k, model + m, s]
                 if here == 0.0:
                     continue
                 row = (m * n_states + s) * n_actions + actions[k, s]

@@ -9,7 +9,7 @@ Three layouts of the same thing:
 * *lanes*: `P[s,a,t,m]`, models last: small problems, one SIMD lane per model. Fused backup and greedy step.
 * *rows*: `P[m,s,a,t]`, models first: large problems in the caller's own array, read once per stage; one core
   saturates the memory bus, so there are no threads.
-* *csr*: rows over `(m,s,a)` in compressed form.
+* *csr*: rows over `(m,s,a)` in compressed form, `kernels.planning.csr_sweep`.
 
 Cost of a stage: `M·S·A·S` multiply-adds (`nnz` for csr). Nothing is allocated inside a stage.
 
@@ -26,6 +26,8 @@ from beliefbound.kernels.options import EXACT, EXACT_INLINE, FAST
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.planning.simd import backup_1, backup_4, backup_8, backup_16, copy_8
 from beliefbound.kernels.reference import by_reference
+
+CHUNK = 512  # states whose mixed values stay in cache while models pass by
 
 
 @njit(inline="always", **EXACT)
@@ -160,41 +162,32 @@ def backup_rows(p, r, discount, v, q):
 
 
 @njit(**FAST)
-def backup_csr(indptr, indices, data, r, discount, v, q):
-    """`q[(m,s,a)]` from compressed rows over `(m,s,a)`."""
-    per_model = r.shape[0] // v.shape[0]
-    for i in range(len(r)):
-        values = v[i // per_model]
-        total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            total += data[k] * values[indices[k]]
-        q[i] = r[i] + discount * total
+def greedy(q, w, available, actions, v, first, last):
+    """`actions[s] = argmax_a Σ_m w[m] q[m,s,a]` over available actions, ties to the lowest; `v[m,s]` follows. Of states
+    `first … last − 1`."""
+    n_models, n_states, n_actions = q.shape
+    mixed = np.empty((min(CHUNK, last - first), n_actions))
+    for begin in range(first, last, CHUNK):
+        end = min(begin + CHUNK, last)
+        mixed[:] = 0.0
+        for m in range(n_models):
+            weight = w[m]
+            for s in range(begin, end):
+                for a in range(n_actions):
+                    mixed[s - begin, a] += weight * q[m, s, a]
+        for s in range(begin, end):
+            actions[s] = best_action(mixed, available[begin:end], s - begin)[0]
+        for m in range(n_models):
+            for s in range(begin, end):
+                v[m, s] = q[m, s, actions[s]]
 
 
 @njit(**FAST)
-def greedy(q, w, available, actions, v):
-    """`actions[s] = argmax_a Σ_m w[m] q[m,s,a]` over available actions, ties to the lowest; `v[m,s]` follows."""
-    n_models, n_states, n_actions = q.shape
-    mixed = np.zeros((n_states, n_actions))
-    for m in range(n_models):
-        weight = w[m]
-        for s in range(n_states):
-            for a in range(n_actions):
-                mixed[s, a] += weight * q[m, s, a]
-    for s in range(n_states):
-        chosen, best = best_action(mixed, available, s)
-        actions[s] = chosen
-    for m in range(n_models):
-        for s in range(n_states):
-            v[m, s] = q[m, s, actions[s]]
-
-
-@njit(**FAST)
-def best_values(q, available, v):
-    """`v[m,s] = max_a q[m,s,a]` for each model on its own, over available actions."""
+def best_values(q, available, v, first, last):
+    """`v[m,s] = max_a q[m,s,a]` for each model on its own, over available actions. Of states `first … last − 1`."""
     n_models, n_states, n_actions = q.shape
     for m in range(n_models):
-        for s in range(n_states):
+        for s in range(first, last):
             best = -np.inf
             for a in range(n_actions):
                 if available[s, a] and q[m, s, a] > best:
@@ -203,11 +196,11 @@ def best_values(q, available, v):
 
 
 @njit(**FAST)
-def follow(q, probabilities, v):
-    """`v[m,s] = Σ_a π(a|s) q[m,s,a]` for one stage of a policy `probabilities[s,a]`."""
+def follow(q, probabilities, v, first, last):
+    """`v[m,s] = Σ_a π(a|s) q[m,s,a]` for one stage of a policy `probabilities[s,a]`; of states `first … last − 1`."""
     n_models, n_states, n_actions = q.shape
     for m in range(n_models):
-        for s in range(n_states):
+        for s in range(first, last):
             total = 0.0
             for a in range(n_actions):
                 if probabilities[s, a] != 0.0:

@@ -6,6 +6,8 @@ exchangeable, and de Finetti's mixture of theirs is that Dirichlet. So a simulat
 simulation in one model of the posterior, at the cost of a walk along a row where Gamma draws would cost as many
 logarithms. The same holds for reward values.
 
+The same holds where rows have unknown supports (`kernels.sparse_rows`), with their predictive and what they learn.
+
 Counts are changed in place, in the posterior itself. What they were is kept in a journal, and `rewind` puts it back,
 bit for bit. The expected reward of a pair needs no draw: it is a martingale of the counts.
 """
@@ -17,9 +19,10 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import EXACT
-from beliefbound.kernels.posterior import Posterior, arrival_of, on_arrival, paid_for, row_of
+from beliefbound.kernels.posterior import Posterior, SparsePosterior, arrival_of, on_arrival, paid_for, row_of
 from beliefbound.kernels.random import uniform
-from beliefbound.kernels.reference import by_reference
+from beliefbound.kernels.reference import by_class, by_reference
+from beliefbound.kernels.sparse_rows import note_sparse, take_back_sparse, with_fields
 
 inlined = njit(inline="always", **EXACT)  # by numba itself, as in `kernels.posterior`
 
@@ -42,10 +45,23 @@ class Urn(NamedTuple):
     worth: np.ndarray  # [entry]: the count there, before
 
 
+SparseUrn = with_fields("SparseUrn", Urn._fields, ("sizes", "unseen"))  # [entry,k−1] and [entry]: what they were
+
+
+@by_class({Urn: None, SparseUrn: note_sparse}, 1)
+def note(posterior, urn, i, row, j):
+    """What else is kept, as entry `i`, and follows where an outcome of a row that is no Dirichlet one is counted."""
+
+
+@by_class({Urn: None, SparseUrn: take_back_sparse}, 1)
+def take_back(posterior, urn, i):
+    """Put back what `note` kept as entry `i`."""
+
+
 def new_urn(posterior: Posterior, steps: int) -> Urn:
     """For simulations of at most `steps` steps."""
     n_rows, pairs = len(posterior.alpha), posterior.reward.shape[1]
-    return Urn(
+    urn = Urn(
         total=np.zeros(n_rows),
         mean=np.zeros(pairs),
         size=np.zeros(2, np.int64),
@@ -56,6 +72,9 @@ def new_urn(posterior: Posterior, steps: int) -> Urn:
         valued=np.zeros(steps, np.int64),
         worth=np.zeros(steps),
     )
+    if isinstance(posterior, SparsePosterior):
+        urn = SparseUrn(*urn, np.zeros((steps, posterior.sizes.shape[1])), np.zeros(steps))
+    return urn
 
 
 def decisions_that_matter(discount: float, share: float = 0.01) -> int:
@@ -138,6 +157,7 @@ def write_outcome(posterior, urn, i, row, j):
     urn.summed[entry] = sum_here
     alpha[place, outcome] = here + 1.0
     total[place] = sum_here + 1.0
+    note(posterior, urn, i, row, j)
 
 
 @inlined
@@ -173,6 +193,7 @@ def rewind(posterior, urn, outcomes, values):
     for i in range(urn.size[0] - 1, outcomes - 1, -1):
         alpha[urn.place[i]] = urn.before[i]
         urn.total[urn.row[i]] = urn.summed[i]
+        take_back(posterior, urn, i)
     urn.size[0] = outcomes
     for i in range(urn.size[1] - 1, values - 1, -1):
         reward[urn.valued[i]] = urn.worth[i]

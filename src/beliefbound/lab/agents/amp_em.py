@@ -33,7 +33,7 @@ from beliefbound.kernels.posterior import Posterior, arrival_of, forget, on_arri
 from beliefbound.lab.agents.common import em
 from beliefbound.lab.agents.common.belief import observe
 from beliefbound.lab.agents.vb_em import paid_when, run_on
-from beliefbound.lab.engine.priors import posterior_for
+from beliefbound.lab.engine.priors import dirichlet_for
 from beliefbound.lab.engine.protocol import Machine, Setting
 from beliefbound.lab.engine.registry import agent
 
@@ -185,7 +185,7 @@ def act(state, s):
 )
 def amp_em(setting: Setting, *, rounds: int, damping: float, **values: Any) -> Machine:
     """The machine; memory is that of a model for each step of the horizon."""
-    posterior = posterior_for(setting, values)
+    posterior = dirichlet_for(setting, values)
     trajectories = em.trajectories_for(setting, values, each_step=True)
     if 8 * values["horizon"] * posterior.alpha.size > AGENT_BYTES:
         raise ParameterError(f"horizon is {values['horizon']}: sites of so many steps need too much memory; shorten it")

@@ -48,7 +48,7 @@ from beliefbound.lab.agents.common.monomials import (
     unknowns_of,
 )
 from beliefbound.lab.engine.offline import MOST_PLANNING, planned_once
-from beliefbound.lab.engine.priors import PRIOR, posterior_for
+from beliefbound.lab.engine.priors import PRIOR, dirichlet_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
 
@@ -378,7 +378,7 @@ def observe(state, s, a, r, t):
 )
 def beetle(setting: Setting, *, points: int, basis: int, **values: Any) -> Machine:
     """The machine; planning is done here, once for a prior and its parameters."""
-    posterior = posterior_for(setting, values)
+    posterior = dirichlet_for(setting, values)
     unknowns = unknowns_of(posterior, setting.available, setting.discount)
     size = min(basis, points)
     cells = len(posterior.reward) * int((unknowns.arrive >= 0).sum())

@@ -19,7 +19,7 @@ from beliefbound.base.grammar import Choice, Number
 from beliefbound.base.validation import FloatArray
 from beliefbound.kernels.actions import ActionLists, action_lists
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.planning.held_models import HeldModels, clear, expect_first, held_models, repeat
+from beliefbound.kernels.planning.held_models import ExpectedModel, clear, expect_first, expected_model, repeat
 from beliefbound.kernels.posterior import Posterior, forget
 from beliefbound.kernels.random import load, save, uniform
 from beliefbound.lab.agents.common.sampling import check_memory, no_stream
@@ -33,7 +33,7 @@ class State(NamedTuple):
     """The belief and its expected MDP, a set of one model."""
 
     posterior: Posterior
-    models: HeldModels
+    models: ExpectedModel
     prior_p: FloatArray  # [s,a,t]: the expected MDP before the first step
     prior_r: FloatArray  # [s,a]
     lists: ActionLists
@@ -105,7 +105,7 @@ def dither(
     p, r = expected_prior(posterior, setting.available.shape)
     state = State(
         posterior=posterior,
-        models=held_models(1, setting.available, setting.discount),
+        models=expected_model(setting.available, setting.discount),
         prior_p=p,
         prior_r=r,
         lists=action_lists(setting.available),

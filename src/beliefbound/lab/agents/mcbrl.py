@@ -37,6 +37,7 @@ from beliefbound.kernels.planning.compressed_models import CompressedModels
 from beliefbound.kernels.planning.held_models import HeldModels, clear, hold, mmbi_sweeps, renew
 from beliefbound.kernels.posterior import Posterior, expected, forget, learn
 from beliefbound.kernels.random import load, save
+from beliefbound.kernels.reference import by_class
 from beliefbound.lab.engine.drawn import DrawnMcbrl
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
@@ -104,20 +105,31 @@ class State(NamedTuple):
     warm: bool
 
 
+class Watching(State):
+    """The same under POSTERIOR, where rows are watched."""
+
+
 @njit(**EXACT)
 def reset(state, stream):
     """Back to the prior."""
     save(state.stream, load(stream))
     forget(state.posterior)
     clear(state.models)
-    state.clock.fill(0)
+    for k in range(state.clock.size):
+        state.clock[k] = 0
     state.clock[DUE] = 1
+
+
+@njit(**EXACT_INLINE)
+def not_watched(state, pair, forget_it):
+    """`moved_since_plan` where nobody asks."""
+    return 0.0
 
 
 @out_of_line
 @njit(**EXACT)
-def moved_since_plan(state, pair, forget_it):
-    """How far the expected row of a pair, and its reward, have moved since the last plan; from now on, if asked."""
+def watched(state, pair, forget_it):
+    """`moved_since_plan`, by the posterior."""
     reward = expected(state.posterior, pair, state.row)
     moved = abs(reward - state.planned_r[pair])
     for t in range(state.row.size):
@@ -127,6 +139,11 @@ def moved_since_plan(state, pair, forget_it):
     if forget_it:
         state.planned_r[pair] = reward
     return moved
+
+
+@by_class({State: not_watched, Watching: watched}, 0)
+def moved_since_plan(state, pair, forget_it):
+    """How far the expected row of a pair, and its reward, have moved since the last plan; from now on, if asked."""
 
 
 @njit(inline="always", **EXACT)
@@ -186,7 +203,7 @@ def mcbrl(setting: Setting, *, n: int, **values: Any) -> Machine:
         raise ParameterError(f"n is {n}: {n} models of {S} states and {A} actions need {gigabytes:.0f} GB; take fewer")
     watches = values["schedule"] == "posterior"
     posterior = posterior_for(setting, values)
-    state = State(
+    state = (Watching if watches else State)(
         posterior=posterior,
         models=hold(posterior, n, setting.available, setting.discount),
         stream=np.zeros(4, np.uint64),

@@ -26,7 +26,7 @@ from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.posterior import Posterior, arrival_of, forget, mean_reward, on_arrival, paid_for, row_of
 from beliefbound.lab.agents.common import em
 from beliefbound.lab.agents.common.belief import observe
-from beliefbound.lab.engine.priors import posterior_for
+from beliefbound.lab.engine.priors import dirichlet_for
 from beliefbound.lab.engine.protocol import Machine, Setting
 from beliefbound.lab.engine.registry import agent
 
@@ -154,7 +154,7 @@ def act(state, s):
 )
 def vb_em(setting: Setting, *, rounds: int, **values: Any) -> Machine:
     """The machine."""
-    posterior = posterior_for(setting, values)
+    posterior = dirichlet_for(setting, values)
     counts = np.zeros_like(posterior.alpha)
     state = State(posterior, em.trajectories_for(setting, values), counts, counts.copy(), rounds)
     return Machine(state, reset, act, observe)

@@ -1,12 +1,13 @@
 """The loops of agents, listed so that another process can compile them (`kernels.beside`)."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from numba import typeof
 
 from beliefbound.base.errors import BeliefboundError
 from beliefbound.kernels.beside import Job, compile_beside
-from beliefbound.kernels.planning.held_models import HeldModels, renew_held
+from beliefbound.kernels.planning.held_models import mmbi_sweeps, renew
 from beliefbound.kernels.play import NOWHERE, Request
 from beliefbound.kernels.reference import pass_by_reference
 from beliefbound.lab.engine.protocol import CompiledAgent
@@ -15,19 +16,25 @@ from beliefbound.lab.envs.registry import make_env
 
 
 def jobs(environment: str, *agents: str) -> Iterator[Job]:
-    """What the loops of agents call to draw and to sweep models, where they hold any; then the loops. The last agent
-    first: who plays them begins with the first."""
+    """What the loops of agents call to draw and to sweep models, where they hold any; then
+    the loops. The last agent first: who plays them begins with the first."""
     place = make_env(environment)
     made = [each for each in (make_agent(name, place) for name in reversed(agents)) if isinstance(each, CompiledAgent)]
     states = [each.machine.state for each in made if each.machine.plan is None]
     for state in states:
         pass_by_reference(state)
-        models = getattr(state, "models", None)
-        if isinstance(models, HeldModels) and hasattr(state, "stream"):
-            yield renew_held, tuple(map(typeof, (state.posterior, state.stream, models)))
+        yield from _of_models(state)
     for agent in made:
         if agent.machine.plan is None:
             yield agent.loop, tuple(map(typeof, (agent.machine.state, Request(), *NOWHERE)))
+
+
+def _of_models(state: Any) -> Iterator[Job]:
+    """What draws and sweeps the models that a state holds: as long as the rest of a loop."""
+    models = getattr(state, "models", None)
+    if type(models) in renew.functions and hasattr(state, "stream"):
+        yield renew.functions[type(models)], tuple(map(typeof, (state.posterior, state.stream, models)))
+        yield mmbi_sweeps.functions[type(models)], tuple(map(typeof, (models, 1, 0.0)))
 
 
 def compile_agents_beside(environments: Iterable[str], agents: Iterable[str]) -> None:

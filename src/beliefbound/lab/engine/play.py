@@ -102,8 +102,8 @@ def play(
         np.zeros((n, steps // every)),
         np.zeros((n, environment.n_states if visits else 0), dtype=np.int64),
     )
-    skipped = int(accounting == "paper")
-    setup = RunSetup(seed, cell, numbers.start, steps, weight, skipped, every, environment.terminal, *results)
+    skipped, streams = int(accounting == "paper"), kernel.streams()
+    setup = RunSetup(seed, cell, numbers.start, steps, weight, skipped, every, environment.terminal, *results, *streams)
     if isinstance(agent, Policy):  # tables become compiled agents; others get a walk of their own, theirs untouched
         agent = player(agent, environment, steps - setup.skipped)
     if isinstance(agent, CompiledAgent):

@@ -2,7 +2,8 @@
 
 `@prior` registers a function from an `Environment` to a belief. An agent whose parameters contain `PRIOR` offers
 `prior=name`, and `posterior_for` turns either into the arrays that it learns in, rewards scaled to [0, 1]: it needs a
-belief that counts. What plays on others is `lab.engine.drawn`.
+belief that counts, and for the mathematics of some agents one of Dirichlet rows (`dirichlet_for`). What plays on others
+is `lab.engine.drawn`.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,11 +17,11 @@ from beliefbound.base.limits import AGENT_BYTES
 from beliefbound.base.plugins import RegisteredName, Registry
 from beliefbound.base.validation import IntArray
 from beliefbound.beliefs.belief import Belief
-from beliefbound.beliefs.capabilities import Capability, counted, lacking, offering
+from beliefbound.beliefs.capabilities import Capability, in_arrays, lacking, offering
 from beliefbound.beliefs.dirichlet import DirichletBelief
+from beliefbound.beliefs.kinds.sparse import SparseDirichletBelief
 from beliefbound.beliefs.rewards import BetaRewards, KnownRewards
-from beliefbound.beliefs.sparse import SparseDirichletBelief
-from beliefbound.kernels.posterior import Posterior
+from beliefbound.kernels.posterior import Posterior, SparsePosterior
 from beliefbound.lab.engine.protocol import Setting, check_fits
 from beliefbound.lab.envs.environment import Environment
 
@@ -61,7 +62,7 @@ def posterior_for(setting: Setting, values: Mapping[str, Any]) -> Posterior:
             "take a smaller environment or an agent without a model"
         )
     belief = belief_for(setting, values)
-    posterior = counted(belief, low=setting.low, width=setting.width, unavailable=False)
+    posterior = in_arrays(belief, low=setting.low, width=setting.width, unavailable=False)
     if posterior is None:
         raise lacking(belief, Capability.COUNT, "an agent that learns in arrays")
     if posterior.fractional and not (posterior.paid[0].min() >= 1 - 1e-9 and posterior.paid[1].max() <= 1e-9):
@@ -70,6 +71,14 @@ def posterior_for(setting: Setting, values: Mapping[str, Any]) -> Posterior:
             f"the belief's rewards do not cover those of the environment, {low:g} to {high:g}; "
             f"pass BetaRewards(..., low={low:g}, high={high:g})"
         )
+    return posterior
+
+
+def dirichlet_for(setting: Setting, values: Mapping[str, Any]) -> Posterior:
+    """`posterior_for`, for agents whose mathematics is that of Dirichlet rows."""
+    posterior = posterior_for(setting, values)
+    if isinstance(posterior, SparsePosterior):
+        raise lacking(belief_for(setting, values), Capability.COUNT, "an agent that computes with Dirichlet rows")
     return posterior
 
 
@@ -138,6 +147,13 @@ def sparse_support(environment: Environment) -> Belief:
     """`SparseDirichletBelief` with α = ½, sizes halving, and Beta(1, 1) on the declared range of rewards."""
     low, high = environment.reward_range
     return SparseDirichletBelief(environment.n_states, environment.n_actions, rewards=BetaRewards(low=low, high=high))
+
+
+@prior("sparse-known-rewards", summary="rows with few next states, and it is not known which; the rewards known")
+def sparse_known_rewards(environment: Environment) -> Belief:
+    """`sparse-support` with the environment's rewards, as the prior of published grids and mazes."""
+    rewards = KnownRewards(_paid_on_arrival(environment))
+    return SparseDirichletBelief(environment.n_states, environment.n_actions, rewards=rewards)
 
 
 @prior("environment", summary="the prior that the environment was drawn from (prior-chain, prior-double-loop, …)")

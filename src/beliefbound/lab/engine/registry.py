@@ -8,7 +8,7 @@ from beliefbound.base.errors import BeliefError, ParameterError
 from beliefbound.base.grammar import Parameter, Parsed, Value
 from beliefbound.base.plugins import Build, Registry, blamed
 from beliefbound.beliefs.belief import Belief
-from beliefbound.beliefs.capabilities import Capability, counted, lacking
+from beliefbound.beliefs.capabilities import Capability, in_arrays, lacking
 from beliefbound.lab.engine.priors import belief_for
 from beliefbound.lab.engine.protocol import Agent, CompiledAgent, Machine, Setting, setting_of
 from beliefbound.lab.envs.adapter import DiscreteEnv
@@ -135,7 +135,7 @@ def _built(parsed: Parsed, setting: Setting, values: dict[str, Value]) -> Any:
     """By counts, unless the belief has none."""
     if setting.belief is None and values.get("prior", "flat") not in ("flat", "known-rewards"):
         setting = replace(setting, belief=belief_for(setting, values))
-    if setting.belief is None or counted(setting.belief) is not None:
+    if setting.belief is None or in_arrays(setting.belief) is not None:
         return parsed.family.build(setting, **values)
     if parsed.family.name not in _DRAWN:
         able = ", ".join(sorted(name for name in AGENTS.families() if name in _DRAWN))

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.errors import ParameterError, PluginError
 from beliefbound.base.executors import Executor, ThreadExecutor
@@ -23,6 +22,7 @@ from beliefbound.base.io.atomic import write_text
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.plugins import details_of, load_plugin, loaded_plugins, said
 from beliefbound.base.progress import RunDisplay
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import check_count
 from beliefbound.lab.engine.jobs import compile_agents_beside
 from beliefbound.lab.engine.registry import AGENTS

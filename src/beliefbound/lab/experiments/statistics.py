@@ -8,9 +8,9 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.errors import ParameterError
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import FloatArray
 
 RESAMPLES = 10_000

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-import polars as pl
 
 from beliefbound.base.errors import FileError
 from beliefbound.base.io.atomic import PREFIX, as_parquet, check_writable, clean, write_bytes
 from beliefbound.base.io.lock import only_one
+from beliefbound.base.tables import pl
 from beliefbound.lab.experiments.marker import NAME, DamagedMarkerError, Marker, read_marker, refuse_other, write_marker
 from beliefbound.lab.experiments.spec import Cell, Spec
 

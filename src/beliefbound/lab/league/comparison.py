@@ -9,8 +9,8 @@ that played a few lucky runs does not lead one that played all. Means are given 
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import FloatArray
 
 FEWEST = 30  # common runs

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
+from beliefbound.base.tables import pl
 from beliefbound.lab.league.comparison import FEWEST
 from beliefbound.lab.league.entries import ORACLE
 from beliefbound.lab.league.season import League

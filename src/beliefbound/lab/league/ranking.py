@@ -8,8 +8,8 @@ the highest mean. Agents that were told different things are ranked apart.
 """
 
 import numpy as np
-import polars as pl
 
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import BoolArray, FloatArray
 from beliefbound.lab.league.comparison import ERROR, lead
 

@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import polars as pl
-
 from beliefbound.base.errors import BeliefboundError, ParameterError, PluginError
 from beliefbound.base.executors import Executor
 from beliefbound.base.io.atomic import check_writable
 from beliefbound.base.io.paths import as_path
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import check_count, check_discount
 from beliefbound.lab.envs import make_env
 from beliefbound.lab.experiments.run import Fault, Say, fault_of, foreign, keep_failures, run

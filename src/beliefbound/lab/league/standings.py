@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 import numpy as np
-import polars as pl
 
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import BoolArray, FloatArray
 from beliefbound.lab.league.comparison import FEWEST, paired_difference, simultaneous
 from beliefbound.lab.league.entries import EVERYTHING, told

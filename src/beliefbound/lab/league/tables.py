@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-import polars as pl
-
+from beliefbound.base.tables import pl
 from beliefbound.lab.league.comparison import FEWEST
 from beliefbound.lab.league.entries import EVERYTHING
 from beliefbound.lab.league.season import League

@@ -16,13 +16,14 @@ bracket that `beliefbound.bracket` proves, both sides together with 95% confiden
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.io.atomic import write_aside
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.progress import point_display
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import FloatArray, check_count
 from beliefbound.beliefs import DirichletBelief
 from beliefbound.bounds.basic import e_max_of
@@ -64,11 +65,27 @@ class Figure1:
                 axes.fill_between(self.certainty[at], low, high, color=COLOURS["ours"], alpha=0.25, linewidth=0)
                 axes.plot(self.certainty[at], low, "^-", color=COLOURS["ours"], markersize=4, label="certified bracket")
                 axes.plot(self.certainty[at], high, "v-", color=COLOURS["ours"], markersize=4)
+                self._zoom(axes, self.certainty[at], low, high)
             axes.set_xlabel(r"uncertain  $\Leftarrow$  belief  $\Rightarrow$  certain")
             axes.set_ylabel("expected utility, mean over states")
             axes.set_xlim(0, 1)
             axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)  # no curve leaves room below
             return [table, *save(drawn, folder / "figure1")]
+
+    @staticmethod
+    def _zoom(axes: Any, certainty: FloatArray, low: FloatArray, high: FloatArray) -> None:
+        """The bracket where it is widest, enlarged: to the eye it is a line."""
+        k = int(np.argmax(high - low))
+        width, step = float(high[k] - low[k]), 0.25 * float(np.diff(certainty).min(initial=1.0))
+        inset = axes.inset_axes((0.1, 0.48, 0.34, 0.27))
+        inset.fill_between(certainty, low, high, color=COLOURS["ours"], alpha=0.25, linewidth=0)
+        for end, mark in ((low, "^-"), (high, "v-")):
+            inset.plot(certainty, end, mark, color=COLOURS["ours"], markersize=4)
+        inset.set_xlim(certainty[k] - step, certainty[k] + step)
+        inset.set_ylim(low[k] - width, high[k] + width)
+        inset.tick_params(labelsize=7)
+        inset.set_xlabel(f"at its widest: {100 * width / abs(high[k]):.2g}%", fontsize=8)
+        axes.indicate_inset_zoom(inset, edgecolor="black", linewidth=0.6)
 
 
 def figure1(

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from beliefbound.base.io.atomic import write_aside
+from beliefbound.base.tables import pl
 from beliefbound.lab.experiments.statistics import regret_of
 from beliefbound.report.figures import COLOURS, figure, save
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import polars as pl
 
 from beliefbound.base.errors import ParameterError
 from beliefbound.base.executors import Executor
 from beliefbound.base.io.atomic import as_parquet, check_writable, write_aside, write_bytes
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.io.result_folder import one_result
+from beliefbound.base.tables import pl
 from beliefbound.base.validation import check_count
 from beliefbound.lab.experiments.run import Progress, Say, n_missing, run
 from beliefbound.lab.experiments.spec import Cell, Spec

@@ -1,8 +1,8 @@
 """Table 1: total reward and utility on Chain, beside the published figures."""
 
 import numpy as np
-import polars as pl
 
+from beliefbound.base.tables import pl
 from beliefbound.lab.experiments.statistics import bootstrap_mean
 from beliefbound.lab.paper.published import TABLE1
 

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-import polars as pl
-
 from beliefbound.base.errors import FileError
 from beliefbound.base.io.csv_table import separator_of
+from beliefbound.base.tables import pl
 from beliefbound.logs.log_formats import BLOCK_BYTES, log_format
 
 LINE_BYTES = 1 << 20  # a longer line is refused: nobody logs megabytes a step

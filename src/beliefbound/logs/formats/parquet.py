@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import polars as pl
-
 from beliefbound.base.errors import FileError
+from beliefbound.base.tables import pl
 from beliefbound.logs.log_formats import BLOCK_ROWS, log_format
 
 

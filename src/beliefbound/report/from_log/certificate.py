@@ -1,14 +1,18 @@
 """The content of `certificate.json`: what was found from a log, as numbers and words.
 
 format        "beliefbound certificate"
-version       3
+version       4
 lower         the policy is worth at least this, on average over the posterior
 upper         no policy, not even one that learns, is worth more
 confidence    with which everything in the file holds together; except `priors`, every interval on its own, `measure`,
-              all of its intervals together, and `credible`, on its own
+              all of its intervals together, and `credible` and `prior_free`, each on its own
 credible      what the process that made the log pays the policy at least, with the probability `confidence`: value
               (null: nothing can be said), method; prior and least: that which says least of all that the log does not
               refute, and what it says
+prior_free    what the process that made the log pays the policy at least, whatever that process is, with `confidence`:
+              value (null: nothing can be said); null where rewards take too many values
+safety        for the objective safe: level, models, kept (nothing qualified: keep doing what you do), changed (states
+              in which the policy does something else), candidates: name, probability_worse, gain; null for others
 by_prior      whether it is mostly the prior that speaks; `warnings` say how
 discount      of the problem
 horizon       decisions; null: for ever
@@ -34,6 +38,7 @@ checks        of the posterior against the log: name, found, p
 log           what was read; posterior: prior, rewards, file
 notes         what a reader should know
 interrupted   whether somebody ended the work before its time
+job           where `beliefbound plan` wrote it: how it was made (`jobs.from_log.command.PlanJob`)
 """
 
 from pathlib import Path
@@ -45,7 +50,7 @@ from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.report.from_log.headline import by_prior
 from beliefbound.report.from_log.result import LogPlan
 
-FORMAT, VERSION = "beliefbound certificate", 3
+FORMAT, VERSION = "beliefbound certificate", 4
 _PAIRS = 200  # measurements that the certificate lists
 
 
@@ -69,6 +74,10 @@ def certificate(
             "prior": found.reliance.least.prior,
             "least": _finite(min(found.credible.low, found.reliance.least.credible)),
         },
+        "prior_free": None
+        if found.prior_free is None
+        else {"value": None if found.prior_free.vacuous else found.prior_free.value},
+        "safety": _safety(found),
         "by_prior": by_prior(found),
         "warnings": [warning.removeprefix("WARNING: ") for warning in found.reliance.warnings],
         "discount": task.discount,
@@ -142,6 +151,20 @@ def certificate(
         },
         "notes": list(found.notes()),
         "interrupted": found.interrupted,
+    }
+
+
+def _safety(found: LogPlan) -> dict[str, Any] | None:
+    safety = found.safety
+    if safety is None:
+        return None
+    columns = zip(safety.names, safety.worse.tolist(), safety.gain.tolist(), strict=True)
+    return {
+        "level": safety.level,
+        "models": safety.n,
+        "kept": safety.kept,
+        "changed": [found.log.state_name(int(s)) for s in np.flatnonzero(safety.changed)],
+        "candidates": [{"name": name, "probability_worse": worse, "gain": gain} for name, worse, gain in columns],
     }
 
 

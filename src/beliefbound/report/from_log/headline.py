@@ -1,9 +1,10 @@
 """How good, for sure: the sentences that stand first, wherever the result is told.
 
-*Which number leads.* The mean over the posterior, with its bounds, is what the certificate is about. But somebody who
-deploys the policy meets one process: what that pays is below the mean half of the time. So first comes what it pays at
-least with the stated probability, if the prior is right; and beside it the least that any other prior says which the
-log does not refute. Where it is the prior that speaks, that is said before any number, and the least number is first.
+*Which number leads.* The estimate, beside that of behaviour. But somebody who deploys the policy meets one process:
+what that pays is below the mean half of the time. So two statements follow, each true of what it says: what it pays at
+least whatever the process is, and what with the stated probability if the prior is right; beside the latter the least
+that any other prior says which the log does not refute. Where it is the prior that speaks, that is said before any
+number, and the least number is first.
 """
 
 import math
@@ -43,6 +44,40 @@ def by_prior(found: LogPlan) -> bool:
 def warned(found: LogPlan) -> str:
     """The weightiest warning about the prior; nothing where there is none."""
     return found.reliance.warnings[0].removeprefix("WARNING: ") if found.reliance.warnings else ""
+
+
+def estimate_words(found: LogPlan, digits: int = 4) -> str:
+    """The estimate, and what is done now."""
+    now = next((c for c in found.comparisons if c.other.name == "behaviour"), None)
+    own = f"the policy is estimated to earn {found.lower.estimate:.{digits}g}"
+    if found.safety is not None and found.safety.kept:
+        return f"keep doing what you do: nothing was found that is worse than it with at most {_level(found)}; {own}"
+    if now is None:
+        return own
+    beside = f"{own}, what is done now {now.value.value:.{digits}g}"
+    if found.safety is None:
+        return beside
+    worse = float(found.safety.worse[found.safety.names.index(found.choice.chosen.name)])
+    return (
+        f"{beside}; it changes {int(found.safety.changed.sum())} of {int((~found.learnt.terminal).sum())} states; the "
+        f"chance that it is worse than what is done now is {above(100.0 * worse, 2)}%, if rare actions are doubted"
+    )
+
+
+def free_words(found: LogPlan, digits: int = 4) -> str:
+    """What it earns at least whatever the process is."""
+    free, chance = found.prior_free, f"with {100 * found.confidence:.4g}% confidence"
+    if free is None:
+        return "whatever the process is, nothing was computed: rewards take too many values to tell outcomes apart"
+    if free.vacuous:
+        return (
+            f"whatever the process is, nothing can be said {chance}: the log is too short for a bound without a prior"
+        )
+    return f"whatever the process is, it earns at least {below(free.value, digits)} {chance}"
+
+
+def _level(found: LogPlan) -> str:
+    return f"{100 * found.objective.level:g}% probability"
 
 
 def sure_words(found: LogPlan, digits: int = 4) -> str:

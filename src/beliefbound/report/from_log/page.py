@@ -5,7 +5,17 @@ from pathlib import Path
 import numpy as np
 
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
-from beliefbound.report.from_log.headline import above, below, mean_words, next_words, policy_shown, sure_words, warned
+from beliefbound.report.from_log.headline import (
+    above,
+    below,
+    estimate_words,
+    free_words,
+    mean_words,
+    next_words,
+    policy_shown,
+    sure_words,
+    warned,
+)
 from beliefbound.report.from_log.result import LogPlan, UnderPrior
 from beliefbound.report.page import Page, Picture, Section, Table
 from beliefbound.report.using import using_section
@@ -15,14 +25,15 @@ _ROWS = 300  # of a table; all of them are in the files
 _PAIRS = 40
 
 
-def page_of(found: LogPlan, drawn: dict[str, Picture]) -> Page:
-    """Everything that was found, as a page."""
+def page_of(found: LogPlan, drawn: dict[str, Picture], made: str = "") -> Page:
+    """Everything that was found, as a page; `made`: how to make it again, in words."""
     log, task = found.log, found.task
     early = " The work was interrupted: more time would have narrowed it." if found.interrupted else ""
     doubt = f"Read with care: {warned(found)}. " if warned(found) else ""
+    told = " ".join(_sentence(words(found)) for words in (estimate_words, free_words, sure_words))
     return Page(
         title=f"A policy from {Path(log.source).name[:_NAME]}",
-        lead=f"{doubt}{_sentence(sure_words(found))}{early}",
+        lead=f"{doubt}{told}{early}",
         facts=[
             ("rows", f"{log.n_rows:,}"),
             ("states", str(log.n_states)),
@@ -40,6 +51,7 @@ def page_of(found: LogPlan, drawn: dict[str, Picture]) -> Page:
             _certain(found, drawn),
             _next(found, drawn),
             using_section("policy.json", found.names, found.task.start),
+            *([Section("How to check it", [made])] if made else []),
             _data(found, drawn),
         ],
     )
@@ -52,7 +64,8 @@ def _short_answers(found: LogPlan) -> Section:
         "In short",
         [
             f"Which policy? {_sentence(policy_shown(found))}",
-            f"How good, for sure? {_sentence(sure_words(found))} {_sentence(mean_words(found, 4))}",
+            f"How good, for sure? {_sentence(free_words(found))} {_sentence(sure_words(found))} "
+            f"{_sentence(mean_words(found, 4))}",
             f"What next? {top}",
         ],
     )
@@ -94,12 +107,40 @@ def _which(found: LogPlan, drawn: dict[str, Picture]) -> Section:
         f"{found.objective.words} on {found.choice.n_select} models of the posterior. It is in policy.json (for "
         f"load_policy) and policy.csv."
     ]
+    if found.safety is not None:
+        return Section("Which policy", [*text, *_safe_text(found)], [table, _safe_table(found)], [drawn["policy"]])
     return Section("Which policy", text, [table], [drawn["policy"]])
+
+
+def _safe_text(found: LogPlan) -> list[str]:
+    assert found.safety is not None
+    if found.safety.kept:
+        return ["Nothing qualified: keep doing what you do. The files hold what the log shows of it."]
+    return ["In states where it does as behaviour does, and in states that the log never met, keep doing what you do."]
+
+
+def _safe_table(found: LogPlan) -> Table:
+    """How candidates fared against behaviour."""
+    safety = found.safety
+    assert safety is not None
+    rows = [
+        [name, f"{100 * worse:.1f}%", f"{gain:.4g}", "yes" if worse <= safety.level and gain > 0.0 else "no"]
+        for name, worse, gain in zip(safety.names, safety.worse, safety.gain, strict=True)
+    ]
+    return Table(
+        ["candidate", "worse than behaviour", "mean gain", "qualifies"],
+        rows,
+        f"Against behaviour, on {safety.n} models each of two posteriors that doubt what was rarely tried: how likely "
+        f"it is worse (much doubt; at most {100 * safety.level:g}% qualifies), and its mean gain (little doubt; the "
+        f"largest is chosen).",
+    )
 
 
 def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     value = f"{found.objective.words[0].upper()}{found.objective.words[1:]}"
     text = [
+        f"{_sentence(free_words(found))} This needs no prior: it holds for every policy at once if steps are "
+        f"independent draws of fixed chances and rewards take no other values than the log shows.",
         f"{_sentence(sure_words(found))} {found.credible.method[:1].upper()}{found.credible.method[1:]}: if the "
         f"prior is right, the true process is exchangeable with the models sampled from the posterior.",
         f"{value} is {_told(found.certified)}.",
@@ -110,7 +151,7 @@ def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
         text.append(
             f"The best policy that learns as it acts is worth between {below(least)} and {above(found.upper.value)}."
         )
-    if found.objective.kind != "mean" and np.isfinite(found.attainable.high):
+    if not found.objective.is_mean and np.isfinite(found.attainable.high):
         text.append(f"No policy's, not even one's that learns, is above {found.attainable.high:.4g}: what knowing each "
                     f"model gives ({found.attainable.method}).")  # fmt: skip
     if found.robust is not None:

@@ -20,7 +20,9 @@ from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.posterior.candidates import Candidate, Choice
 from beliefbound.bounds.posterior.fresh import Fresh
+from beliefbound.bounds.posterior.prior_free import PriorFree
 from beliefbound.bounds.posterior.risk import Estimate, Objective
+from beliefbound.bounds.posterior.safe import Safety
 from beliefbound.bounds.robust import RobustBracket
 from beliefbound.logs.log import Log
 from beliefbound.planning.task import Task
@@ -111,7 +113,9 @@ class LogPlan(Result):
         `attainable` that of knowing each model, which nobody's exceeds: every objective rises with values.
       lower, upper: bounds on the Bayes-optimal value, the first attained by the chosen policy.
       credible: its `low` is what the process that made the log pays the chosen policy at least, with the probability
-        `confidence`.
+        `confidence`, if the prior is right.
+      prior_free: what it is worth at least whatever the process is; `None` where rewards take too many values.
+      safety: how candidates fared against behaviour, for the objective `safe`; `None` for others.
       bracket: the bracket of policies that learn, where it was computed.
       robust: the bracket of an objective that looks at bad models, on models drawn for it; `None` for others.
       fresh: values on fresh models; its policies are the chosen one and then those of `comparisons`.
@@ -135,6 +139,8 @@ class LogPlan(Result):
     lower: Bound
     upper: Bound
     credible: Estimate
+    prior_free: PriorFree | None
+    safety: Safety | None
     bracket: Bracket | None
     robust: DrawnModels | None
     fresh: Fresh
@@ -194,9 +200,20 @@ class LogPlan(Result):
         return Names(self.log.states, self.log.actions)
 
     def _rows(self) -> list[tuple[str, str]]:
-        from beliefbound.report.from_log.headline import mean_words, next_words, policy_shown, sure_words
+        from beliefbound.report.from_log.headline import (
+            estimate_words,
+            free_words,
+            mean_words,
+            next_words,
+            policy_shown,
+            sure_words,
+        )
 
-        rows = [("estimate", f"{self.lower.estimate:.6g}, the mean over the posterior"), ("for sure", sure_words(self))]
+        rows = [
+            ("estimate", estimate_words(self, 6)),
+            ("no prior", free_words(self)),
+            ("by the prior", sure_words(self)),
+        ]
         rows += [("on average", mean_words(self)), ("policy", policy_shown(self))]
         for c in self.comparisons:
             rows.append((f"against {c.other.name}", f"{c.gain.low:.4g} to {c.gain.high:.4g} more, on average"))

@@ -37,10 +37,12 @@ from beliefbound.base.validation import (
     frozen,
 )
 from beliefbound.beliefs.belief import Allowed
+from beliefbound.beliefs.compiled import sparse_posterior_of
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.files import belief_kind, belief_of, entries_of
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.rewards import RewardBelief
+from beliefbound.kernels.posterior import Posterior
 from beliefbound.kernels.random import stream_from
 from beliefbound.models.mdp import MDP
 from beliefbound.policy.protocol import check_id
@@ -213,6 +215,14 @@ class SparseDirichletBelief:
         weights = np.exp(logs - logs.max(axis=3, keepdims=True, initial=-1e300))
         with np.errstate(invalid="ignore"):
             return np.asarray(weights / weights.sum(axis=3, keepdims=True))
+
+    def in_arrays(self, *, low: float = 0.0, width: float = 1.0, unavailable: bool = True) -> Posterior | None:
+        """The belief as arrays that compiled agents learn in, as `DirichletBelief.counted`; not those of particles."""
+        dense = self.counts.counted(low=low, width=width, unavailable=unavailable)
+        if dense is None:
+            return None
+        sizes = np.where(self._open[..., None], np.exp(self._log_sizes), 0.0)
+        return sparse_posterior_of(dense, self._seen, sizes, self.concentration)
 
     def allowed(self) -> Allowed | None:
         """Outcomes that some model allows, and what they pay, as `DirichletBelief.allowed`."""

@@ -117,6 +117,7 @@ def test_its_brackets_hold_on_the_exact_value():
         assert found.width < 0.3
 
 
+@pytest.mark.full
 def test_agents_play_on_it_by_the_name_of_a_prior():
     environment = make_env("grid:3")
     agent = make_agent("exploit:prior=sparse-support", environment)

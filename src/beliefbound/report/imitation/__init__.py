@@ -1,0 +1,1 @@
+"""What was found from demonstrations, as sentences, pictures and a page."""
