@@ -5,6 +5,8 @@ from .bound import Kind as Kind
 from .bound import Regret as Regret
 from .check_policy import check_policy as check_policy
 from .distance import belief_distance as belief_distance
+from .finite.alp import ApproximateLP as ApproximateLP
+from .finite.alp import alp as alp
 from .finite.lookahead import lookahead_lower as lookahead_lower
 from .finite.lookahead import lookahead_upper as lookahead_upper
 from .finite.pairs import pair_bound as pair_bound

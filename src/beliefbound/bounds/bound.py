@@ -51,6 +51,7 @@ class Kind(StrEnum):
     SCENARIOS = "scenarios"  # an information relaxation on a graph of histories, and the policy that looks ahead on it
     PARTICLES = "particles"  # the same under a belief with counts: relaxations on particles, and re-planning on them
     DRAWN = "drawn"  # sets of models drawn from the belief: their brackets from above, a policy made on one from below
+    LINEAR_PROGRAM = "linear program"  # from above: features of beliefs, every constraint checked
     EXTREMES = "extremes"  # what any policy earns on any model
     BRANCH_AND_BOUND = "branch and bound"  # from above, of memoryless policies alone
 
