@@ -68,7 +68,7 @@ class State(NamedTuple):
     uniform: Counted
     own: Counted
     formula: IntArray  # [i]
-    index: FloatArray  # [a] scratch
+    indices: FloatArray  # [a] scratch
     stack: FloatArray  # scratch
     lists: ActionLists
     stream: np.ndarray  # uint64 [4]
@@ -114,7 +114,7 @@ def reset(state, stream):
 @njit(**EXACT)
 def choose(state, s):
     """An action of largest index, ties uniformly; −1 − that where some index cannot be computed, which then loses."""
-    formula, index, lists = state.formula, state.index, state.lists
+    formula, index, lists = state.formula, state.indices, state.lists
     mean, uniformly, own = False, False, False  # whether the formula has them
     for token in formula:
         mean, uniformly, own = mean or token == 0, uniformly or token == 1, own or token == 2
@@ -289,7 +289,7 @@ def opps_ds(
         uniform=uniformly,
         own=own,
         formula=np.full(size, STOP, np.int64),
-        index=np.zeros(A),
+        indices=np.zeros(A),
         stack=np.zeros(size),
         lists=action_lists(setting.available),
         stream=no_stream(),
