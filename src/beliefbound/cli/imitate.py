@@ -79,7 +79,7 @@ def imitate(
     given = locals()
     with loading():
         from beliefbound.base.options import chosen
-        from beliefbound.jobs.imitate import ImitateOptions, imitate_file
+        from beliefbound.jobs.imitation.command import ImitateOptions, imitate_file
 
     target = out or Path(f"{Path(demonstrations).name.split('.')[0]}-imitate")
     with closing() as (watch, say_stop):

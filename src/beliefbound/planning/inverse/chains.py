@@ -9,7 +9,8 @@ from beliefbound.base.errors import BeliefError
 from beliefbound.base.executors import ThreadExecutor
 from beliefbound.base.limits import check_size
 from beliefbound.base.validation import FloatArray, IntArray
-from beliefbound.kernels.demonstrators import Data, Kept, Walk, walk_on
+from beliefbound.kernels.demonstrators.chain import walk_on
+from beliefbound.kernels.demonstrators.state import Data, Kept, Walk
 from beliefbound.kernels.random import seed_stream
 from beliefbound.planning.inverse.rewards import RewardForm
 

@@ -34,7 +34,7 @@ from beliefbound.base.validation import (
 )
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.log_priors import Prior, concentration_of, suggest_prior
-from beliefbound.kernels.demonstrators import BETA
+from beliefbound.kernels.demonstrators.state import BETA
 from beliefbound.logs.demonstrations import Demonstrations, read_demonstrations
 from beliefbound.logs.tables import is_table
 from beliefbound.planning.inverse.chains import KINDS, Draws, Problem, run_chains

@@ -16,7 +16,7 @@ import numpy as np
 
 from beliefbound.base.errors import ParameterError
 from beliefbound.base.validation import BoolArray, FloatArray, IntArray, as_floats, check_finite, check_positive, shown
-from beliefbound.kernels.demonstrators import BETA, NORMAL
+from beliefbound.kernels.demonstrators.state import BETA, NORMAL
 
 PRIORS: dict[str, tuple[str, float, float]] = {
     "uniform": ("beta", 1.0, 1.0),

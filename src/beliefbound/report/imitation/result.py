@@ -1,4 +1,4 @@
-"""What `beliefbound imitate` found (`jobs.imitate`): the data that sentences, pictures and the page are made of."""
+"""What `beliefbound imitate` found (`jobs.imitation`): the data that sentences, pictures and the page are made of."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
