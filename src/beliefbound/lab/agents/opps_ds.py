@@ -3,8 +3,8 @@
 The agent plays the action of largest index `f(Q_mean, Q_uniform, Q_self)`, f a small formula and each Q the optimal
 values of a model that counts what it sees and starts from other counts: those of the prior (*mean*), one for every next
 state (*uniform*), and one for staying (*self*), which is hopeful or afraid where little was seen. Ties are broken
-uniformly. Which f is decided before the first step: formulas (`common.formulas`) are the arms of a bandit, a draw of an
-arm is the discounted return of a trial on an MDP drawn from the prior, and after `draws` draws by UCB1,
+uniformly. Which f is decided before the first step: formulas (`lab.agents.common.formulas`) are the arms of a bandit, a
+draw of an arm is the discounted return of a trial on an MDP drawn from the prior, and after `draws` draws by UCB1,
 `mean + c · sqrt(ln N / n)`, the arm that was drawn most is played. An arm that cannot be computed in a trial is put
 aside. This searches for the best of its policies under the prior and proves nothing about them.
 

@@ -102,6 +102,7 @@ def _time(seconds: float) -> str:
 
 
 def words(found: League) -> list[str]:
+    """What was found, in sentences."""
     table = found.table.filter("ranked", told="")
     said = []
     if table.is_empty():
