@@ -68,8 +68,9 @@ def plan(
     ] = None,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all statements together.")] = 0.95,
     n_models: Annotated[
-        int, typer.Option("--models", min=50, max=1_000_000, help="Fresh models that value policies.")
-    ] = 2000,
+        int | None,
+        typer.Option("--models", min=50, max=1_000_000, help="Fresh models that value policies. Default: up to 2000."),
+    ] = None,
     time_limit: Annotated[
         float | None, typer.Option("--time", min=0.0, help="Seconds for the bracket; 0: without one. Default: 20.")
     ] = None,
