@@ -114,6 +114,28 @@ def test_what_is_wrong_with_one_is_told_and_the_others_go_on(tmp_path, three):
         names_of_problems([three[0], three[0]])
 
 
+def test_logs_are_planned_as_one_by_one(tmp_path):
+    logs, rng = [], np.random.default_rng(1)
+    for i in range(3):
+        rows = rng.integers(0, 2, (60, 4))
+        logs.append(tmp_path / f"log-{i}.csv")
+        text = "\n".join(",".join(map(str, row)) for row in rows)
+        logs[-1].write_text(f"state,action,reward,next_state\n{text}\n")
+    knobs = ("--discount", 0.9, "--models", 60, "--time", 0, "--no-measure", "--keep-suspicious")
+    for log in logs:
+        assert command("plan", log, *knobs, "--out", tmp_path / "single" / log.stem).returncode == 0
+    done = command("plan", *logs, *knobs, "--out", tmp_path / "all")
+    assert done.returncode == 0, done.stderr
+    for log in logs:
+        for name in ("policy.csv", "certificate.json", "posterior.npz"):
+            one, two = (tmp_path / place / log.stem / name for place in ("single", "all"))
+            assert one.read_bytes() == two.read_bytes(), name
+    again = command("plan", *logs, *knobs, "--out", tmp_path / "all")
+    assert "3 were finished before" in again.stderr
+    logs[1].write_text(logs[1].read_text() + "0,0,1,1\n")
+    assert "2 were finished before" in command("plan", *logs, *knobs, "--out", tmp_path / "all").stderr
+
+
 def batch(paths: list[Path], out: Path, *options: str) -> subprocess.Popen[str]:
     arguments = ("bound", *paths, "--effort", "2", "--out", out, *options)
     return subprocess.Popen(

@@ -74,7 +74,6 @@ def test_mistakes_are_answered_and_nothing_is_lost(sites, tmp_path):
     out.mkdir()
     (out / "mine.txt").write_text("mine")
     for words, message in (
-        ((sites[0], sites[1], *KNOBS), "several logs are several tasks"),
         ((sites[0], "--tasks", *KNOBS), "has no column 'task'"),
         ((sites[0], tmp_path / "none.csv", "--tasks", *KNOBS), "none.csv"),
         ((*sites, "--tasks", *KNOBS, "--prior", "uniform"), "--prior is for one task"),

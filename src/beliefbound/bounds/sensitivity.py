@@ -16,6 +16,7 @@ Policies whose values on models are simulated have no place here. Values that di
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from beliefbound.base.errors import ParameterError, PolicyError
 from beliefbound.base.grammar import nearest
 from beliefbound.base.validation import FloatArray, IntArray, check_count, check_ids, frozen
 from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.bounds.certified import read_policy
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy.naming import Names, names_of
@@ -179,7 +181,8 @@ def sensitivity(
     """Compare policies as the weights of models move.
 
     Args:
-      policies: by name: tables, certified policies of `bracket`, decision graphs; all whose value is exact.
+      policies: by name: tables, certified policies of `bracket`, decision graphs, or their files; all whose value is
+        exact.
       belief: the models.
       discount, horizon, initial: as for `bracket`.
 
@@ -205,7 +208,7 @@ def sensitivity_of(task: FiniteTask, policies: Mapping[str, Any]) -> Sensitivity
     """`sensitivity` for a task."""
     values = []
     for name, policy in policies.items():
-        known = AnyPolicy(policy)
+        known = AnyPolicy(read_policy(Path(policy), task) if isinstance(policy, str | Path) else policy)
         known.check(task)
         found = known.enclosed_on(task)
         if found is None:

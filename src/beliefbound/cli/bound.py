@@ -1,6 +1,7 @@
 """`beliefbound bound`."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,15 +21,8 @@ from beliefbound.cli.app import (
     Where,
     app,
 )
-from beliefbound.cli.show import (
-    closing,
-    counting,
-    doing,
-    end_interrupted,
-    leave_on_interrupt,
-    loading,
-    show_table,
-)
+from beliefbound.cli.batch import batch, only_here
+from beliefbound.cli.show import closing, doing, end_interrupted, loading, show_table
 
 
 @app.command()
@@ -100,10 +94,7 @@ def bound(
     if len(models) > 1:
         _bound_all(models, out or Path("bounds"), given)
         return
-    if executor != "threads" or address is not None:
-        raise typer.BadParameter(
-            "one problem is searched by threads of this machine; give several", param_hint="executor"
-        )
+    only_here(executor, address)
     (only,) = models
     with loading():
         from beliefbound.base.options import chosen
@@ -127,29 +118,9 @@ def bound(
 
 def _bound_all(models: list[Path], place: Path, given: dict[str, Any]) -> None:
     with loading():
-        from beliefbound.base.executors import opened
         from beliefbound.base.options import chosen
         from beliefbound.jobs.batch import certify_folders
         from beliefbound.jobs.bound import BoundOptions
-        from beliefbound.report.batch import HEADER
 
-    def say() -> None:
-        print("stopping; what runs is finished. Ctrl-C again leaves at once.", file=sys.stderr)
-
-    where = {name: given[name] for name in ("threads", "address")}
-    with (
-        leave_on_interrupt(place, "problem"),
-        opened(given["executor"], **where) as executor,
-        counting(len(models)) as done,
-    ):
-        options = chosen(BoundOptions, given)
-        found = certify_folders(models, place, options, executor=executor, say=say, done=done)
-    show_table("Bounds on the Bayes-optimal values", HEADER, [row.cells() for row in found.rows])
-    failed = sum(row.error is not None for row in found.rows)
-    if found.kept:
-        print(f"note: {found.kept} were finished before, and are as they were", file=sys.stderr)
-    print(f"report: {found.report}")
-    end_interrupted(found.interrupted, f"{len(found.rows)} of {len(models)} problems; the same command goes on")
-    if failed:
-        print(f"error: {failed} of {len(models)} problems have no certificate", file=sys.stderr)
-        raise typer.Exit(1)
+    options = chosen(BoundOptions, given)
+    batch(partial(certify_folders, models, place, options), len(models), place, given)

@@ -1,13 +1,15 @@
 """`beliefbound plan`."""
 
 import sys
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from beliefbound.cli.app import Horizon, Seed, TimedThreads, app
+from beliefbound.cli.app import Address, Horizon, Seed, TimedThreads, Where, app
+from beliefbound.cli.batch import batch, only_here
 from beliefbound.cli.show import closing, doing, end_interrupted, loading, show_table
 
 
@@ -18,7 +20,9 @@ def plan(
         typer.Argument(metavar="LOG", help="Transitions: CSV (also ; or tabs, also .gz), Parquet, or minari:NAME."),
     ],
     discount: Annotated[float, typer.Option(min=0.0, max=1.0, help="Of the problem; below 1 without a horizon.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-plan.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder; default: NAME-plan, of several: plans.")
+    ] = None,
     horizon: Horizon = None,
     initial: Annotated[
         list[str] | None, typer.Option(help="Start state; repeat for several, equally likely. Default: as the log's.")
@@ -64,8 +68,9 @@ def plan(
     ] = None,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all statements together.")] = 0.95,
     n_models: Annotated[
-        int, typer.Option("--models", min=50, max=1_000_000, help="Fresh models that value policies.")
-    ] = 2000,
+        int | None,
+        typer.Option("--models", min=50, max=1_000_000, help="Fresh models that value policies. Default: up to 2000."),
+    ] = None,
     time_limit: Annotated[
         float | None, typer.Option("--time", min=0.0, help="Seconds for the bracket; 0: without one. Default: 20.")
     ] = None,
@@ -87,6 +92,8 @@ def plan(
     ] = False,
     seed: Seed = 1,
     threads: TimedThreads = None,
+    executor: Where = "threads",
+    address: Address = None,
 ) -> None:
     """From a log of transitions to a policy, what it is worth for sure, and what to measure next.
 
@@ -100,6 +107,9 @@ def plan(
     With `--tasks`, logs of several similar tasks: one policy for the next one, what it is worth on average over tasks,
     and what differs between them; `population.npz` is the prior of an agent that learns there.
 
+    Several logs without it are several problems, as for `bound`: a plan for each in a folder of its name, a table and a
+    page of all. The same command goes on where it was left; `--executor ray` plans on a cluster.
+
     Example: `beliefbound plan log.csv --discount 0.95 --out plan`
     """
     given = locals()
@@ -107,7 +117,9 @@ def plan(
         _plan_tasks(logs, out, given)
         return
     if len(logs) > 1:
-        raise typer.BadParameter("several logs are several tasks: say --tasks, or give one", param_hint="LOG")
+        _plan_all(logs, out or Path("plans"), given)
+        return
+    only_here(executor, address)
     log = logs[0]
     with loading():
         from beliefbound.base.options import chosen
@@ -148,6 +160,16 @@ def plan(
         print(next_words(found))
     print(f"report: {report}")
     end_interrupted(found.interrupted, "less was computed than asked for")
+
+
+def _plan_all(logs: list[str], place: Path, given: dict[str, Any]) -> None:
+    with loading():
+        from beliefbound.base.options import chosen
+        from beliefbound.jobs.batch import plan_files
+        from beliefbound.jobs.from_log.command import PlanFileOptions
+
+    options = chosen(PlanFileOptions, given)
+    batch(partial(plan_files, logs, place, options), len(logs), place, given)
 
 
 def _plan_tasks(logs: list[str], out: Path | None, given: dict[str, Any]) -> None:

@@ -74,22 +74,6 @@ def progress(spec: "Spec", out: Path) -> Iterator["RunDisplay"]:
 
 
 @contextmanager
-def counting(total: int) -> Iterator[Callable[[Any], None]]:
-    """A line that counts what is done: what to tell of each row of a table as it is there."""
-    there = 0
-
-    def done(row: Any) -> None:
-        nonlocal there
-        there += 1
-        if sys.stderr.isatty():
-            print(f"{there} of {total}: {row.problem}\x1b[K", end="\r", file=sys.stderr, flush=True)
-
-    yield done
-    if sys.stderr.isatty():
-        print("\x1b[K", end="\r", file=sys.stderr, flush=True)
-
-
-@contextmanager
 def leave_on_interrupt(out: Path, what: str = "run") -> Iterator[None]:
     """On Ctrl-C, how to continue, and out."""
     try:

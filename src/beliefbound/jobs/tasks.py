@@ -73,7 +73,13 @@ def plan_tasks(
         "threads": options.threads,
     }
     found = certify(
-        plan.policy, population.belief, initial=start, samples=options.n_models, rng=options.seed + 2, **limits, **knobs
+        plan.policy,
+        population.belief,
+        initial=start,
+        samples=options.most_models,
+        rng=options.seed + 2,
+        **limits,
+        **knobs,
     )
     done = TasksPlan(population, plan.policy, name, worth, found, per_task(population, plan, start, **knobs))
     say("writing")
@@ -152,5 +158,5 @@ def _made(sources: Sequence[str], options: PlanFileOptions) -> str:
     command = f"beliefbound plan {listed} --tasks --discount {options.discount:g} --seed {options.seed}"
     return (
         f"`{command}`: {DRAWS} draws of the hyperparameters of every row, {CHOOSE} tasks to make policies and as many "
-        f"to choose, up to {options.n_models} to certify."
+        f"to choose, up to {options.most_models} to certify."
     )

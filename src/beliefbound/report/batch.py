@@ -9,18 +9,19 @@ import msgspec
 
 from beliefbound.base.io.atomic import write_text
 from beliefbound.base.io.result_folder import one_result
-from beliefbound.bounds.record import percent
+from beliefbound.bounds.record import percent, relative
 from beliefbound.policy.naming import printable
 from beliefbound.report.certificate import Certificate
+from beliefbound.report.from_log.result import LogPlan
 from beliefbound.report.page import REPORT, Page, Section, Table, write_page
 
-HEADER = ("problem", "lower bound", "upper bound", "gap", "first decision")
+HEADER = ("problem", "lower bound", "upper bound", "gap", "what to do")
 SUMMARY = "summary.csv"
 
 
 class Row(msgspec.Struct):
-    """One problem: the ends of its bracket, the gap as a share, the confidence (1: certain), and the first action –
-    proven optimal, or the best so far; or what is wrong with it."""
+    """One problem: bounds on the Bayes-optimal value, the gap as a share, the confidence (1: certain), and the first
+    action – proven optimal, or the best so far; of a log, the chosen policy; or what is wrong with it."""
 
     problem: str
     lower: float | None = None
@@ -28,14 +29,15 @@ class Row(msgspec.Struct):
     gap: float | None = None
     confidence: float | None = None
     action: str | None = None
-    proven: bool = False
+    proven: bool | None = None
     error: str | None = None
 
     def cells(self) -> list[str]:
         """As in the table."""
         if self.lower is None or self.upper is None or self.gap is None:
             return [self.problem, "", "", "", f"error: {self.error}"]
-        decision = "" if self.action is None else f"{self.action}, {'proven' if self.proven else 'not proven'}"
+        known = {True: ", proven", False: ", not proven", None: ""}[self.proven]
+        decision = "" if self.action is None else f"{self.action}{known}"
         return [self.problem, f"{self.lower:.6g}", f"{self.upper:.6g}", percent(self.gap), decision]
 
 
@@ -54,7 +56,20 @@ def row_of(name: str, found: Certificate) -> Row:
         gap=bracket.relative_gap,
         confidence=1.0 if exact else bracket.confidence,
         action=action,
-        proven=decision is not None and decision.best is not None,
+        proven=None if decision is None else decision.best is not None,
+    )
+
+
+def row_of_plan(name: str, found: LogPlan) -> Row:
+    """The row of a log's plan."""
+    lower, upper = found.lower.value, found.upper.value
+    return Row(
+        problem=name,
+        lower=lower,
+        upper=upper,
+        gap=relative(lower, upper),
+        confidence=found.confidence,
+        action=printable(found.choice.chosen.name),
     )
 
 
@@ -66,11 +81,12 @@ def write_batch(rows: Sequence[Row], asked: int, place: Path) -> Path:
     holds = (
         "Every bracket holds with certainty" if certain else f"Each bracket holds with confidence {least:g} at least"
     )
-    proven = sum(row.proven for row in found)
+    asked_for = [row.proven for row in found if row.proven is not None]
+    proven = f"; the first action is proven optimal in {sum(asked_for)} of {len(asked_for)}" if asked_for else ""
     wrong = frozenset(i for i, row in enumerate(rows) if row.error is not None)
     page = Page(
         title=f"{asked} problems",
-        lead=f"Each bracket holds {holds}; the first action is proven optimal in {proven} of {len(found)}.",
+        lead=f"Each pair of bounds holds {holds}{proven}.",
         sections=[
             Section(
                 "Bounds on the Bayes-optimal values",

@@ -203,15 +203,20 @@ class SparseDirichletBelief:
         seen, possible = self._seen > 0.0, self.counts.concentration > 0.0
         below = np.cumsum(np.exp(self._log_sizes), axis=2)
         size = 1 + (rng.random((n, *seen.shape[:2], 1)) > below / below[..., -1:]).sum(axis=3)  # [m,s,a]
-        # The seen come first, then the others in random order; what is impossible last.
-        key = np.where(seen, -1.0, np.where(possible, rng.random((n, *seen.shape)), 2.0))
-        place = np.argsort(np.argsort(key, axis=3, kind="stable"), axis=3, kind="stable")
-        held = place < size[..., None]
-        shape = self.concentration + self._seen
+        # Everything that was seen, and of the rest as many as are left, in random order.
+        held = np.array(np.broadcast_to(seen & possible, (n, *seen.shape)))
+        left = size - seen.sum(axis=2)
+        m, s, a = np.nonzero((left > 0) & self._open)
+        often = left[m, s, a]
+        key = np.where(seen | ~possible, 2.0, 0.0)[s, a] + rng.random((len(m), seen.shape[2]))
+        order = np.argsort(key, axis=1)
+        taken = order[np.arange(seen.shape[2]) < often[:, None]]
+        held[np.repeat(m, often), np.repeat(s, often), np.repeat(a, often), taken] = True
+        held &= possible
         # Gamma(a) is Gamma(a + 1) U^(1/a): logarithms do not vanish where a is small.
-        logs = np.log(rng.standard_gamma(np.broadcast_to(shape + 1.0, held.shape)))
-        logs += np.log1p(-rng.random(held.shape)) / shape
-        logs = np.where(held & possible, logs, -np.inf)
+        shape = np.broadcast_to(self.concentration + self._seen, held.shape)[held]
+        logs = np.full(held.shape, -np.inf)
+        logs[held] = np.log(rng.standard_gamma(shape + 1.0)) + np.log1p(-rng.random(len(shape))) / shape
         weights = np.exp(logs - logs.max(axis=3, keepdims=True, initial=-1e300))
         with np.errstate(invalid="ignore"):
             return np.asarray(weights / weights.sum(axis=3, keepdims=True))

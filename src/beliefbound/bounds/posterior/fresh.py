@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from beliefbound.base.validation import FloatArray, IntArray
+from beliefbound.beliefs.capabilities import terminal
 from beliefbound.beliefs.model_source import ModelSource
 from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.optimal import optimal_values
@@ -26,7 +27,8 @@ class Fresh:
 
     Attributes:
       values: `[policy,m]`, from the start.
-      best: `[m]`, of an optimal policy of each model, from the start.
+      best: `[k]`, of an optimal policy of each of the first `k` models, from the start.
+      drawn: `[m]`, of the first policy from starts that were drawn too; `None` where the start is known.
       by_state: `[s]`, mean value of the first policy from each state; `spread`: its standard deviation over models.
       qmdp: `[s,a]`, mean optimal value of each pair; `qmdp_spread`: its standard deviation.
       q: `[s,a]`, mean value of taking an action once and following the first policy afterwards.
@@ -34,6 +36,7 @@ class Fresh:
 
     values: FloatArray
     best: FloatArray
+    drawn: FloatArray | None
     by_state: FloatArray
     spread: FloatArray
     qmdp: FloatArray
@@ -42,7 +45,7 @@ class Fresh:
 
     @property
     def n(self) -> int:
-        return len(self.best)
+        return int(self.values.shape[1])
 
 
 def solving(task: Task, source: ModelSource) -> float:
@@ -73,32 +76,54 @@ def fresh_values(
     *,
     stop: Callable[[], bool] | None = None,
     least: int = 16,
+    solved: int | None = None,
+    starts: IntArray | None = None,
 ) -> Fresh:
-    """Values of `policies` on `n` fresh models; once `stop` says so, on as many as there are, `least` at least."""
+    """Values of `policies` on `n` fresh models; once `stop` says so, on as many as there are, `least` at least.
+
+    Args:
+      solved: of how many models optimal policies are found, which takes most of the time; default: of all.
+      starts: `[s]`, how many episodes began in each state: start distributions are then drawn with the models, from a
+        Dirichlet posterior with a prior of one observation's weight, even on all states where something happens.
+    """
     S, A = task.belief.n_states, task.belief.n_actions
     values: list[FloatArray] = []
     best: list[FloatArray] = []
+    drawn: list[FloatArray] = []
+    begun = None if starts is None else np.flatnonzero(~terminal(task.belief) | (starts > 0))
     sums = [np.zeros(S), np.zeros(S), np.zeros((S, A)), np.zeros((S, A)), np.zeros((S, A))]
-    source, guess = ModelSource(task.belief), _guess(policies[0])
-    done, size = 0, batch_size(source)
+    source, guess = ModelSource(task.belief), _guess(policies[0], A)
+    done, ended, size = 0, 0, batch_size(source)
     while done < n and not (done >= least and stop is not None and stop()):
         sample = source.sample(min(size, n - done), rng)
-        solved = optimal_values(sample, discount=task.discount, horizon=task.horizon, guess=guess)
+        few = sample.n_models if solved is None else max(0, min(sample.n_models, solved - ended))
         found = [
             evaluate(p, sample, discount=task.discount, horizon=None if p.horizon else task.horizon) for p in policies
         ]
         values.append(np.stack([v @ task.start for v in found]))
-        best.append(solved.above @ task.start)
-        q = np.where(sample.available, solved.q, 0.0)
-        after = sample.models.backup(found[0], task.discount)
-        parts = (found[0], found[0] ** 2, q, q**2, np.where(sample.available, after, 0.0))
-        for total, part in zip(sums, parts, strict=True):
+        if starts is not None and begun is not None:
+            chances = rng.dirichlet(starts[begun] + 1.0 / len(begun), sample.n_models)
+            drawn.append(np.einsum("ms,ms->m", chances, found[0][:, begun]))
+        parts = [
+            found[0],
+            found[0] ** 2,
+            np.where(sample.available, sample.models.backup(found[0], task.discount), 0.0),
+        ]
+        if few:
+            first_ones = sample.models if few == sample.n_models else sample.models.select(np.arange(few))
+            top = optimal_values(first_ones, discount=task.discount, horizon=task.horizon, guess=guess)
+            best.append(top.above @ task.start)
+            q = np.where(sample.available, top.q, 0.0)
+            parts += [q, q**2]
+        for total, part in zip(sums, parts, strict=False):
             total += part.sum(axis=0)
-        done += sample.n_models
-    first, first2, q1, q2, own = (x / done for x in sums)
+        done, ended = done + sample.n_models, ended + few
+    first, first2, own = (x / done for x in sums[:3])
+    q1, q2 = (x / ended for x in sums[3:])
     return Fresh(
         np.concatenate(values, axis=1),
         np.concatenate(best),
+        np.concatenate(drawn) if drawn else None,
         first,
         np.sqrt(np.maximum(0.0, first2 - first**2)),
         q1,
@@ -107,6 +132,6 @@ def fresh_values(
     )
 
 
-def _guess(policy: TablePolicy) -> IntArray | None:
+def _guess(policy: TablePolicy, n_actions: int) -> IntArray | None:
     """Where to begin looking for optimal policies."""
-    return policy.actions if policy.horizon is None and policy.is_deterministic else None
+    return None if policy.horizon is not None else policy.chances(n_actions).argmax(axis=-1)

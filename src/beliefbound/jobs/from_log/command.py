@@ -100,7 +100,7 @@ def plan_file(
     with first_interrupt(stopping) as asked:
         found = plan_of(log, options.of_log(log), watch=watch, stop=asked.is_set, say=say)
     say("writing")
-    job = PlanJob.of(found, source, options)
+    job = PlanJob.of(found, source, digest_of_log(source), options)
     with one_result(out, JOB, last=FILE) as aside:
         write_files(found, job.entries(), aside)
         write_pages(found, job.words(), aside)
@@ -127,11 +127,11 @@ class PlanJob(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     options: PlanFileOptions
 
     @classmethod
-    def of(cls, found: LogPlan, source: str, options: PlanFileOptions) -> "PlanJob":
-        """From what was found."""
+    def of(cls, found: LogPlan, source: str, digest: str | None, options: PlanFileOptions) -> "PlanJob":
+        """From what was found, in a log from there with this digest."""
         return cls(
             log=source,
-            digest=None if source.startswith(_MINARI) else digest(Path(source)),
+            digest=digest,
             machine=machine(),
             library=version("beliefbound"),
             effort=None if found.bracket is None else found.bracket.effort,
@@ -189,6 +189,11 @@ def again(
         lambda place: write_files(found, job.entries(), place),
         lambda place: write_pages(found, job.words(), place),
     )
+
+
+def digest_of_log(source: str) -> str | None:
+    """SHA-256 of a log's file; nothing for a dataset of Minari."""
+    return None if source.startswith(_MINARI) else digest(Path(source))
 
 
 def read_source(source: str, options: PlanFileOptions, say: Callable[[str], object]) -> Log:

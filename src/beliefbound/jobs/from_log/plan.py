@@ -85,6 +85,8 @@ from beliefbound.report.from_log.result import LogPlan
 
 BRACKET_ENTRIES = 60_000  # states² × actions up to which the bracket's own samples fit and are quick
 _WORK, _LEAST = 1e10, 30  # multiply-adds that fresh models may take to be solved; and how many there are in any case
+_MODELS, _SOME, _ENOUGH = 2000, 300, 100  # where nobody says how many: at most, at least, and at least for `E max`
+_QUICK, _SOLVED = 1.4e8, 4.2e7  # and multiply-adds to solve them: tenths of a second
 _MOST_MODELS = 1_000_000
 _TAIL = 0.1  # of the CVaR that is always shown
 _SECONDS = 20.0
@@ -107,7 +109,7 @@ class PlanOptions:
     objective: str = "suggest"
     behaviour: Any = None
     confidence: float = 0.95
-    n_models: int = 2000
+    n_models: int | None = None
     time_limit: float | None = None
     effort: int | None = None
     interval: Literal["betting", "t"] = "betting"
@@ -119,7 +121,7 @@ class PlanOptions:
         check_probability(self.confidence, "confidence")
         if self.objective != "suggest":
             Objective.parse(self.objective)
-        if check_count(self.n_models, "n_models", least=50) > _MOST_MODELS:
+        if self.n_models is not None and check_count(self.n_models, "n_models", least=50) > _MOST_MODELS:
             raise ParameterError(f"n_models is {self.n_models}; give at most {_MOST_MODELS}")
         if self.time_limit is not None:
             check_not_below(self.time_limit, "time_limit")
@@ -138,6 +140,11 @@ class PlanOptions:
     def of_posterior(self) -> dict[str, Any]:
         """Those of the posterior under any prior, as for `beliefs.from_log.learn`."""
         return {name: getattr(self, name) for name in ("rewards", "known", "terminal", "only_tried")}
+
+    @property
+    def most_models(self) -> int:
+        """Fresh models, at most."""
+        return _MODELS if self.n_models is None else self.n_models
 
     @property
     def seconds(self) -> float:
@@ -160,7 +167,7 @@ def plan_log(
     objective: str = "suggest",
     behaviour: Any = None,
     confidence: float = 0.95,
-    n_models: int = 2000,
+    n_models: int | None = None,
     time_limit: float | None = None,
     effort: int | None = None,
     interval: Literal["betting", "t"] = "betting",
@@ -174,7 +181,8 @@ def plan_log(
     """A policy for whatever made the log, and what is certain about it.
 
     Args:
-      log: from `read_log`, `roll_out` or `read_minari`; or a DataFrame or dictionary of columns, as for `read_log`.
+      log: from `read_log`, `roll_out` or `read_minari`; or a file, a DataFrame or a dictionary of columns, as for
+        `read_log`.
       discount, horizon, initial: of the problem; default start: as episodes of the log begin.
       prior, rewards, known, terminal, only_tried: of the posterior, as for `DirichletBelief.from_log`.
       try_untried: let the policy do what was never tried in a state, by the prior alone.
@@ -183,7 +191,8 @@ def plan_log(
         `l1:0.2`, `worst`. Default: `safe:0.05` if the actions of the log were not chosen at random, else `mean`.
       behaviour: the policy that made the log, where it is known; default: as often as the log shows.
       confidence: of all statements together.
-      n_models: fresh models that value policies; fewer are drawn where they would take too long.
+      n_models: fresh models that value policies; fewer are drawn where they would take too long; default: as many as
+        take a few tenths of a second, 2000 at most and 300 at least.
       time_limit: seconds for the bracket, roughly; 0: no bracket, `E max` alone from above; default 20.
       effort: in place of a time limit, so many steps of the bracket: the same result every time, bit for bit.
       interval: of means over fresh models: `betting` is proven wherever rewards are bounded, `t`, Student's, only in
@@ -229,7 +238,9 @@ def plan_of(
     say("learning the posterior")
     learnt = learn(log, prior=options.prior, initial=options.initial, **options.of_posterior)
     task = Task.of(learnt.belief, discount=options.discount, horizon=options.horizon, initial=learnt.initial)
-    n = affordable(task, ModelSource(learnt.belief), options.n_models, work=_WORK, least=_LEAST)
+    source, most = ModelSource(learnt.belief), options.most_models
+    few = min(most, affordable(task, source, most, work=_QUICK, least=_SOME)) if options.n_models is None else most
+    n = affordable(task, source, few, work=_WORK, least=_LEAST)
     error = 1.0 - confidence
     say("choosing a policy")
     behaviour = behaviour_of(log, learnt, options.behaviour)
@@ -243,14 +254,17 @@ def plan_of(
         choice = choose(careful, goal, rng, behaviour=behaviour.policy, n_select=min(1000, n))
     say(f"valuing it on {n} fresh models")
     others = [behaviour, choice.expected, *bolder(task, choice.expected)]
-    fresh = fresh_values(task, [choice.chosen.policy, *(other.policy for other in others)], n, rng, stop=stop)
+    starts = log.starts if options.initial is None else None
+    solved = n if options.n_models else affordable(task, source, n, work=_SOLVED, least=_ENOUGH)
+    policies = [choice.chosen.policy, *(other.policy for other in others)]
+    fresh = fresh_values(task, policies, n, rng, stop=stop, solved=solved, starts=starts)
     ends = value_range(task)
     range_ = None if options.interval == "t" else ends
     value = mean_interval(fresh.values[0], error / 8.0, range_)
     own = choice.chosen.policy
     lower = _bound("lower", Kind.TABLE, value.low, value, "the policy", error / 16.0, fresh.n, own)
     best = mean_interval(fresh.best, error / 4.0, range_)  # of which one side is used here, and both for measuring
-    upper = _bound("upper", Kind.E_MAX, best.high, best, "E max", error / 8.0, fresh.n)
+    upper = _bound("upper", Kind.E_MAX, best.high, best, "E max", error / 8.0, len(fresh.best))
     hints = _wide(fresh.values[0], error / 8.0, range_)
     closed = None
     if limit > 0.0 and log.n_states**2 * log.n_actions <= BRACKET_ENTRIES:
@@ -274,12 +288,12 @@ def plan_of(
     )
     state_lower, state_upper = _states(fresh, task, error / 8.0)
     say("looking at what rests on the prior")
-    rests = reliance(log, learnt, task, own, fresh, options.of_posterior, rng, confidence=confidence)
+    rests = reliance(log, learnt, task, own, fresh, options.of_posterior, rng, confidence=confidence, starts=starts)
     information = None
     if options.measure and not (stop is not None and stop()):
         say("valuing measurements")
-        known = Known(best.low, best.high, error / 8.0, f"E max on {fresh.n} fresh models", best.asymptotic)
-        information = measure_next(task, known, fresh.n, lower.value, error, closed, rng, limit)
+        known = Known(best.low, best.high, error / 8.0, f"E max on {len(fresh.best)} fresh models", best.asymptotic)
+        information = measure_next(task, known, len(fresh.best), lower.value, error, closed, rng, limit)
     free = None
     if log.values is not None:  # else what a step paid is not known outcome by outcome
         free = prior_free(
@@ -289,7 +303,7 @@ def plan_of(
             discount=task.discount,
             horizon=task.horizon,
             error=error,
-            given=None if options.initial is None else task.start,
+            given=task.start if starts is None else None,
         )
     names = Names(log.states, log.actions)
     return LogPlan(
@@ -305,7 +319,9 @@ def plan_of(
         upper=upper,
         safety=safety,
         prior_free=free,
-        credible=credible_lower(fresh.values[0], confidence, -np.inf if ends is None else ends[0]),
+        credible=credible_lower(
+            fresh.values[0] if fresh.drawn is None else fresh.drawn, confidence, -np.inf if ends is None else ends[0]
+        ),
         bracket=None if closed is None else replace(closed, names=names),
         robust=robust,
         fresh=fresh,
@@ -356,13 +372,16 @@ def _states(fresh: Fresh, task: Task, alpha: float) -> tuple[FloatArray, FloatAr
 
     Proven ones would take the values of every state on every model.
     """
-    import scipy.stats as stats
-
     S, A = fresh.qmdp.shape
-    law = stats.t(fresh.n - 1)
-    scale = np.sqrt(1.0 / max(1, fresh.n - 1))
-    low = fresh.by_state - law.ppf(1.0 - alpha / (2 * S)) * fresh.spread * scale
-    high = fresh.qmdp + law.ppf(1.0 - alpha / (2 * S * A)) * fresh.qmdp_spread * scale
+    low = fresh.by_state - _reach(fresh.n, alpha / (2 * S)) * fresh.spread
+    high = fresh.qmdp + _reach(len(fresh.best), alpha / (2 * S * A)) * fresh.qmdp_spread
     ends = terminal(task.belief)
     top = np.where(task.belief.available, high, -np.inf).max(axis=1)
     return np.where(ends, 0.0, low), np.where(ends, 0.0, top)
+
+
+def _reach(n: int, alpha: float) -> float:
+    """Student's, in standard deviations of `n` values."""
+    import scipy.stats as stats
+
+    return float(stats.t(n - 1).ppf(1.0 - alpha) / np.sqrt(max(1, n - 1)))

@@ -7,7 +7,8 @@ log says nothing.
 *Other priors.* The same policy and the same upper bound (`E max`) under other reasonable priors, and what the truth
 pays with some probability under each of them; and under the chosen prior without any data. How well a prior predicts
 the log is known (`beliefs.log_priors`): one that does so a thousand times worse than another is refuted, and
-its word does not count. If those that are left disagree, it is the prior that speaks.
+its word does not count. If those that are left disagree, it is the prior that speaks. Among them are rows with few
+successors (`beliefs.few_successors`), which plans cannot be made with as quickly.
 """
 
 import math
@@ -15,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from beliefbound.base.validation import FloatArray, frozen
+from beliefbound.base.validation import FloatArray, IntArray, frozen
 from beliefbound.beliefs.belief import Belief
 from beliefbound.beliefs.capabilities import expected, terminal
+from beliefbound.beliefs.dirichlet import DirichletBelief
+from beliefbound.beliefs.few_successors import few_successors
 from beliefbound.beliefs.from_log import Learnt, learn
 from beliefbound.beliefs.log_priors import PRIORS
 from beliefbound.beliefs.model_source import ModelSource
@@ -29,7 +32,10 @@ from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
 from beliefbound.report.from_log.result import Reliance, UnderPrior
 
-_MODELS, _FEW, _WORK = 300, 8, 2e9  # of each row: at most, at least, and multiply-adds to solve them
+_MODELS, _FEW, _WORK = 120, 8, 2e9  # of each row: at most, at least, and multiply-adds to solve them
+_SOLVED = 12  # of which optimal policies are found
+FEW = "few successors"
+FEW_WORDS = "rows with few successors, nobody knows which or how few"
 _MOST = 0.5
 _RISKY = 0.001  # of a policy's steps, actions never tried: once, and an episode may go wrong
 
@@ -44,27 +50,32 @@ def reliance(
     rng: np.random.Generator,
     *,
     confidence: float = 0.95,
+    starts: IntArray | None = None,
 ) -> Reliance:
     """How much of the value of a policy rests on the prior; `confidence` of each interval in the table. `fresh`: values
-    under the posterior, of that policy first."""
+    under the posterior, of that policy first; `starts`: as it was drawn with."""
     visits = occupancy(task, policy)
     share = float((visits * learnt.prior_share).sum())
     rows, scores = [_told(learnt.name, learnt.prior, task, fresh, confidence)], [learnt.foretold]
     for other in PRIORS:
         if other != learnt.name:
             found = learn(log, prior=other, initial=task.start, **options)
-            rows.append(_row(other, found.prior, found.belief, task, policy, rng, confidence))
+            rows.append(_row(other, found.prior, found.belief, task, policy, starts, rng, confidence))
             scores.append(found.foretold)
     best = max(score for score in scores if score is not None)
+    if isinstance(learnt.belief, DirichletBelief):
+        few = few_successors(log, learnt.belief)
+        rows.append(_row(FEW, FEW_WORDS, few.belief, task, policy, starts, rng, confidence))
+        scores.append(few.foretold)
     rows = [
         row if score is None else row._replace(evidence=(score - best) / math.log(10.0))
         for row, score in zip(rows, scores, strict=True)
     ]
     blank = learnt.without_data()
-    alone = _row(f"{learnt.name}, without data", "the prior alone", blank, task, policy, rng, confidence)
+    alone = _row(f"{learnt.name}, without data", "the prior alone", blank, task, policy, starts, rng, confidence)
     counted = [rows[0], *(row for row in rows[1:] if not row.refuted)]
     untried = float(visits[(log.visits == 0) & learnt.belief.available].sum())
-    warnings = _warnings(rows, counted, share, untried, log)
+    warnings = _warnings([row for row in rows if row.prior != FEW], counted, share, untried, log)
     least = min(counted, key=lambda row: row.credible)
     return Reliance((*rows, alone), least, visits, share, untried, warnings)
 
@@ -94,20 +105,24 @@ def _row(
     belief: Belief,
     task: Task,
     policy: TablePolicy,
+    starts: IntArray | None,
     rng: np.random.Generator,
     confidence: float,
 ) -> UnderPrior:
     here = Task(belief, task.start, task.discount, task.horizon)
     few = max(_FEW, min(_MODELS, math.ceil(1.0 / (1.0 - confidence))))  # so that something is credible
     n = affordable(here, ModelSource(belief), _MODELS, work=_WORK, least=few)
-    return _told(name, words, here, fresh_values(here, [policy], n, rng), confidence)
+    found = fresh_values(here, [policy], n, rng, solved=_SOLVED, starts=starts)
+    return _told(name, words, here, found, confidence)
 
 
 def _told(name: str, words: str, task: Task, found: Fresh, confidence: float) -> UnderPrior:
     """A row from values on fresh models."""
     range_ = value_range(task)
     value, best = (mean_interval(x, 1.0 - confidence, range_) for x in (found.values[0], found.best))
-    credible = credible_lower(found.values[0], confidence, -np.inf if range_ is None else range_[0]).low
+    credible = credible_lower(
+        found.values[0] if found.drawn is None else found.drawn, confidence, -np.inf if range_ is None else range_[0]
+    ).low
     return UnderPrior(name, words, value.value, value.low, value.high, credible, best.value, best.high)
 
 

@@ -51,7 +51,11 @@ def estimate_words(found: LogPlan, digits: int = 4) -> str:
     now = next((c for c in found.comparisons if c.other.name == "behaviour"), None)
     own = f"the policy is estimated to earn {found.lower.estimate:.{digits}g}"
     if found.safety is not None and found.safety.kept:
-        return f"keep doing what you do: nothing was found that is worse than it with at most {_level(found)}; {own}"
+        level = f"{100 * found.objective.level:g}%"
+        return (
+            f"keep doing what you do, which is estimated to earn {found.lower.estimate:.{digits}g}: every policy "
+            f"that was found gains nothing, or the chance that it is worse is above {level}"
+        )
     if now is None:
         return own
     beside = f"{own}, what is done now {now.value.value:.{digits}g}"
@@ -71,13 +75,9 @@ def free_words(found: LogPlan, digits: int = 4) -> str:
         return "whatever the process is, nothing was computed: rewards take too many values to tell outcomes apart"
     if free.vacuous:
         return (
-            f"whatever the process is, nothing can be said {chance}: the log is too short for a bound without a prior"
+            f"whatever the process is, nothing can be said {chance} but the least possible, {below(free.least, digits)}"
         )
     return f"whatever the process is, it earns at least {below(free.value, digits)} {chance}"
-
-
-def _level(found: LogPlan) -> str:
-    return f"{100 * found.objective.level:g}% probability"
 
 
 def sure_words(found: LogPlan, digits: int = 4) -> str:

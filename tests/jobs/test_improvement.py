@@ -1,0 +1,149 @@
+"""A plan against what is done now: what is chosen, what is said, and what is written."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from beliefbound import StationaryPolicy
+from beliefbound.base.errors import ParameterError
+from beliefbound.beliefs.few_successors import few_successors
+from beliefbound.beliefs.from_log import learn
+from beliefbound.bounds.posterior.fresh import fresh_values
+from beliefbound.jobs.from_log.comparing import suggest_objective
+from beliefbound.jobs.from_log.plan import PlanOptions, plan_log
+from beliefbound.logs import log_of
+from beliefbound.planning.task import Task
+from beliefbound.report.from_log.headline import estimate_words, free_words
+from support.command_line import command
+
+QUICK = {"n_models": 100, "time_limit": 0, "measure": False}
+
+
+def two_arms(n: int, often: float = 0.8, seed: int = 0):
+    """One state; action 1 pays with 90%, action 0 with 10%; behaviour takes action 0 with the chance `often`."""
+    rng = np.random.default_rng(seed)
+    a = (rng.random(n) > often).astype(int)
+    paid = (rng.random(n) < np.where(a == 1, 0.9, 0.1)).astype(float)
+    return log_of([0] * n, a, paid, [0] * n, n_states=1, n_actions=2)
+
+
+def test_random_actions_are_no_behaviour_and_choices_are():
+    """Pearson's statistic tells even choices from others; somebody's word goes first."""
+
+    def suggested(log, **options):
+        return suggest_objective(log, learn(log), PlanOptions(discount=0.9, **options))
+
+    even, chosen = two_arms(400, 0.5), two_arms(400, 0.8)
+    assert suggested(even) == "mean"
+    assert suggested(chosen) == "safe:0.05"
+    assert suggested(chosen, objective="cvar:0.1") == "cvar:0.1"
+    assert suggested(chosen, try_untried=True) == "mean"
+    assert suggested(even, behaviour=StationaryPolicy(probabilities=[[0.5, 0.5]])) == "safe:0.05"
+    spread = [suggested(two_arms(50, 0.5, seed)) for seed in range(40)]
+    assert spread.count("safe:0.05") == 0  # four standard deviations: one in 30 000 where the law is normal
+
+
+@pytest.mark.full
+def test_a_clear_improvement_is_taken_and_told():
+    """The better arm is taken; both statements are below what it is worth, and the estimate leads."""
+    found = plan_log(two_arms(4000), discount=0.9, **QUICK)
+    assert str(found.objective) == "safe:0.05"
+    assert found.policy.actions.tolist() == [1]
+    assert found.safety is not None
+    assert found.safety.changed.tolist() == [True]
+    assert not found.safety.kept
+    assert found.prior_free is not None
+    assert 1.0 < found.prior_free.value < 9.0  # more than behaviour's 2.6, whatever the process is
+    assert found.prior_free.value > 2.6
+    assert "whatever the process is, it earns at least" in free_words(found)
+    assert estimate_words(found).startswith("the policy is estimated to earn")
+    told = found.to_dict()
+    assert told["prior_free"] == {"value": found.prior_free.value}
+    assert told["safety"]["changed"] == ["0"]
+    json.dumps(told, allow_nan=False)
+
+
+def test_nothing_better_is_nothing_changed():
+    """Arms that pay alike: keep doing what you do, and where there is no bound that is said."""
+    log = log_of([0] * 12, [0, 0, 0, 0, 0, 1] * 2, [0.0, 1.0] * 6, [0] * 12, n_states=1, n_actions=2)
+    found = plan_log(log, discount=0.9, objective="safe:0.05", **QUICK)
+    assert found.safety is not None
+    assert found.safety.kept
+    assert estimate_words(found).startswith("keep doing what you do")
+    assert found.policy.chances(2)[0].tolist() == pytest.approx([5 / 6, 1 / 6])
+    assert found.prior_free is not None
+    short = replace(found, prior_free=found.prior_free._replace(vacuous=True))
+    assert "nothing can be said" in free_words(short)
+    assert short.to_dict()["prior_free"] == {"value": None}
+    assert "nothing was computed" in free_words(replace(found, prior_free=None))
+
+
+def test_behaviour_that_is_given_is_the_one_compared_with():
+    log = two_arms(300)
+    given = StationaryPolicy(probabilities=[[0.8, 0.2]])
+    found = plan_log(log, discount=0.9, behaviour=given, **QUICK)
+    assert next(c for c in found.comparisons if c.other.name == "behaviour").other.policy == given
+    with pytest.raises(ParameterError, match="behaviour never takes action 1 in state 0, but the log has it"):
+        plan_log(log, discount=0.9, behaviour=StationaryPolicy([0]), **QUICK)
+    with pytest.raises(ParameterError, match="give a StationaryPolicy of the 1 states"):
+        plan_log(log, discount=0.9, behaviour="b.csv", **QUICK)
+
+
+@pytest.mark.full
+def test_the_command_reads_behaviour_and_says_both_statements(tmp_path):
+    log = tmp_path / "log.csv"
+    rng = np.random.default_rng(0)
+    rows = ["state,action,reward,next_state"]
+    rows += [f"on,{'stay' if rng.random() < 0.8 else 'go'},{int(rng.random() < 0.5)},on" for _ in range(60)]
+    log.write_text("\n".join(rows) + "\n")
+    (tmp_path / "now.csv").write_text("state,action,probability\non,stay,0.8\non,go,0.2\n")
+    out = tmp_path / "out"
+    asked = ("plan", log, "--discount", 0.9, "--time", 0, "--no-measure", "--out", out, "--behaviour")
+    told = command(*asked, tmp_path / "now.csv")
+    assert "whatever the process is" in told.stdout
+    assert "if the prior" in told.stdout
+    page = (out / "report.html").read_text()
+    assert "hatever the process is" in page
+    assert "worse than behaviour" in page
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("state,action,probability\non,stay,1.0\n")
+    bad = command(*asked, wrong)
+    assert bad.returncode != 0
+    assert "behaviour never takes action go" in bad.stderr
+
+
+def test_few_successors_find_how_many_there_are():
+    """Rows of exactly three even successors of twenty: far likelier than under the uniform prior, the likelihood of
+    every pair given all others is the ratio of two evidences, and drawn rows have about three successors."""
+    rng = np.random.default_rng(1)
+    after = np.stack([rng.choice(20, 3, replace=False) for _ in range(20)])
+    s = np.repeat(np.arange(20), 30)
+    t = after[s, rng.integers(0, 3, 600)]
+    log = log_of(s, np.zeros(600, int), np.zeros(600), t, n_states=20, n_actions=1, episodes=np.arange(600))
+    learnt = learn(log, prior="uniform")
+    found = few_successors(log, learnt.belief)
+    assert learnt.foretold is not None
+    assert found.foretold > learnt.foretold + 20.0
+    models = found.belief.sample(50, rng).models.dense()
+    assert (models > 0.0).sum(axis=-1).mean() == pytest.approx(3.0, abs=0.1)
+
+
+def test_starts_are_drawn_where_nobody_gives_them():
+    """Half of a thousand episodes begin in a state worth 1 and half in one worth 0: mean 1/2, and spread as of the
+    posterior Beta(500.5, 500.5), within a tenth (2000 draws); without starts there is nothing drawn."""
+    n = 1000
+    log = log_of([0, 1] * (n // 2), [0] * n, [1.0, 0.0] * (n // 2), [2] * n, terminated=[True] * n, n_states=3,
+                 n_actions=1, episodes=np.arange(n))  # fmt: skip
+    learnt = learn(log)
+    task = Task.of(learnt.belief, discount=0.9)
+    found = fresh_values(
+        task, [StationaryPolicy([0, 0, 0])], 2000, np.random.default_rng(0), starts=log.starts, solved=5
+    )
+    assert found.drawn is not None
+    assert len(found.best) == 5
+    assert found.drawn.mean() == pytest.approx(0.5, abs=0.005)
+    assert found.drawn.std() == pytest.approx(0.5 / np.sqrt(1002.0), rel=0.1)
+    assert found.values[0].std() < 1e-3
+    assert fresh_values(task, [StationaryPolicy([0, 0, 0])], 20, np.random.default_rng(0)).drawn is None
