@@ -41,9 +41,14 @@ lint: $(DEV)
 
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder
 
-# The first tier: what compiles little, and one of everything. The second: the rest, after the first.
-test: lint
-	$(PYTEST) -m 'not full'
+# The first tier: what compiles little, and one of everything; types are checked beside it, and shown after it.
+# The second: the rest, after the first.
+test: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@types=$$(mktemp) && { $(BIN)/mypy > $$types 2>&1 & checked=$$!; \
+	$(PYTEST) -m 'not full'; tested=$$?; \
+	wait $$checked; typed=$$?; cat $$types; rm -f $$types; exit $$((tested ? tested : typed)); }
 
 test-all: test $(ALL)
 	$(PYTEST) -m full

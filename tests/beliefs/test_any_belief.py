@@ -148,11 +148,11 @@ def test_a_log_that_does_not_fit_is_refused():
 
 
 def test_a_log_is_planned_with_a_mixture(tmp_path):
-    from beliefbound.jobs.from_log.writing import write_plan
+    from beliefbound.jobs.from_log.writing import write_files
 
     found = plan_log(some_log(), discount=0.9, prior=MIXTURE, n_models=200, effort=6, measure=False)
     assert found.lower.value <= found.upper.value
     assert found.bracket.lower.value <= found.upper.value
     assert found.reliance.table[0].evidence is None
-    write_plan(found, tmp_path)
+    write_files(found, {}, tmp_path)
     assert load_belief(tmp_path / "posterior.npz").weights.sum() == pytest.approx(1.0)

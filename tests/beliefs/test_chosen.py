@@ -72,3 +72,21 @@ def test_commands_take_them_and_verify_makes_the_certificate_again(tmp_path, mod
     robust = ["robust", str(models), "--priors", "l1:0.1", "--effort", "2", "-o", str(tmp_path / "r"), *asked]
     assert run.invoke(app, robust).exit_code == 0
     assert run.invoke(app, ["verify", str(tmp_path / "r" / "robust.json")]).exit_code == 0
+
+
+@pytest.mark.full
+def test_a_start_may_be_a_dictionary_of_names_or_numbers():
+    """As weights of models may, wherever a start is given."""
+    p, r, _, _ = random_models(np.random.default_rng(3), 2, 3, 2)
+    belief = FiniteBelief(p, r, initial="medium", reward_signal="unobserved", states=STATES)
+    whole = bracket(belief, discount=0.9, initial=[0.25, 0.0, 0.75], effort=2, rng=1)
+    for given in ({"low": 0.25, "high": 0.75}, {0: 0.25, "high": 0.75}):
+        assert bracket(belief, discount=0.9, initial=given, effort=2, rng=1) == whole
+    for given, said in (
+        ({"lo": 1.0}, "no state 'lo'"),
+        ({0: 0.5}, "sums to 0.5"),
+        ({9: 1.0}, "9"),
+        ({"low": "x"}, "low"),
+    ):
+        with pytest.raises(BeliefboundError, match=said):
+            bracket(belief, discount=0.9, initial=given, effort=2, rng=1)

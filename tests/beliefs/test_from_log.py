@@ -221,6 +221,8 @@ def test_what_does_not_fit_is_refused():
         with pytest.raises(BeliefError, match=message):
             learn(log, **options)
     with pytest.raises(BeliefError, match="give a log"):
+        learn(3)
+    with pytest.raises(FileError, match=r"log\.csv does not exist"):
         learn("log.csv")
 
 

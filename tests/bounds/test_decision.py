@@ -127,6 +127,8 @@ def test_a_decision_uses_names_and_draws_itself(tmp_path):
     found = bracket(belief, discount=0.5, effort=20, rng=0)
     assert found.decision.describe().startswith("wait is proven optimal")
     assert "Decision(at now: wait in [" in repr(found.decision)
+    assert found.decision.summary().splitlines()[1].startswith("  wait  between ")
+    assert "burn" in found.decision._repr_html_()
     drawn = found.decision.plot()
     assert [label.get_text() for label in drawn.get_yticklabels()] == ["wait", "burn"]
     found.save(tmp_path / "found.json")

@@ -79,14 +79,25 @@ def test_pictures_and_words():
     assert all(rule in found.summary() and rule in found._repr_html_() for rule in rules)
 
 
+def test_files_of_policies_are_compared_as_they_are(tmp_path):
+    belief, rules, found = drawn(5)
+    rules["rule 0"].save(tmp_path / "rule.json")
+    (tmp_path / "rule.csv").write_text(
+        "idstate,idaction\n" + "".join(f"{s},{a}\n" for s, a in enumerate(rules["rule 0"].actions))
+    )
+    both = sensitivity({"json": tmp_path / "rule.json", "csv": str(tmp_path / "rule.csv")}, belief, discount=0.9)
+    assert both.values == pytest.approx(found.values[[0, 0]])
+
+
 def test_what_cannot_be_compared_is_refused():
     belief, rules, found = drawn(4)
     with pytest.raises(ParameterError, match="no model 'm9'"):
         found.one_way("m9")
     with pytest.raises(ParameterError, match="two of three models"):
         found.two_way(1, "m1")
-    with pytest.raises(ParameterError, match="no policy"):
-        sensitivity({}, belief, discount=0.9)
+    for given in ({}, 3, [rules]):
+        with pytest.raises(ParameterError, match="give some by name"):
+            sensitivity(given, belief, discount=0.9)
 
     class Random:
         def reset(self, seed): ...

@@ -9,6 +9,7 @@ import pytest
 
 from beliefbound import DirichletBelief, plan_log, read_log
 from beliefbound.base.errors import BeliefboundError, FileError, ParameterError
+from beliefbound.logs.files import as_log
 
 COLUMNS = {
     "episode": [1, 1, 1, 2, 2],
@@ -76,6 +77,7 @@ def test_plans_take_tables():
     quick = {"discount": 0.9, "n_models": 50, "time_limit": 0, "measure": False}
     assert plan_log(COLUMNS, **quick).lower == plan_log(read_log(COLUMNS), **quick).lower
     assert plan_log(COLUMNS, initial="wet", **quick).task.start.tolist() == [0.0, 1.0]
+    assert plan_log(COLUMNS, initial={"wet": 0.5, "dry": 0.5}, **quick).task.start.tolist() == [0.5, 0.5]
 
 
 def test_what_is_no_table_is_named():
@@ -124,3 +126,10 @@ def test_points_and_commas_together_are_an_error(tmp_path):
     (tmp_path / "log.csv").write_text(text.replace(";", ",").replace("1.5", "1"))
     with pytest.raises(FileError, match="row 2, column 5.*decimal commas"):
         read_log(tmp_path / "log.csv")
+
+
+def test_a_path_stands_for_its_log(tmp_path, log):
+    FRAME.write_csv(tmp_path / "log.csv")
+    same(as_log(tmp_path / "log.csv"), log)
+    found, known = (DirichletBelief.from_log(given) for given in (str(tmp_path / "log.csv"), log))
+    assert np.array_equal(found.concentration, known.concentration)

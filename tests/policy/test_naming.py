@@ -19,7 +19,7 @@ from beliefbound import (
     robust_bracket,
     value_of_information,
 )
-from beliefbound.base.errors import FileError
+from beliefbound.base.errors import FileError, ObservationError
 from beliefbound.bounds import evppi, evsi
 from beliefbound.bounds.finite.decision_graph import Node
 from beliefbound.policy.naming import Names
@@ -96,6 +96,8 @@ def test_a_bracket_and_a_plan_keep_names_with_their_policies(belief, tmp_path):
     assert Bracket.load(tmp_path / "bracket.json").names == NAMES
     (policy,) = tmp_path.glob("bracket.policy.*")
     assert load_actor(policy)("up$on") in NAMES.actions
+    with pytest.raises(ObservationError, match=r"no state of the policy; did you mean 'up\$on'"):
+        load_actor(policy)("up$onn")
     mmbi(belief, discount=0.9).save(tmp_path / "plan.json")
     assert load_actor(tmp_path / "plan.policy.json")("do<b>wn") in NAMES.actions
 

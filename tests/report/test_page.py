@@ -8,7 +8,7 @@ import pytest
 
 from beliefbound import FiniteBelief, plan_log, write_models
 from beliefbound.jobs.bound import BoundOptions, certify_folder
-from beliefbound.jobs.from_log.writing import write_plan
+from beliefbound.jobs.from_log.writing import write_files, write_pages
 from beliefbound.jobs.robust import RobustOptions, robust_folder
 from beliefbound.report.page import Page, Picture, Section, Table, render
 from support.oracles import random_models
@@ -36,7 +36,11 @@ def folder(request, tmp_path):
         columns = {"state": ["low", "high"] * 20, "action": ["wait", "go"] * 20, "reward": [0.0, 1.0] * 20}
         columns["next_state"] = ["high", "low"] * 20
         found = plan_log(columns, discount=0.9, n_models=60, time_limit=0, measure=False)
-        return write_plan(found, tmp_path / "out").parent
+        out = tmp_path / "out"
+        out.mkdir()
+        write_files(found, {}, out)
+        write_pages(found, "by a test", out)
+        return out
     p, r, _, _ = random_models(np.random.default_rng(3), 2, 3, 2)
     belief = FiniteBelief(p, r, initial=0, reward_signal="deterministic", states=STATES, actions=("wait", "go"))
     models = write_models(tmp_path / "models", belief, discount=0.9)

@@ -21,13 +21,17 @@ class BamcpTwin(Belief):
         super().reset(seed, cell, run)
         self.q = np.zeros((self.S, self.A))
 
-    def greedy(self, s):
-        return max(self.offered[s], key=lambda a: (self.q[s, a], -a))
+    def best(self, s, score):
+        return [a for a in self.offered[s] if score[a] == max(score[b] for b in self.offered[s])]
+
+    def one_of(self, actions):
+        """Uniformly, with no random number where there is one."""
+        return actions[int(uniform(self.stream) * len(actions))] if len(actions) > 1 else actions[0]
 
     def observe(self, s, a, r, t):
         super().observe(s, a, r, t)
         x = (r - self.low) / (self.high - self.low)
-        self.q[s, a] += self.rate * (x + self.discount * self.q[t, self.greedy(t)] - self.q[s, a])
+        self.q[s, a] += self.rate * (x + self.discount * max(self.q[t, self.offered[t]]) - self.q[s, a])
 
     def outcome(self, rows, s, a, u):
         """Draw a next state from the predictive of a simulation's own counts, and count it."""
@@ -51,7 +55,7 @@ class BamcpTwin(Belief):
         rows, wins, path, here = {}, {}, [], self.root
         while here is not None and len(path) < self.depth:
             untried = [a for a in self.offered[s] if here["n"][a] == 0]
-            a = untried[0] if untried else max(self.offered[s], key=lambda a: (self.score(here, a), -a))
+            a = self.one_of(untried or self.best(s, [self.score(here, a) for a in range(self.A)]))
             t = self.outcome(rows, s, a, uniform(self.stream))
             counts = wins.setdefault((s, a), [self.successes[s, a], self.failures[s, a]])
             path.append((here, a, counts[0] / (counts[0] + counts[1])))
@@ -62,9 +66,11 @@ class BamcpTwin(Belief):
         gained, weight = 0.0, 1.0
         for _ in range(len(path), self.depth):
             z = int(next_u64(self.stream))
-            u, a = (z & 0xFFFFFFFF) * 2.0**-32, self.greedy(s)
+            u, greedy = (z & 0xFFFFFFFF) * 2.0**-32, self.best(s, self.q[s])
             if u < self.epsilon:
                 a = self.offered[s][int(u / self.epsilon * len(self.offered[s]))]
+            else:
+                a = greedy[int((u - self.epsilon) / (1.0 - self.epsilon) * len(greedy))]
             counts = wins.get((s, a), [self.successes[s, a], self.failures[s, a]])
             gained += weight * counts[0] / (counts[0] + counts[1])
             weight *= self.discount
@@ -79,14 +85,15 @@ class BamcpTwin(Belief):
         return {"N": 0, "n": [0] * self.A, "q": [0.0] * self.A, "children": {}}
 
     def score(self, node, a):
-        return node["q"][a] + self.c * math.sqrt(math.log(node["N"] + 1.0) / node["n"][a])
+        tries = max(node["n"][a], 1)  # an action that is not on offer has none
+        return node["q"][a] + self.c * math.sqrt(math.log(node["N"] + 1.0) / tries)
 
     def act(self, s):
         self.root = self.node()
         for _ in range(self.simulations):
             self.simulate(s)
-        tried = [a for a in self.offered[s] if self.root["n"][a] > 0]
-        return max(tried, key=lambda a: (self.root["q"][a], -a))
+        means = [q if n > 0 else -np.inf for q, n in zip(self.root["q"], self.root["n"], strict=True)]
+        return self.one_of(self.best(s, means))
 
 
 class Bfs3Twin(Belief):

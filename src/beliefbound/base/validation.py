@@ -3,7 +3,7 @@
 import math
 import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -278,14 +278,17 @@ def check_ids(values: Any, limit: int, name: str, error: type[BeliefboundError])
 def check_initial(
     initial: Any, n_states: int, error: type[BeliefboundError], names: Sequence[str] | None = None
 ) -> FloatArray | None:
-    """A start distribution `[s]`, from a distribution or from one start state: its id, or its name where there are."""
+    """A start distribution `[s]`, from a distribution, also as `{state: probability}`, or from one start state: its id,
+    or its name where there are."""
     if initial is None:
         return None
-    if isinstance(initial, str):
-        if names is None or initial not in names:
-            known = "states have no names" if names is None else f"known: {', '.join(map(str, names[:10]))}"
-            raise error(f"initial: there is no state {shown(initial)}; {known}")
-        initial = list(names).index(initial)
+    if isinstance(initial, Mapping):
+        chances = np.zeros(n_states)
+        for state, chance in initial.items():
+            at = int(check_ids(_state_id(state, names, error), n_states, "initial state", error))
+            chances[at] += float(as_floats([chance], f"initial[{shown(state)}]", error)[0])
+        initial = chances
+    initial = _state_id(initial, names, error)
     if as_array(initial, "initial", error).ndim == 0:
         state = int(check_ids(initial, n_states, "initial state", error))
         start = np.zeros(n_states)
@@ -296,6 +299,16 @@ def check_initial(
         raise error(f"initial has shape {start.shape}, expected ({n_states},), one probability per state")
     total = check_distributions(start, "initial", ("state",), error, fix="make the probabilities sum to 1")
     return frozen(start if abs(total - 1.0) <= 1e-14 else start / total)
+
+
+def _state_id(state: Any, names: Sequence[str] | None, error: type[BeliefboundError]) -> Any:
+    """The id of a state that is named; anything else as it is."""
+    if not isinstance(state, str):
+        return state
+    if names is None or state not in names:
+        known = "states have no names" if names is None else f"known: {', '.join(map(str, names[:10]))}"
+        raise error(f"initial: there is no state {shown(state)}; {known}")
+    return list(names).index(state)
 
 
 def check_names(

@@ -6,7 +6,7 @@ States where episodes end are absorbing, with reward 0. What is believed about r
 `beliefs.log_rewards`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,6 +144,8 @@ def learn(
     """
     log = as_log(log)
     check_kind(log, Log, "log", BeliefError, fix="give a log, such as read_log(path)")
+    if isinstance(initial, Mapping):
+        initial = check_initial(initial, log.n_states, BeliefError, log.states)
     ends = log.terminal | terminal_states(_ids(terminal, log), log.n_states)
     visits = log.visits
     acted = ends & (visits.sum(axis=1) > 0)

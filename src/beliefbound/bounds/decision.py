@@ -24,7 +24,7 @@ import numpy as np
 from beliefbound.base.errors import ParameterError
 from beliefbound.base.validation import FloatArray, frozen
 from beliefbound.policy.naming import Names, printable
-from beliefbound.policy.results import Entries, array_of, axis, literal
+from beliefbound.policy.results import Entries, array_of, axis, html_table, literal
 
 _NO_NAMES = Names()
 _ROUNDED = 1.0 - 1e-12  # of a share: what rounding leaves of it
@@ -104,6 +104,17 @@ class Decision:
             )
         possible = [a for a, upper in zip(self.actions, self.upper, strict=True) if upper >= self.lower.max()]
         return f"no action is proven optimal at the start; still possible: {', '.join(map(called, possible))}"
+
+    def summary(self) -> str:
+        """What each first action is worth, and which is proven optimal, in lines."""
+        return "\n".join([self.describe(), *(f"  {printable(name)}  {text}" for name, text in self._rows())])
+
+    def _repr_html_(self) -> str:
+        return html_table(self.describe(), self._rows())
+
+    def _rows(self) -> list[tuple[str, str]]:
+        ends = zip(self.actions, self.lower, self.upper, strict=True)
+        return [(self.names.action(a), f"between {low:.6g} and {high:.6g}") for a, low, high in ends]
 
     def plot(self, ax: Any = None) -> Any:
         """From the lower to the upper bound of each first action, the proven one in another colour; on a matplotlib

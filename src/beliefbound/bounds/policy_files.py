@@ -38,6 +38,11 @@ def load_policy(path: Path | str) -> Policy:
     except ValueError as cause:
         raise FileError(f"{str(file)!a} is no name of a file: {cause}") from None
     if start != _ZIP:
+        if file.suffix.lower() == ".csv":
+            raise FileError(
+                f"{file} is a table of states and actions, which `certify` takes with models; to act, load the "
+                ".json beside it, or a StationaryPolicy that you save"
+            )
         return read_table(file)
     kind, arrays = read_archive(file)
     if kind == adaptive_file.KIND:

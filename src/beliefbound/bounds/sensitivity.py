@@ -16,14 +16,16 @@ Policies whose values on models are simulated have no place here. Values that di
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from beliefbound.base.errors import ParameterError, PolicyError
 from beliefbound.base.grammar import nearest
-from beliefbound.base.validation import FloatArray, IntArray, check_count, check_ids, frozen
+from beliefbound.base.validation import FloatArray, IntArray, check_count, check_ids, check_kind, frozen, shown
 from beliefbound.beliefs.finite import FiniteBelief
+from beliefbound.bounds.certified import read_policy
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy.naming import Names, names_of
@@ -179,7 +181,8 @@ def sensitivity(
     """Compare policies as the weights of models move.
 
     Args:
-      policies: by name: tables, certified policies of `bracket`, decision graphs; all whose value is exact.
+      policies: by name: tables, certified policies of `bracket`, decision graphs, or their files; all whose value is
+        exact.
       belief: the models.
       discount, horizon, initial: as for `bracket`.
 
@@ -195,8 +198,9 @@ def sensitivity(
     >>> found.one_way(0, points=5)["best"]
     ['wait', 'treat', 'treat', 'treat', 'treat']
     """
-    if not policies:
-        raise ParameterError("there is no policy to compare; give some by name")
+    if not isinstance(policies, Mapping) or not policies:
+        raise ParameterError(f"policies is {shown(policies)}; give some by name, such as {{'treat': policy}}")
+    check_kind(belief, FiniteBelief, "belief", ParameterError, fix="give a FiniteBelief")
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     return sensitivity_of(task, policies)
 
@@ -205,7 +209,7 @@ def sensitivity_of(task: FiniteTask, policies: Mapping[str, Any]) -> Sensitivity
     """`sensitivity` for a task."""
     values = []
     for name, policy in policies.items():
-        known = AnyPolicy(policy)
+        known = AnyPolicy(read_policy(Path(policy), task) if isinstance(policy, str | Path) else policy)
         known.check(task)
         found = known.enclosed_on(task)
         if found is None:

@@ -26,10 +26,16 @@ def league(
     runs: Annotated[int | None, typer.Option(min=2, help="Runs of each agent; default: by environment.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of a run; default: as in the papers.")] = None,
     seed: Annotated[int, typer.Option(min=0)] = 1,
+    discount: Annotated[
+        float | None, typer.Option(help="With which all agents plan, and of the utility; default: by environment.")
+    ] = None,
     budget: Annotated[
         float,
         typer.Option(min=0.1, help="Seconds of one core for each agent: slow ones play fewer runs, or shorter ones."),
     ] = 120.0,
+    effort: Annotated[
+        int | None, typer.Option(min=0, help="Steps of work for the band of the best possible value; 0 for none.")
+    ] = None,
     threads: Threads = None,
     executor: Where = "threads",
     address: Address = None,
@@ -38,20 +44,23 @@ def league(
 ) -> None:
     """Every agent on one environment: what it earns, how sure that is, what a step costs, beside what was published.
 
-    All face the same noise, so differences are taken run by run. Writes `league.csv`, `ranking.csv`, `league.md`,
-    figures and `report.html`; finished runs are kept, so the same command continues, and more agents can join later.
-    An agent of which two runs do not fit `--budget` plays shorter ones and stands at the end of the table, compared
-    with as many steps of MCBRL.
+    All face the same noise, so differences are taken run by run, over common runs, with intervals that hold together.
+    All plan with the same discount. Writes `league.csv`, `ranking.csv`, `league.md`, figures and `report.html`.
+    Finished runs are kept, so the same command continues, and more agents can join later. An agent of which two runs do
+    not fit `--budget` plays shorter ones and stands at the end of the table, compared with as many steps of MCBRL.
     `drawn-chain`, `drawn-double-loop` and `drawn-grid` draw another MDP for every run from a prior that agents are told
-    (Castronovo et al. 2016); `--prior inaccurate` tells them a wrong one.
+    (Castronovo et al. 2016); `--prior inaccurate` tells them a wrong one. There, the certified bracket of what the best
+    possible agent earns is drawn as a band.
 
     Example: `beliefbound league chain -a boss -a bamcp --runs 200`
     """
     with loading():
         from beliefbound.base.executors import opened
         from beliefbound.base.progress import TurnDisplay
-        from beliefbound.lab.league.page import about_shorter, shown, write_league
+        from beliefbound.lab.league.band import EFFORT
+        from beliefbound.lab.league.page import write_league
         from beliefbound.lab.league.season import league as play_league
+        from beliefbound.lab.league.tables import about_table, shown, words
 
         load_plugins(plugin)
     folder = out or Path("league-" + "".join(c if c.isalnum() or c in "-_" else "-" for c in environment))
@@ -72,7 +81,9 @@ def league(
                 runs=runs,
                 steps=steps,
                 seed=seed,
+                discount=discount,
                 budget=budget,
+                effort=EFFORT if effort is None else effort,
                 executor=where,
                 repair=repair,
                 begin=begin,
@@ -81,7 +92,7 @@ def league(
             )
         report = write_league(found, folder)
     show_table(f"League: {environment}", *shown(found))
-    for sentence in about_shorter(found):
+    for sentence in (*words(found), about_table(found)):
         print(sentence)
     for agent, why in found.left_out.items():
         print(f"left out: {agent}: {why}", file=sys.stderr)

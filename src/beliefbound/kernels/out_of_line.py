@@ -57,6 +57,23 @@ class Callee(NamedTuple):
         return f"{self.module}.{self.name}.{digest}"
 
 
+def remember_callees() -> None:
+    """What was read from the disk still knows what it calls, so that who calls it, and is compiled now, will have that
+    read before itself: numba hands it on from what it compiles, and loses it of what it reads."""
+    rebuild = CompileResult._rebuild.__func__
+
+    def remembering(cls, target_context, *payload):
+        result = rebuild(cls, target_context, *payload)
+        result.library._reload_init.update(result.reload_init)
+        return result
+
+    CompileResult._rebuild = classmethod(remembering)
+
+
+if supported():
+    remember_callees()
+
+
 def out_of_line(dispatcher: Any) -> Any:
     """Make a compiled function one that callers call by its symbol."""
     if not isinstance(dispatcher, Dispatcher) or not supported():

@@ -71,12 +71,12 @@ def read_log(
 
 
 def as_log(given: Any) -> Any:
-    """A log from a table in memory; anything else as it is.
+    """A log from a table in memory, or from a file; anything else as it is.
 
     >>> as_log({"state": [0, 1], "action": [0, 0], "reward": [0.0, 1.0], "next_state": [1, 0]})
     Log(2 rows, 2 states, 1 actions)
     """
-    return read_log(given) if is_table(given) else given
+    return read_log(given) if isinstance(given, str | Path) or is_table(given) else given
 
 
 def as_size(declared: Size, kind: str) -> Size:

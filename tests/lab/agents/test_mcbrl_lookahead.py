@@ -7,6 +7,7 @@ from beliefbound import MDP, policy_iteration
 from beliefbound.lab.agents import make_agent
 from beliefbound.lab.agents.mcbrl import DUE, PLANS, STEP
 from beliefbound.lab.agents.mcbrl_lookahead import look_ahead
+from support.coin import coin
 from support.environments import CHAIN
 from support.every_agent import EveryAgent
 from support.following import walk
@@ -46,7 +47,8 @@ def test_looking_ahead_is_what_it_says():
             np.moveaxis(x, -1, 0)
             for x in (state.core.models.p, state.core.models.r, state.core.models.q, state.alone.q)
         )
-        chosen = look_ahead(state.core.models, state.alone, state.weights, state.likely, 0.8, s)
+        state.likely[0] = state.weights
+        chosen = look_ahead(state.core.models, state.alone, state.likely, 0.8, s, 0, 1)[1]
         assert chosen == plain_look_ahead(p, r, q, best, state.weights, CHAIN.mdp.available, s, 0.95, 0.8)
         assert state.weights.sum() == pytest.approx(1.0)
     own = [policy_iteration(MDP(p[m], r[m], normalize=True), discount=0.95).values for m in range(6)]
@@ -104,3 +106,49 @@ def test_new_models_are_drawn_when_the_bracket_of_the_state_has_moved():
 @pytest.mark.parametrize("prior", PRIORS)
 def test_structured_priors_are_learnt_from(prior):
     check_structured_prior("mcbrl-lookahead:n=2", prior)
+
+
+def tree(p, r, q, best, w, available, s, discount, mix, depth):
+    """The look-ahead from its definition; `(value, action)`."""
+    if depth == 0:
+        lower, upper = ((w @ x[:, s])[available[s]].max() for x in (q, best))
+        return (1 - mix) * lower + mix * upper, -1
+    values = np.full(r.shape[2], -np.inf)
+    for a in np.flatnonzero(available[s]):
+        values[a] = w @ r[:, s, a] + discount * sum(
+            tree(p, r, q, best, w * p[:, s, a, t], available, t, discount, mix, depth - 1)[0]
+            for t in range(r.shape[1])
+            if (w * p[:, s, a, t]).sum() > 0.0
+        )
+    return values.max(), int(values.argmax())
+
+
+def test_a_deeper_look_equals_the_tree():
+    agent = make_agent("mcbrl-lookahead:n=5,depth=3", CHAIN)
+    agent.reset(2)
+    agent.act(0)
+    state = agent.machine.state
+    models = state.core.models
+    arrays = [np.moveaxis(x, -1, 0) for x in (models.p, models.r, models.q, state.alone.q)]
+    state.weights[:] = [0.1, 0.3, 0.2, 0.35, 0.05]
+    for s in range(5):
+        state.likely[0] = state.weights
+        value, action = look_ahead(models, state.alone, state.likely, 0.6, s, 0, 3)
+        exact = tree(*arrays, state.weights, CHAIN.mdp.available, s, 0.95, 0.6, 3)
+        assert value == pytest.approx(exact[0], rel=1e-9)
+        assert action == exact[1]
+
+
+def test_what_is_used_two_steps_later_is_worth_something():
+    """On the coin the first toss teaches what the second decides: one step ahead sees a tie of sampled models, two see
+    it. The better first action of 20 agents."""
+    environment, belief = coin()
+    firsts = {}
+    for depth in (1, 2):
+        agent = make_agent(f"mcbrl-lookahead:depth={depth}", environment, belief=belief)
+        firsts[depth] = 0
+        for seed in range(20):
+            agent.reset(seed)
+            firsts[depth] += agent.act(0) == 0
+    assert firsts[2] == 20
+    assert firsts[1] < 18

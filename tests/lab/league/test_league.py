@@ -5,15 +5,19 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 
 from beliefbound.base.errors import FileError, ParameterError
+from beliefbound.lab.engine.registry import canonical_agent
+from beliefbound.lab.envs import make_env
 from beliefbound.lab.experiments.cells import play_cell
 from beliefbound.lab.experiments.spec import Cell, Spec
-from beliefbound.lab.league.entries import chosen, entries, with_prior
+from beliefbound.lab.league.entries import LENGTHS, chosen, entries, with_prior
 from beliefbound.lab.league.page import write_league
-from beliefbound.lab.league.ranking import ranking
+from beliefbound.lab.league.published import PUBLISHED, published
 from beliefbound.lab.league.season import league
-from beliefbound.lab.league.standings import paired_difference, pareto
+from beliefbound.lab.league.standings import pareto
+from beliefbound.planning.optimal import optimal_values
 from support.command_line import beliefbound
 
 SMALL = {"runs": 6, "steps": 60}
@@ -43,7 +47,8 @@ def test_all_face_the_same_noise_and_more_can_join_later(tmp_path):
     }
     assert row["difference"] == pytest.approx((totals["random"] - totals["mcbrl:n=16"]).mean())
     assert row["total"] == pytest.approx(totals["random"].mean())
-    assert more.table["total"].to_list() == sorted(more.table["total"], reverse=True)
+    assert more.table["level"].to_list() == sorted(more.table["level"], reverse=True)
+    assert more.table["agent"][0] == "oracle"
     assert not more.table.row(by_predicate=pl.col("agent") == "oracle", named=True)["front"]
 
 
@@ -82,7 +87,7 @@ def test_own_agents_enter_with_one_file(tmp_path):
     assert "mine" in done.stdout
     table = pl.read_csv(tmp_path / "out" / "league.csv")
     assert set(table["agent"]) == {"mine", "mcbrl:n=16"}
-    assert (tmp_path / "out" / "league.md").read_text().startswith("|  | agent |")
+    assert "|  | agent | runs |" in (tmp_path / "out" / "league.md").read_text()
     assert "<svg" in (tmp_path / "out" / "league.svg").read_text()
     assert table["published"].is_null().all()  # what was published is of 1000 steps
     (tmp_path / "mine.py").write_text(MINE.replace("return 1", "return 0"))
@@ -118,21 +123,6 @@ def test_a_run_on_drawn_mdps_is_the_run_on_its_own_draw():
     assert play_cell(spec, cell, range(1, 3)).total.tolist() == together.total[1:].tolist()
 
 
-def test_the_ranking_keeps_who_cannot_be_told_from_the_leader():
-    rng = np.random.default_rng(1)
-    noise = rng.normal(size=200)
-    scores = {"a:x=1": noise + 1.0, "a:x=2": noise + 0.5, "b": noise + 1.0 + 0.1 * rng.normal(size=200), "c": noise}
-    frame = pl.concat(
-        pl.DataFrame({"agent": [name] * 200, "seed": [1] * 200, "run": np.arange(200), "total": score})
-        for name, score in scores.items()
-    )
-    ranks = ranking(frame, {"a:x=1": 1e-3, "a:x=2": 1e-6, "b": 1e-3, "c": 1e-6}, score="total")
-    fast, slow = (set(ranks.filter(bound=bound)["agent"]) for bound in (1e-6, ranks["bound"].max()))
-    assert fast == {"a:x=2"}
-    assert slow == {"a:x=1", "b"}
-    assert paired_difference(frame, "a:x=1", "c", "total") == pytest.approx(np.ones(200))
-
-
 def test_nobody_on_the_front_is_beaten():
     rng = np.random.default_rng(2)
     cost, score = rng.integers(0, 6, size=30).astype(float), rng.integers(0, 6, size=30).astype(float)
@@ -152,3 +142,57 @@ def test_the_report_holds_everybody(tmp_path):
         assert agent in page
     timings = json.loads((tmp_path / "timing.json").read_text())
     assert all(entry["step"] > 0.0 for entry in timings.values())
+
+
+def test_a_figure_stands_beside_the_setting_it_was_published_for_and_no_other():
+    assert published("chain", "mcbrl:n=16") == 3376
+    for other in ("bayes-q:choose=sample,update=moment", "boss:k=1,b=1", "beb:beta=0", "boss:k=20,b=5", "mcbrl"):
+        assert published("chain", other) is None
+    for environment, figures in PUBLISHED.items():
+        assert environment in LENGTHS
+        assert all(canonical_agent(agent) == agent for agent in figures)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", LENGTHS)
+def test_the_oracle_is_an_upper_line(name):
+    """The optimal policy with the league's discount, against the exact optimum of as many steps."""
+    place, (steps, _, discount) = make_env(name), LENGTHS[name]
+    p, r = place.mdp.transitions, place.mdp.rewards
+    pairs = sparse.csr_matrix(np.reshape(p, (-1, p.shape[-1])))
+    actions = optimal_values(place.mdp, discount=discount).actions[0]
+    best, own, states = np.zeros(len(r)), np.zeros(len(r)), np.arange(len(r))
+    for _ in range(steps):
+        best = (r + (pairs @ best).reshape(r.shape)).max(axis=1)
+        own = (r + (pairs @ own).reshape(r.shape))[states, actions]
+    assert place.start @ own >= 0.999 * (place.start @ best)
+
+
+def test_all_plan_with_one_discount(tmp_path):
+    found = league("chain", tmp_path, agents=["oracle"], discount=0.5, **SMALL)
+    usual = league("chain", tmp_path, agents=["oracle"], **SMALL)
+    assert (found.discount, usual.discount) == (0.5, 0.95)
+    utility = [
+        each.table.row(by_predicate=pl.col("agent") == "oracle", named=True)["utility"] for each in (found, usual)
+    ]
+    assert utility[0] < utility[1] / 4  # discounted as it was planned, and not taken from the other league
+    assert found.table["published"].is_null().all()
+    with pytest.raises(ParameterError, match="discount is 1"):
+        league("chain", tmp_path, agents=["oracle"], discount=1.0, **SMALL)
+
+
+@pytest.mark.full
+def test_the_band_encloses_what_a_known_optimum_earns(tmp_path):
+    """Of 1 step the Bayes-optimal value is the largest expected reward: 5/2 + 0 … on the drawn chain, 2/2 from 0."""
+    found = league("drawn-chain", tmp_path, agents=["exploit"], runs=3, steps=1, effort=20)
+    assert found.band is not None
+    assert found.band.low <= 1.0 <= found.band.high
+    endless = league("drawn-chain", tmp_path, agents=["exploit"], runs=3, effort=5)
+    assert endless.band is not None
+    assert endless.band.low < endless.band.high < 250 * 10.0
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "band").iterdir()}
+    again = league("drawn-chain", tmp_path, agents=["exploit"], runs=3, effort=5)
+    assert again.band == endless.band
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "band").iterdir()} == files
+    assert "best possible agent earns between" in write_league(again, tmp_path).read_text()
+    assert league("chain", tmp_path, agents=["exploit"], **SMALL).band is None

@@ -19,8 +19,9 @@ from beliefbound.lab.envs import make_env
 from beliefbound.lab.envs.environment import environment_from_mdp
 from beliefbound.lab.league import season, timing
 from beliefbound.lab.league.clock import Spent, working_time
-from beliefbound.lab.league.page import shown, write_league
+from beliefbound.lab.league.page import write_league
 from beliefbound.lab.league.season import league
+from beliefbound.lab.league.tables import shown
 from beliefbound.lab.league.timing import Timing, read_timings, timed
 from beliefbound.models.mdp import MDP
 from beliefbound.policy import MemorylessPolicy
@@ -161,7 +162,8 @@ def test_a_slow_agent_is_compared_after_as_many_steps(tmp_path):
     names = found.table["agent"].to_list()
     assert names[-1] == SHORT
     assert found.table["steps"].to_list() == [60, 60, 60, 60, 5]
-    assert found.table["total"].to_list()[:-1] == sorted(found.table["total"].to_list()[:-1], reverse=True)
+    assert names[0] == "oracle"
+    assert found.table["level"].to_list()[1:-1] == sorted(found.table["level"].to_list()[1:-1], reverse=True)
     row = found.table.row(-1, named=True)
     assert (row["runs"], row["step_seconds"], row["published"], row["front"]) == (2, 1.0, None, False)
     place = make_env("chain")
@@ -212,25 +214,26 @@ def test_the_reference_may_be_the_slow_one(tmp_path, monkeypatch, others):
     assert (rows["random"]["difference"] is None) == (others == 40)  # the reference plays no more steps than fit
     assert rows["exploit"]["difference"] is not None
     page = write_league(found, tmp_path).read_text()
-    assert ("Of no agent" in page) == (others == 10)
+    assert "nobody is ranked" in page
     assert ("Learning curves" in page) == (others == 40)
 
 
-def test_an_interval_of_the_difference_needs_ten_runs_of_both(tmp_path, monkeypatch):
-    runs = {REFERENCE: 4, "random": 12, "exploit": 3}
+def test_intervals_and_ranks_need_thirty_runs_of_both(tmp_path, monkeypatch):
+    runs = {REFERENCE: 40, "random": 35, "exploit": 29}
     monkeypatch.setattr(season, "timed", lambda name, place, **_: Timing(1e-3, 0.0, runs[name], 40))
-    found = league("chain", tmp_path, agents=list(runs), runs=12, steps=40)
+    found = league("chain", tmp_path, agents=list(runs), runs=40, steps=40)
     pairs = dict(zip(found.table["agent"], found.table["pairs"], strict=True))
-    assert pairs == {REFERENCE: 0, "random": 4, "exploit": 3}
+    assert pairs == {REFERENCE: 0, "random": 35, "exploit": 29}
+    assert found.table.filter("ranked")["agent"].to_list() == [REFERENCE, "random"]
     header, rows = shown(found)
-    row = next(row for row in rows if row[1] == "random")
-    assert row[header.index("95%")] != ""
-    assert row[header.index("− MCBRL")] != ""
-    assert row[header.index("− MCBRL") + 1] == ""
+    for row in rows:
+        assert (row[header.index("total, 95%")] != "") == (row[1] != "exploit")
+        assert (row[header.index("− MCBRL, 95%")] != "") == (row[1] == "random")
+        assert (row[header.index("− MCBRL")] != "") == (row[1] != REFERENCE)
     page = write_league(found, tmp_path).read_text()
-    assert "has the highest mean total." in page
-    assert "or more beside" not in page
-    assert "the difference is that of the total to MCBRL" in page
+    assert "has the highest mean total, over common runs. Of 1 with 30 runs or more beside" in page
+    assert "come after, without a rank" in page
+    assert "Hollow: fewer than 30" in page
 
 
 def test_times_of_earlier_versions_are_taken_but_for_who_was_left_out(tmp_path):

@@ -31,12 +31,19 @@ R = TypeVar("R")
 
 class FreshModels:
     """Values at the start of models drawn one after another; of a policy `[s]` or `[stage,s]`, or of each model's own
-    best."""
+    best. `like`: others whose scratch is used, so that batches are as large."""
 
-    def __init__(self, task: Task, ranged: Ranged, address: tuple[int, ...], policy: IntArray | None = None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        ranged: Ranged,
+        address: tuple[int, ...],
+        policy: IntArray | None = None,
+        like: "FreshModels | None" = None,
+    ) -> None:
         problem = ranged.problem
         self.task, self.problem, self.address, self.policy = task, problem, address, policy
-        self.n = batch(problem)
+        self.n: int = batch(problem) if like is None else like.n
         self.sweeps, self.each = most_sweeps(problem), self.n * valued(problem)  # `each`: operations of a batch
         self.values: list[FloatArray] = []
         self.low, self.high = ranged.ends(task)

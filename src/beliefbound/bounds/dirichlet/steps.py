@@ -78,7 +78,7 @@ class _Sampled:
         self.models = FreshModels(task, above_of(task), (seed, 2))
         self.beyond = above.unit * tail_correction(task, above)
         self.plan = first_plan(task, np.random.default_rng((seed, 5)))
-        self.planned = FreshModels(task, below_of(task), (seed, 4), np.array(self.plan.actions))
+        self.planned = FreshModels(task, below_of(task), (seed, 4), np.array(self.plan.actions), like=self.models)
         each = 24.0 * len(above.available) * width_of(above) * self.models.n
         self._scratch = workers(threads, self.models.scratch, each, PARTICLE_BYTES)
         self.samplers: list[Sampler] = []

@@ -181,7 +181,8 @@ def plan_log(
     """A policy for whatever made the log, and what is certain about it.
 
     Args:
-      log: from `read_log`, `roll_out` or `read_minari`; or a DataFrame or dictionary of columns, as for `read_log`.
+      log: from `read_log`, `roll_out` or `read_minari`; or a file, a DataFrame or a dictionary of columns, as for
+        `read_log`.
       discount, horizon, initial: of the problem; default start: as episodes of the log begin.
       prior, rewards, known, terminal, only_tried: of the posterior, as for `DirichletBelief.from_log`.
       try_untried: let the policy do what was never tried in a state, by the prior alone.

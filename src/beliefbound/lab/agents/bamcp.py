@@ -4,8 +4,9 @@ At every step a tree of histories is searched by `simulations` simulations from 
 *one* model of the posterior, drawn at the root. In the tree it takes the action of largest `Q + c sqrt(ln(N+1) / n)`, N
 visits of the node and n of the action, untried actions first. A history gets a node of its own once its last action has
 been tried before, so at most one a simulation; outside the tree actions are those of the roll-out policy. Discounted
-returns are averaged in `Q`, and the action of largest `Q` at the root is played (ties: lowest). With `c > 0` the root's
-`Q` converges to the Bayes-adaptive value of `depth` decisions as simulations grow; after finitely many it is no bound.
+returns are averaged in `Q`, and the action of largest `Q` at the root is played. Ties, in the tree, at the root and of
+the roll-out policy, are broken uniformly, as in the authors' program. With `c > 0` the root's `Q` converges to the
+Bayes-adaptive value of `depth` decisions as simulations grow; after finitely many it is no bound.
 
 *Roll-outs* play a random action with probability `epsilon`, else the greedy one of a Q-learner of step size `rate`,
 which starts at 0 and is fed real transitions only. *Depth*: tree and roll-out together make `depth` decisions, by
@@ -63,6 +64,7 @@ class Tree(NamedTuple):
     sibling: IntArray  # [node]: the next older child, −1 if there is none
     column: IntArray  # [node]: what was seen on the way here
     logs: FloatArray  # [n]: ln(n + 1)
+    score: FloatArray  # [a] scratch
     path_node: IntArray  # [step]
     path_action: IntArray  # [step]
     path_reward: FloatArray  # [step]
@@ -86,7 +88,8 @@ class State(NamedTuple):
     urn: Urn
     tree: Tree
     q: FloatArray  # [s,a] of the Q-learner
-    rolled: IntArray  # [s,a+1]: what roll-outs choose from: the actions on offer, and last the Q-learner's best
+    greedy: IntArray  # [s,a]: the Q-learner's best actions
+    alike: IntArray  # [s]: how many these are
     lists: ActionLists
     stream: np.ndarray  # uint64 [4]
     parameters: Parameters
@@ -99,7 +102,20 @@ def reset(state, stream):
     forget(state.posterior)
     state.q.fill(0.0)
     for s in range(state.q.shape[0]):
-        state.rolled[s, -1] = best_offered(state.lists, state.q, s)
+        list_best(state, s)
+
+
+@njit(**EXACT)
+def list_best(state, s):
+    """Note which actions are best for the Q-learner in a state."""
+    q, lists, count = state.q, state.lists, 0
+    best = best_offered(lists, q, s)
+    for i in range(lists.counts[s]):
+        a = lists.offered[s, i]
+        if q[s, a] == q[s, best]:
+            state.greedy[s, count] = a
+            count += 1
+    state.alike[s] = count
 
 
 @njit(**EXACT_INLINE)
@@ -126,36 +142,57 @@ def child_of(tree, node, a, column):
     return child
 
 
+@njit(**EXACT)
+def one_of_best(score, lists, s, words):
+    """`(action, words)`: an action of largest `score[a]` on offer; where there are several, each alike."""
+    chosen, alike = -1, 0
+    for i in range(lists.counts[s]):
+        a = lists.offered[s, i]
+        if chosen < 0 or score[a] > score[chosen]:
+            chosen, alike = a, 1
+        elif score[a] == score[chosen]:
+            alike += 1
+    if alike == 1:
+        return chosen, words
+    best = score[chosen]
+    u, words = draw_uniform(words)
+    left = np.int64(u * alike)
+    for i in range(lists.counts[s]):
+        a = lists.offered[s, i]
+        if score[a] == best:
+            chosen = a
+            left -= 1
+            if left < 0:
+                break
+    return chosen, words
+
+
 @njit(**EXACT_INLINE)
-def most_promising(tree, lists, node, s, c):
-    """The first untried action, else the one of largest `Q + c sqrt(ln(N+1) / n)`."""
-    chosen, best = -1, -np.inf
+def most_promising(tree, lists, node, s, c, words):
+    """`(action, words)`: an untried action, else one of largest `Q + c sqrt(ln(N+1) / n)`."""
     for i in range(lists.counts[s]):
         a = lists.offered[s, i]
         n = tree.tries[node, a]
-        if n == 0:
-            return a
-        score = tree.value[node, a] + c * math.sqrt(tree.logs[tree.visits[node]] / n)
-        if score > best:
-            chosen, best = a, score
-    return chosen
+        bonus = c * math.sqrt(tree.logs[tree.visits[node]] / n) if n > 0 else np.inf
+        tree.score[a] = tree.value[node, a] + bonus
+    return one_of_best(tree.score, lists, s, words)
 
 
 @njit(**EXACT)
 def act(state, root):
     """`simulations` simulations from a state; the best action that was tried."""
-    posterior, urn, tree, lists, rolled = state.posterior, state.urn, state.tree, state.lists, state.rolled
+    posterior, urn, tree, lists = state.posterior, state.urn, state.tree, state.lists
+    greedy, alike = state.greedy, state.alike
     simulations, depth, c, epsilon, _, discount = state.parameters
     n_actions, n_outcomes, n_values = posterior.n_actions, posterior.alpha.shape[1], posterior.reward.shape[0]
     prepare(posterior, urn)
     tree.size[SIZE] = 0
     new_node(tree, -1)
-    words, spread = load(state.stream), 1.0 / max(epsilon, 1e-300)
-    all_offered = lists.counts.min() == n_actions
+    words, best_share = load(state.stream), max(1.0 - epsilon, 1e-300)
     for _ in range(simulations):
         s, node, length, inside = root, 0, 0, True
         while inside and length < depth:
-            a = most_promising(tree, lists, node, s, c)
+            a, words = most_promising(tree, lists, node, s, c, words)
             pair = s * n_actions + a
             row = row_of(posterior, pair)
             u, words = draw_uniform(words)
@@ -184,11 +221,10 @@ def act(state, root):
         for i in range(length, depth):
             z, words = draw_u64(words)  # one half of it chooses the action, the other the outcome
             u = np.float64(z & HALF) * 2.0**-32
-            share = min(u * spread, 1.0)  # 1: greedy; below: that share of the actions on offer
-            if all_offered:
-                a = rolled[s, np.int64(share * n_actions)]
+            if u < epsilon:
+                a = lists.offered[s, np.int64(u / epsilon * lists.counts[s])]
             else:
-                a = rolled[s, np.int64(share * lists.counts[s]) if share < 1.0 else n_actions]
+                a = greedy[s, np.int64((u - epsilon) / best_share * alike[s])]
             pair = s * n_actions + a
             row = row_of(posterior, pair)
             j = outcome_at(posterior, urn, row, np.float64(z >> np.uint64(32)) * 2.0**-32)
@@ -204,11 +240,10 @@ def act(state, root):
             tree.tries[node, a] += 1
             tree.value[node, a] += (gained - tree.value[node, a]) / tree.tries[node, a]
         rewind(posterior, urn, 0, 0)
-    save(state.stream, words)
-    best = -1
     for a in range(n_actions):
-        if tree.tries[0, a] > 0 and (best < 0 or tree.value[0, a] > tree.value[0, best]):
-            best = a
+        tree.score[a] = tree.value[0, a] if tree.tries[0, a] > 0 else -np.inf
+    best, words = one_of_best(tree.score, lists, root, words)
+    save(state.stream, words)
     return best
 
 
@@ -219,7 +254,7 @@ def observe(state, s, a, r, t):
     learn(posterior, s, a, r, t)
     target = (r - posterior.low) / posterior.width + state.parameters.discount * q[t, best_offered(state.lists, q, t)]
     q[s, a] += state.parameters.rate * (target - q[s, a])
-    state.rolled[s, -1] = best_offered(state.lists, q, s)
+    list_best(state, s)
 
 
 @agent(
@@ -264,12 +299,14 @@ def bamcp(
             sibling=np.full(nodes, -1, np.int64),
             column=np.zeros(nodes, np.int64),
             logs=np.log(np.arange(nodes) + 1.0),
+            score=np.zeros(A),
             path_node=np.zeros(depth, np.int64),
             path_action=np.zeros(depth, np.int64),
             path_reward=np.zeros(depth),
         ),
         q=np.zeros((S, A)),
-        rolled=np.column_stack([lists.offered, lists.offered[:, 0]]),
+        greedy=np.zeros((S, A), np.int64),
+        alike=np.zeros(S, np.int64),
         lists=lists,
         stream=np.zeros(4, np.uint64),
         parameters=Parameters(simulations, depth, float(c), float(epsilon), float(rate), setting.discount),

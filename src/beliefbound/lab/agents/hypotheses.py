@@ -14,7 +14,8 @@ which earns, under the n hypotheses, at least what the best vector promises.
 Hypotheses are never drawn again: a continuous prior is misfit, and the weights gather on those that are closest to the
 truth. What no hypothesis explains leaves the weights as they were. A Bernoulli reward a share x of the way from failure
 to success counts as `p^x (1 − p)^(1−x)`, as everywhere. Steps are compiled and allocate nothing; the plan at the start
-of a run is made in Python around compiled kernels, some ten milliseconds on small problems.
+of a run is made in Python around compiled kernels, some tens of milliseconds on small problems. Fewer beliefs leave the
+POMDP under-solved: on the coin of the tests, 128 in 3 rounds play the wrong first action in 6 of 60 runs.
 """
 
 from typing import Any, NamedTuple
@@ -202,8 +203,8 @@ def drawn(setting: Setting, *, n: int, beliefs: int, rounds: int, **values: Any)
     summary="models drawn from the prior once, a point-based POMDP policy over them (MC-BRL of Wang et al. 2012)",
     parameters=(
         Number("n", 32, 1, 10**5, "models drawn at the start of a run", whole=True, always=True),
-        Number("beliefs", 128, 1, 10**6, "backed up in a round", whole=True),
-        Number("rounds", 3, 1, 10**4, "of backups", whole=True),
+        Number("beliefs", 512, 1, 10**6, "backed up in a round", whole=True),
+        Number("rounds", 10, 1, 10**4, "of backups", whole=True),
         *PRIOR,
         DISCOUNT,
     ),

@@ -9,6 +9,8 @@ posterior after next state t is `w_m P_m(t|s,a)`, up to scale, and there
 `Q_m` by MMBI's values (an action of its own choice, then MMBI's policy), `Q*_m` the model's own optimum (told the model
 after one more step: QMDP). It maximises `Σ_m w_m r_m(s,a) + γ Σ_t ((1 − mix) lower(t) + mix upper(t))`, ties to the
 lowest action: the policy behind the brackets of this package, on MCBRL's models. Rewards are not part of what is shown.
+With `depth=d` this is what stands at the leaves of the tree of all that d steps may show, maximised at every node: what
+is learnt now and used after d steps has its value; the work grows as `(actions · next states)^d`.
 
 Between plans the weights follow the transitions seen. A plan is due by the schedule, and *also* when the posterior has
 moved away from the models held: when their effective number `1 / Σ w²` falls below `renew · n`. With `schedule=moved`
@@ -47,8 +49,9 @@ class State(NamedTuple):
     core: mcbrl.State
     alone: Optimum  # of each model by itself
     weights: FloatArray  # [m]
-    likely: FloatArray  # [m] scratch
-    depth: int
+    likely: FloatArray  # [step,m]: weights, not normalised, after what so many steps ahead have shown
+    ahead: int  # steps
+    depth: int  # decisions that matter
     mix: float
     renew: float  # 0 under `schedule=bracket`
     shift: float  # infinite under any other
@@ -62,35 +65,43 @@ def reset(state, stream):
 
 
 @njit(**EXACT)
-def look_ahead(models, alone, weights, likely, mix, s):
-    """The action of largest value one step ahead."""
+def leaf(models, alone, likely, mix, t):
+    """Between what MMBI earns from `t` on and what knowing the model would, at weights that are not normalised."""
+    n_actions, n = models.r.shape[1:]
+    lower, upper = -np.inf, -np.inf
+    for b in range(n_actions):
+        if models.available[t, b]:
+            below, above = 0.0, 0.0
+            for m in range(n):
+                below += likely[m] * models.q[t, b, m]
+                above += likely[m] * alone.q[t, b, m]
+            lower, upper = max(lower, below), max(upper, above)
+    return lower + mix * (upper - lower)
+
+
+@njit(**EXACT)
+def look_ahead(models, alone, likely, mix, s, step, ahead):
+    """`(value, action)` of the largest value, with weights `likely[step]`, looking until `ahead` steps are made."""
     n_states, n_actions, n = models.r.shape
     chosen, best = -1, -np.inf
+    if step == ahead:
+        return leaf(models, alone, likely[step], mix, s), chosen
     for a in range(n_actions):
         if not models.available[s, a]:
             continue
         total = 0.0
         for m in range(n):
-            total += weights[m] * models.r[s, a, m]
+            total += likely[step, m] * models.r[s, a, m]
         for t in range(n_states):
             chance = 0.0
             for m in range(n):
-                likely[m] = weights[m] * models.p[s, a, t, m]
-                chance += likely[m]
-            if chance <= 0.0:
-                continue
-            lower, upper = -np.inf, -np.inf
-            for b in range(n_actions):
-                if models.available[t, b]:
-                    below, above = 0.0, 0.0
-                    for m in range(n):
-                        below += likely[m] * models.q[t, b, m]
-                        above += likely[m] * alone.q[t, b, m]
-                    lower, upper = max(lower, below), max(upper, above)
-            total += models.discount * (lower + mix * (upper - lower))
+                likely[step + 1, m] = likely[step, m] * models.p[s, a, t, m]
+                chance += likely[step + 1, m]
+            if chance > 0.0:
+                total += models.discount * look_ahead(models, alone, likely, mix, t, step + 1, ahead)[0]
         if total > best:
             chosen, best = a, total
-    return chosen
+    return best, chosen
 
 
 @njit(**EXACT)
@@ -128,7 +139,9 @@ def act(state, s):
     clock[SWEEPS] += mmbi_sweeps(core.models, core.sweeps, core.tolerance)
     if state.shift < np.inf and bracket_moved(core.models, state.alone, weights, s) >= state.shift:
         clock[DUE] = clock[STEP] + 1
-    return look_ahead(core.models, state.alone, weights, state.likely, state.mix, s)
+    for m in range(weights.size):
+        state.likely[0, m] = weights[m]
+    return look_ahead(core.models, state.alone, state.likely, state.mix, s, 0, state.ahead)[1]
 
 
 @njit(**EXACT)
@@ -159,6 +172,7 @@ def observe(state, s, a, r, t):
     summary="MCBRL that looks one step ahead, between MMBI and knowing the model; new models when few fit",
     parameters=(
         Number("n", 16, 1, 2**20, "models drawn at a plan", whole=True, always=True),
+        Number("depth", 1, 1, 12, "steps looked ahead", whole=True),
         Number("mix", 0.6, 0.0, 1.0, "of knowing the model after the next step"),
         Number(
             "renew",
@@ -183,7 +197,7 @@ def observe(state, s, a, r, t):
     presets=PRESETS,
 )
 def mcbrl_lookahead(
-    setting: Setting, *, n: int, mix: float, renew: float, shift: float, schedule: str, **values: Any
+    setting: Setting, *, n: int, depth: int, mix: float, renew: float, shift: float, schedule: str, **values: Any
 ) -> Machine:
     """The machine; memory is that of n models."""
     by_clock, watched = schedule in SCHEDULES, schedule == "bracket"
@@ -195,7 +209,8 @@ def mcbrl_lookahead(
         core=core,
         alone=new_optimum(setting.n_states, setting.n_actions, n),
         weights=np.full(n, 1.0 / n),
-        likely=np.zeros(n),
+        likely=np.zeros((depth + 1, n)),
+        ahead=depth,
         depth=decisions_that_matter(setting.discount),
         mix=float(mix),
         renew=0.0 if watched else float(renew),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from beliefbound.base.errors import ObservationError
+from beliefbound.base.grammar import nearest
 from beliefbound.base.io.paths import as_path
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.policy import Policy
@@ -53,7 +54,9 @@ class Actor:
     def _state(self, observation: Any) -> int:
         if self._states is not None and isinstance(observation, str):
             if observation not in self._states:
-                raise ObservationError(f"the observation is {observation[:60]!r}, which is no state of the policy")
+                hint = nearest(observation[:60], self._states).rstrip("; ")
+                said = f"the observation is {observation[:60]!r}, which is no state of the policy"
+                raise ObservationError(f"{said}; {hint}" if hint else said)
             return self._states[observation]
         return _whole(observation, "observation")
 

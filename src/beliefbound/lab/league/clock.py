@@ -3,7 +3,8 @@
 So the first step of an agent can be timed once, compiled or not: one that plans for minutes need not plan twice.
 
 An agent that asks a server or another process takes little of this processor and is slow all the same. Where the
-processor hardly worked, more than a busy machine explains, what counts is the time that passed.
+processor hardly worked, more than a busy machine explains, what counts is the time that passed. How long a thread was
+ready and had no processor, Linux tells (`/proc/thread-self/schedstat`), and that is no part of it.
 """
 
 import time
@@ -19,10 +20,20 @@ _BUSY = 4.0  # times slower: what other programs may do to one that works
 _PAUSE = 0.1  # seconds: and for so long they may hold it up
 
 
+def undelayed() -> float:
+    """The time that passes, without what this thread waited for a processor, where the system says so."""
+    try:
+        with open("/proc/thread-self/schedstat", encoding="ascii") as file:
+            delayed = int(file.read().split()[1]) * 1e-9
+    except (OSError, ValueError, IndexError):
+        delayed = 0.0
+    return time.perf_counter() - delayed
+
+
 class Spent:
     """A clock: processor time and, for stretches between two looks at it that were mostly waited, time that passed."""
 
-    def __init__(self, processor: Clock = time.process_time, passing: Clock = time.perf_counter) -> None:
+    def __init__(self, processor: Clock = time.process_time, passing: Clock = undelayed) -> None:
         self._clocks = processor, passing
         self._last = processor(), passing()
         self._seconds = 0.0

@@ -9,10 +9,11 @@ from beliefbound.base.executors import Executor
 from beliefbound.base.io.atomic import check_writable
 from beliefbound.base.io.paths import as_path
 from beliefbound.base.tables import pl
-from beliefbound.base.validation import check_count
+from beliefbound.base.validation import check_count, check_discount
 from beliefbound.lab.envs import make_env
 from beliefbound.lab.experiments.run import Fault, Say, fault_of, foreign, keep_failures, run
 from beliefbound.lab.experiments.spec import Cell, Spec
+from beliefbound.lab.league.band import EFFORT, Band, band_of
 from beliefbound.lab.league.entries import REFERENCE, chosen, edition, entries, length_of, with_prior
 from beliefbound.lab.league.ranking import ranking
 from beliefbound.lab.league.standings import standings
@@ -26,13 +27,16 @@ class League:
     """What a league found.
 
     Attributes:
-      table: one row per agent, best first, those with fewer steps last; see `standings`.
-      ranking: who leads within each bound on the time of a step, of those who played all steps; see `ranking`.
+      table: one row per agent, best first, those who were told more and those with fewer runs or steps last; see
+        `standings`.
+      ranking: who may be the best within each bound on the time of a step; see `ranking`.
       frame: every run that the table counts: agent, steps, run, total, utility, curve.
       spec: the experiment of the agent that all are compared with, in full length.
       score: what agents are compared by: `"utility"` where every run has an MDP of its own, else `"total"`.
+      discount: with which all planned, and of the utility.
       left_out: agents that cannot play, and why.
       failed: agents of other people that raised an error, and which; `failures.txt` has the tracebacks.
+      band: encloses what the best possible agent earns on average, where MDPs are drawn from a prior; see `band`.
     """
 
     table: pl.DataFrame
@@ -40,8 +44,10 @@ class League:
     frame: pl.DataFrame
     spec: Spec
     score: str
+    discount: float
     left_out: dict[str, str]
     failed: dict[str, str] = field(default_factory=dict)
+    band: Band | None = None
 
 
 def league(
@@ -53,7 +59,9 @@ def league(
     runs: int | None = None,
     steps: int | None = None,
     seed: int = 1,
+    discount: float | None = None,
     budget: float = 120.0,
+    effort: int = EFFORT,
     executor: Executor | None = None,
     repair: bool = False,
     begin: Callable[[str, Timing | None], object] = lambda agent, timing: None,
@@ -69,8 +77,11 @@ def league(
       prior: told to every agent that can be told one; default `environment` where MDPs are drawn from a prior, else
         each agent's own.
       runs, steps, seed: of each agent; all face the same environment noise, run by run.
+      discount: with which all agents plan, and of the utility; default: by environment, so that who knows the MDP and
+        plans so earns what can be earned in so many steps (`entries`).
       budget: seconds of one core for an agent: where runs take longer it plays fewer, and where two do not fit,
         shorter ones, which are compared with as many steps of the reference.
+      effort: steps of work for the band of the Bayes-optimal value, where MDPs are drawn from a prior; 0 for none.
       executor: where runs are played; default threads.
       repair: play the runs of corrupt parts again.
       begin: told of `(agent, None)` before an agent's time is taken, of `(agent, timing)` before it plays.
@@ -86,6 +97,8 @@ def league(
     usual = length_of(place.name)
     runs = usual.runs if runs is None else check_count(runs, "runs", least=2)
     steps = usual.steps if steps is None else check_count(steps, "steps")
+    discount = usual.discount if discount is None else check_discount(discount, 1)
+    discount = None if discount == place.discount else discount  # the runs of all who say nothing of it are the same
     if not budget > 0.0:
         raise ParameterError(f"budget is {budget}; give seconds for each agent")
     if prior is None and place.of_run is not None:
@@ -99,18 +112,19 @@ def league(
 
     def played(agent: str, timing: Timing) -> pl.DataFrame:
         begin(agent, timing)
-        spec = _spec(agent, place.name, timing.runs, timing.steps, seed)
-        short = "" if timing.steps == steps else f"@{timing.steps}"
+        spec = _spec(agent, place.name, timing.runs, timing.steps, seed, discount)
+        short = ("" if timing.steps == steps else f"@{timing.steps}") + ("" if discount is None else f"@{discount:g}")
         own = folder / "runs" / f"{Cell(agent, place.name, seed).folder}{edition(agent)}{short}"
         store = run(spec, own, executor=executor, repair=repair, progress=progress, say=say)
         return store.read(("total", "utility", "curve")).with_columns(steps=pl.lit(timing.steps))
 
+    planned = "" if discount is None else f", discount {discount:g}"
     for agent in named:
-        key = f"{agent}{edition(agent)} on {place.name}, {runs} runs of {steps} steps, {budget:g} s"
+        key = f"{agent}{edition(agent)} on {place.name}{planned}, {runs} runs of {steps} steps, {budget:g} s"
         if key not in timings:
             begin(agent, None)
             try:
-                timings[key] = timed(agent, place.name, steps=steps, runs=runs, budget=budget, discount=None)
+                timings[key] = timed(agent, place.name, steps=steps, runs=runs, budget=budget, discount=discount)
             except (KeyboardInterrupt, GeneratorExit):
                 raise
             except BaseException as cause:
@@ -136,11 +150,16 @@ def league(
     compared = pl.concat([frame.filter(agent=reference), *shorter])
     score = "utility" if place.of_run is not None else "total"
     papers = place.name if steps == usual.steps else None  # what was published is of so many steps
-    table = standings(frame, times, papers, steps=steps, reference=reference, compared=compared, score=score)
-    whole = {agent: timing.step for agent, timing in times.items() if timing.steps == steps}
-    ranks = ranking(frame, whole, score=score)
+    gamma = place.discount if discount is None else discount
+    papers = papers if gamma == (place.discount if usual.discount is None else usual.discount) else None
+    table = standings(
+        frame, times, papers, prior=prior, steps=steps, reference=reference, compared=compared, score=score
+    )
+    ranks = ranking(frame, table, score=score)
     reasons = {agent: fault.reason for agent, fault in faults.items()}
-    return League(table, ranks, frame, _spec(reference, place.name, runs, steps, seed), score, left_out, reasons)
+    spec = _spec(reference, place.name, runs, steps, seed, discount)
+    band = band_of(place, folder, steps=steps, discount=gamma, effort=effort)
+    return League(table, ranks, frame, spec, score, gamma, left_out, reasons, band)
 
 
 def _to_compare(times: Mapping[str, Timing], reference: str) -> list[Timing]:
@@ -155,12 +174,13 @@ def _to_compare(times: Mapping[str, Timing], reference: str) -> list[Timing]:
     return [replace(own, steps=steps, runs=most) for steps, most in runs.items()]
 
 
-def _spec(agent: str, environment: str, runs: int, steps: int, seed: int) -> Spec:
+def _spec(agent: str, environment: str, runs: int, steps: int, seed: int, discount: float | None) -> Spec:
     return Spec(
         agents=(agent,),
         environments=(environment,),
         runs=runs,
         steps=steps,
         seeds=(seed,),
+        discount=discount,
         curve_every=max(1, steps // _POINTS),
     )

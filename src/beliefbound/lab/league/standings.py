@@ -6,11 +6,12 @@ import numpy as np
 
 from beliefbound.base.tables import pl
 from beliefbound.base.validation import BoolArray, FloatArray
-from beliefbound.lab.experiments.statistics import bootstrap_mean
+from beliefbound.lab.league.comparison import FEWEST, paired_difference, simultaneous
+from beliefbound.lab.league.entries import EVERYTHING, told
 from beliefbound.lab.league.published import published
 from beliefbound.lab.league.timing import Timing
 
-APART = ("oracle",)  # it knows the MDP, and is no rival
+_ABOVE, _RIVAL, _TOLD, _FEW, _SHORT = range(5)  # in this order
 
 
 def standings(
@@ -18,34 +19,42 @@ def standings(
     times: Mapping[str, Timing],
     environment: str | None,
     *,
+    prior: str | None,
     steps: int,
     reference: str,
     compared: pl.DataFrame,
     score: str,
 ) -> pl.DataFrame:
-    """One row per agent, the best `score` first; those who played fewer than `steps` steps come last, longest first.
+    """One row per agent, by `level`: first the oracle, then who had the league's `prior`, who was told something else,
+    who has fewer than `FEWEST` runs in common with the reference, and who played fewer than `steps` steps.
 
     `compared` has the runs of the `reference`, for each number of steps that it played.
 
-    Columns: `agent, steps, runs, total, total_low, total_high, utility, utility_low, utility_high`: means and 95%
-    bootstrap intervals; `pairs`: runs that the reference played too, in as many steps; `difference, difference_low,
-    difference_high`: the agent's `score` less the reference's in these, run by run; `step_seconds, build_seconds`: time
-    of a step and of planning before the first; `published`: a total that a paper reports of the environment, if it is
-    given; `front`: no agent, the oracle apart, is both better and faster. Who played fewer steps has no published
-    figure, and is not on the front.
+    Columns: `agent, told, steps, runs, total, total_low, total_high, utility, utility_low, utility_high`: means, with
+    intervals that hold for all agents at once (`comparison`); `pairs`: runs that the reference played too, in as many
+    steps; `difference, difference_low, difference_high`: the agent's `score` less the reference's in these, run by run;
+    `level`: what the reference earned in all its runs, and that difference, so that lucky runs count for nobody;
+    `ranked`: whether all steps, and enough common runs, were played, by another than the oracle; `step_seconds,
+    build_seconds`: time of a step and of planning before the first; `published`: a total that a paper reports of this
+    setting, if the environment is given; `front`: nobody with the same prior is both better and faster.
     """
     rows = []
+    k = frame["agent"].n_unique()
     for (agent,), group in frame.group_by("agent", maintain_order=True):
-        total, utility = (bootstrap_mean(group[name].to_numpy()) for name in ("total", "utility"))
-        timing = times[str(agent)]
-        both = pl.concat([group, compared.filter(steps=timing.steps)])
-        paired = paired_difference(both, str(agent), reference, score)
+        timing, knows, own = times[str(agent)], told(str(agent), prior), group[score].to_numpy()
+        total, utility = (simultaneous(group[name].to_numpy(), k) for name in ("total", "utility"))
+        beside = compared.filter(steps=timing.steps)
+        paired = paired_difference(pl.concat([group, beside]), str(agent), reference, score)
         paired = paired[:0] if agent == reference else paired
-        gap = bootstrap_mean(paired) if len(paired) > 1 else None
-        papers = environment if timing.steps == steps else None
+        gap = simultaneous(paired, k - 1) if len(paired) > 1 else None
+        whole = timing.steps == steps
+        enough = whole and (len(own) if agent == reference else len(paired)) >= FEWEST
+        place = (_TOLD if knows else _RIVAL) if enough else _FEW if whole else _SHORT
+        place = _ABOVE if knows == EVERYTHING and whole else place
         rows.append(
             {
                 "agent": agent,
+                "told": knows,
                 "steps": timing.steps,
                 "runs": len(group),
                 "total": total.mean,
@@ -58,21 +67,20 @@ def standings(
                 "difference": None if gap is None else gap.mean,
                 "difference_low": None if gap is None else gap.low,
                 "difference_high": None if gap is None else gap.high,
+                "level": float(own.mean() if gap is None else beside[score].to_numpy().mean() + gap.mean),
+                "ranked": place in (_RIVAL, _TOLD),
                 "step_seconds": timing.step,
                 "build_seconds": timing.build,
-                "published": None if papers is None else published(papers, str(agent)),
+                "published": published(environment, str(agent)) if whole and environment is not None else None,
+                "order": place,
             }
         )
-    table = pl.DataFrame(rows, infer_schema_length=None).sort("steps", score, descending=True, maintain_order=True)
-    rivals = table.filter(~pl.col("agent").is_in(APART), steps=steps)
-    front = rivals.filter(pl.Series(pareto(rivals["step_seconds"].to_numpy(), rivals[score].to_numpy())))
+    order = ["order", "steps", "told", "level"]
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    table = table.sort(order, descending=[False, True, False, True], maintain_order=True).drop("order")
+    rivals = table.filter("ranked", told="")
+    front = rivals.filter(pl.Series(pareto(rivals["step_seconds"].to_numpy(), rivals["level"].to_numpy())))
     return table.with_columns(front=pl.col("agent").is_in(front["agent"].implode()))
-
-
-def paired_difference(frame: pl.DataFrame, first: str, second: str, score: str) -> FloatArray:
-    """`[n]`: first less second on the runs that both played."""
-    pairs = frame.filter(agent=first).join(frame.filter(agent=second), on=["seed", "run"], suffix="_other")
-    return (pairs[score] - pairs[f"{score}_other"]).to_numpy()
 
 
 def pareto(cost: FloatArray, score: FloatArray) -> BoolArray:
