@@ -40,6 +40,7 @@ from beliefbound.bounds import (
     pair_bound,
     policy_regret,
     relaxation,
+    sensitivity,
 )
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.planning.compare import compare_memoryless
@@ -166,6 +167,8 @@ def calls() -> dict[str, Callable[[], Call]]:
                            "rng": 0}),
         "best_memoryless": (best_memoryless, {"belief": x["finite"], **task, "target_gap": 0.0, "time_limit": 1.0,
                             "node_limit": 100}),
+        "sensitivity": (sensitivity, {"policies": {"table": x["table"], "drawn": x["drawn"]}, "belief": x["finite"],
+                        **task}),
         "cadp": (bb.cadp, {"belief": x["finite"], **task, "start": x["staged"], "restarts": True}),
         "mmbi": (bb.mmbi, {"belief": x["finite"], **plain}),
         "mmbi epsilon": (bb.mmbi, {"belief": x["finite"], "discount": 0.9, "epsilon": 0.1}),

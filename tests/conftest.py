@@ -27,9 +27,9 @@ gc.set_threshold(50_000, 10, 10)
 
 
 # The tiers: `make test` runs what is not marked `full`, `make test-all` that too. Tests and files mark themselves; only
-# every agent's own file is marked here, but for one agent of each family of kernels, and examples that need packages
+# every agent's own file is marked here, but for one of each larger family of kernels, and examples that need packages
 # which the first tier does not install.
-REPRESENTATIVES = {"exploit", "mcbrl", "beb", "boss", "bamcp", "sem", "qlearning", "random", "oracle", "policy"}
+REPRESENTATIVES = {"exploit", "mcbrl", "beb", "boss", "bamcp", "qlearning", "random", "oracle", "policy"}
 EXAMPLES = {"src/beliefbound/models/convert/quantecon.py"}
 ROOT = Path(__file__).parent.parent
 AGENTS = "tests/lab/agents"

@@ -33,6 +33,7 @@ from support.oracles import bayes_adaptive_value, random_models
 PRIOR = DirichletBelief(2, 2, concentration=0.5, rewards=KnownRewards([[0.0, 0.1], [1.0, 0.2]]), initial=0)
 
 
+@pytest.mark.full
 def test_fresh_sample_bounds_cover_the_truth_at_the_stated_rate():
     """200 intervals at 90%: more than 34 misses has probability below 0.1% if each misses with probability 0.1."""
     policy = StationaryPolicy([1, 0])

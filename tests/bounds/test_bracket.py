@@ -106,6 +106,7 @@ def test_somebody_may_ask_to_stop(belief):
     assert found.lower.value <= found.upper.value
 
 
+@pytest.mark.full
 def test_the_policy_of_a_sampled_bracket_earns_what_the_bracket_says():
     """Simulated in models drawn from the belief, through `act` alone; four standard errors."""
     belief, _ = random_belief(np.random.default_rng(7), "bernoulli", n_models=3, n_states=2)
@@ -208,6 +209,7 @@ def beta_bandit_value(successes, failures, horizon, discount):
     return best
 
 
+@pytest.mark.full
 def test_a_beta_bandit_is_bracketed():
     """A belief that is not finite, with an exact answer: rewards are all there is to learn."""
     exact = beta_bandit_value((1, 1), (1, 2), 6, 0.9)

@@ -75,6 +75,7 @@ def test_a_certificate_makes_everything_once(calls, tmp_path):
     assert {count for key, count in calls.items() if key[0] == "solve_pair"} == {1}
 
 
+@pytest.mark.full
 def test_a_robust_bracket_solves_its_models_once_for_all_priors(calls):
     belief, _ = random_belief(np.random.default_rng(6), "bernoulli", n_models=5, n_states=3)
     found = robust_bracket(belief, discount=0.9, effort=3, rng=1)

@@ -95,8 +95,9 @@ def test_what_cannot_be_compared_is_refused():
         found.one_way("m9")
     with pytest.raises(ParameterError, match="two of three models"):
         found.two_way(1, "m1")
-    with pytest.raises(ParameterError, match="no policy"):
-        sensitivity({}, belief, discount=0.9)
+    for given in ({}, 3, [rules]):
+        with pytest.raises(ParameterError, match="give some by name"):
+            sensitivity(given, belief, discount=0.9)
 
     class Random:
         def reset(self, seed): ...

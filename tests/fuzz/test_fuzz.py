@@ -27,6 +27,7 @@ NOT_CALLED = {
     "Policy",
     "RobustBracket",
     "Runs",
+    "Sensitivity",
     "check_belief",
     "check_policy",
     "check_rewards",

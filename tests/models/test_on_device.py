@@ -2,6 +2,7 @@
 on a card where there is one."""
 
 import importlib.util
+import pickle
 
 import numpy as np
 import pytest
@@ -68,6 +69,19 @@ def test_planners_give_what_they_give_here(belief, device):
     assert there.update(0, 0, None, 1).weights.tolist() == belief.update(0, 0, None, 1).weights.tolist()
 
 
+def test_whatever_else_is_asked_of_models_on_a_device_is_answered(belief, tmp_path):
+    there = belief.on("numpy")
+    assert there.on("numpy").models is there.models
+    found = [bb.bracket(each, discount=0.9, horizon=3, effort=4, rng=1) for each in (belief, there)]
+    assert found[1].lower.value == pytest.approx(found[0].lower.value, rel=1e-9)
+    assert found[1].upper.value == pytest.approx(found[0].upper.value, rel=1e-9)
+    back = pickle.loads(pickle.dumps(there))
+    assert np.array_equal(back.transitions, belief.transitions)
+    bb.write_models(tmp_path / "models", there, discount=0.9)
+    assert there.sample(3, 1).n_models == 3
+    assert there.models.compressed().shape == (5 * 6 * 3, 6)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_models_that_do_not_fit_are_sent_in_blocks(belief, device, monkeypatch):
     monkeypatch.setattr(Device, "free_bytes", lambda self: (4 * 8 * 6 * 6 * 4 + 8 * 8 * 5 * 6 * 5 + 8) / 0.9)
@@ -89,6 +103,8 @@ def test_single_precision_is_off_by_no_more_than_it_says(belief, device):
     off = np.abs(plan.model_values - exact).max()
     assert 0.0 < off <= plan.residual < 1e-3 * np.abs(exact).max()
     assert f"off by at most {plan.residual:.3g}" in plan.guarantee
+    again = bb.mmbi(belief.on(device), discount=0.95, horizon=60, device=device, dtype="float32")
+    assert again.residual == plan.residual  # sent anew, though it is there in double precision
     forever = bb.mmbi(belief, discount=0.9, device=device, dtype="float32")  # valued in double precision
     np.testing.assert_allclose(forever.model_values, bb.evaluate(forever.policy, belief, discount=0.9), rtol=1e-11)
 

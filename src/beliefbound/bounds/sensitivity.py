@@ -23,7 +23,7 @@ import numpy as np
 
 from beliefbound.base.errors import ParameterError, PolicyError
 from beliefbound.base.grammar import nearest
-from beliefbound.base.validation import FloatArray, IntArray, check_count, check_ids, frozen
+from beliefbound.base.validation import FloatArray, IntArray, check_count, check_ids, check_kind, frozen, shown
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.certified import read_policy
 from beliefbound.bounds.policies import AnyPolicy
@@ -198,8 +198,9 @@ def sensitivity(
     >>> found.one_way(0, points=5)["best"]
     ['wait', 'treat', 'treat', 'treat', 'treat']
     """
-    if not policies:
-        raise ParameterError("there is no policy to compare; give some by name")
+    if not isinstance(policies, Mapping) or not policies:
+        raise ParameterError(f"policies is {shown(policies)}; give some by name, such as {{'treat': policy}}")
+    check_kind(belief, FiniteBelief, "belief", ParameterError, fix="give a FiniteBelief")
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
     return sensitivity_of(task, policies)
 

@@ -62,6 +62,11 @@ class Device(NamedTuple):
             module.config.update("jax_enable_x64", True)
         return cls(text, library, xp, device, dtype)
 
+    @property
+    def called(self) -> tuple[str, str]:
+        """By what it was named."""
+        return self.name, self.dtype
+
     def free_bytes(self) -> float:
         """What can be allocated; without end where the library does not say."""
         if self.library == "torch" and self.device.type == "cuda":

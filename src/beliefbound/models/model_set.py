@@ -100,7 +100,7 @@ class ModelSet:
 
     def on(self, device: Any, dtype: str = "float64") -> "ModelSet":
         """The same models on an accelerator (`models.device`), as much of them as fits; sparse ones are refused."""
-        if isinstance(self.transitions, OnDevice) and str(device) == self.transitions.on.name:
+        if isinstance(self.transitions, OnDevice) and (str(device), dtype) == self.transitions.on.called:
             return self
         if isinstance(self.transitions, Csr):
             raise ModelError("sparse models are swept on the processor; leave the device out")

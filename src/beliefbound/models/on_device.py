@@ -80,6 +80,10 @@ class OnDevice:
     def _dense(self) -> Dense:
         return Dense(self.array)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied, or pickled, they are in memory of the processor again."""
+        return Dense, (self.array,)
+
     def __getattr__(self, name: str) -> Any:
         """What is no matter of sweeps is asked of the array: rows, likelihoods, selections."""
         if name.startswith("_"):

@@ -94,6 +94,7 @@ def test_values_and_distances_fail_no_more_often_than_they_say(kind):
         assert agent.seen == {0.0, 1.0}
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("small")
 def test_what_bracket_found_is_certified_from_its_file_whatever_the_threads(tmp_path):
     belief = DirichletBelief(2, 2, concentration=0.5, rewards=REWARDS["known"], initial=0)

@@ -58,6 +58,7 @@ def test_a_jackpot_or_a_ruin_that_nobody_sees_is_inside(alpha, prize):
     assert failures <= 3
 
 
+@pytest.mark.full
 def test_what_is_cut_moves_bounds_by_little():
     for prize in (1e6, -1e6):
         found = bracket(leap(1e-7, prize), discount=0.9, effort=6, rng=1)
@@ -162,6 +163,7 @@ def test_effort_and_seed_say_which_bracket_it_is_whatever_the_threads():
     assert one.upper.value < one.bounds[1].value
 
 
+@pytest.mark.full
 def test_student_only_on_request_and_then_it_says_so():
     belief = DirichletBelief(2, 2, rewards=KnownRewards([[0.0, 0.5], [1.0, 0.0]]), initial=0)
     betting = bracket(belief, discount=0.9, effort=4, rng=1)
@@ -173,6 +175,7 @@ def test_student_only_on_request_and_then_it_says_so():
     assert student.width < betting.width
 
 
+@pytest.mark.full
 def test_a_policy_that_meets_what_was_cut_goes_on():
     found = bracket(leap(1e-7, 50.0), discount=0.9, effort=20, rng=3)
     policies = [bound.policy for bound in found.bounds if "re-planning" in bound.method]

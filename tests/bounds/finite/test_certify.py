@@ -116,6 +116,7 @@ def test_the_policies_of_a_bracket_earn_what_it_says():
     assert any("distinct" in kind for kind in kinds)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("horizon", [None, 4])
 def test_simulated_intervals_hold_the_exact_value(horizon):
     """Four signals, 99.9% intervals: false alarm at most 4e-3 a case. The agent draws its actions."""

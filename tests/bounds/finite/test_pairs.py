@@ -100,6 +100,7 @@ def test_values_fall_under_their_own_backups(seed, signal, horizon):
         assert here[s] >= total - ROUNDING
 
 
+@pytest.mark.full
 def test_without_a_horizon_values_are_above_a_long_horizon_and_below_qmdp():
     rng = np.random.default_rng(4)
     for signal in SIGNALS:

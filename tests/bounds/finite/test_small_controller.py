@@ -35,6 +35,7 @@ def test_the_value_is_that_of_what_the_file_does(tmp_path, signal):
     assert small_controller(belief, nodes=4, discount=0.2, rng=1).to_dict() == graph.to_dict()
 
 
+@pytest.mark.full
 def test_two_nodes_for_two_arms_are_the_best_two_there_are():
     """All 64 controllers of two nodes on a Bernoulli bandit; and more nodes earn no less."""
     rng = np.random.default_rng(5)

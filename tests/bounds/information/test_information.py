@@ -116,6 +116,7 @@ def sure_arm(p):
     return DirichletBelief(1, 2, concentration=1.0, rewards=BetaRewards([[1e9, p[0]]], [[1e9, p[1]]]), initial=0)
 
 
+@pytest.mark.full
 def test_information_about_a_dirichlet_belief_lies_inside_its_intervals():
     """One decision: `E max = E max(1/2, p)` with `p` uniform is 5/8, any plan is worth 1/2. Knowing the uncertain arm
     is worth 1/8, one try 1/12, knowing what is sure nothing."""

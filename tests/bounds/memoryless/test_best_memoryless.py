@@ -141,6 +141,7 @@ def test_a_gap_ends_the_search_early_and_is_kept(hard):
     assert loose.lower.value - 1e-12 <= full.lower.value <= loose.upper.value + 1e-12
 
 
+@pytest.mark.full
 def test_a_limited_milp_gives_a_valid_bracket(hard):
     full = best_memoryless(hard, discount=0.95, horizon=5)
     for nodes in (1, 50):
