@@ -44,7 +44,7 @@ def peers(data: Frequencies) -> dict[str, FloatArray]:
     for budget in (0.1, 0.2, 0.5, 1.0, 2.0):
         found[f"Soft-SPIBB, {budget:g}"] = soft_spibb(data, budget=budget, discount=DISCOUNT)
     for penalty in (0.0, 0.003, 0.01, 0.03, 0.1, 0.3):
-        name = f"reward-adjusted, {penalty:g}" if penalty else "best model, "
+        name = f"reward-adjusted, {penalty:g}" if penalty else "best model"
         found[name] = reward_adjusted(data, penalty=penalty, discount=DISCOUNT)
     for distance in (0.3, 1.0):
         found[f"robust L1, {distance:g}"] = robust_l1(data, distance=distance, discount=DISCOUNT)
@@ -81,7 +81,7 @@ def one(world: str, share: float, n: int, number: int) -> dict[str, Any]:
 def table(folder: Path) -> str:
     """Everything in the folder, a row a cell."""
     rows = [
-        "| world | behaviour | logs | ours: mean / worst | worse | best peer: mean / worst | its setting "
+        "| world, trajectories | behaviour | logs | ours: mean / worst | worse | best peer: mean / worst | its setting "
         "| worse | no prior: false | of the value |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
@@ -93,11 +93,11 @@ def table(folder: Path) -> str:
         own = np.array([row["ours"] for row in found])
         others = {name: np.array([row["peers"][name] for row in found]) for name in found[0]["peers"]}
         best = max(others, key=lambda name: float(others[name].mean()))
-        told = [row["free"] for row in found if row["free"] is not None]
+        told = float(np.mean([row["free"] or 0.0 for row in found]))
         rows.append(
             f"| {world}, {n} | {100 * share:g}% | {len(own)} | {own.mean():.2f} / {own.min():+.2f} | {_worse(own)} | "
             f"{others[best].mean():.2f} / {others[best].min():+.2f} | {best} | {_worse(others[best])} | "
-            f"{_rate(found, 'free_false')} | {f'{np.mean(told):.2f}' if told else 'nothing'} |"
+            f"{_rate(found, 'free_false')} | {f'{told:.2f}' if told >= 0.005 else 'nothing'} |"
         )
     return "\n".join(rows)
 
