@@ -132,6 +132,14 @@ def middle(x):
 @njit(**EXACT)
 def outer(x):
     return middle(x) + inner(x)
+
+@njit(**EXACT)
+def linked(x):
+    return inner(x) * 3.0
+
+@njit(**EXACT)
+def far(x):
+    return linked(x) - 1.0
 """
 ASK = """
 import sys
@@ -144,10 +152,10 @@ print(kernels.outer(1.0), *(len(f.stats.cache_hits) for f in (kernels.outer, ker
 """
 
 
-def ask(folder):
+def ask(folder, code=ASK):
     paths = ":".join([str(folder), *filter(None, sys.path)])
     environment = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": paths}
-    done = subprocess.run([sys.executable, "-c", ASK], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -160,6 +168,13 @@ def test_callers_that_are_read_from_disk_bring_what_they_call(tmp_path):
     for file in (tmp_path / "cache").rglob("*.inner*"):
         file.unlink()
     assert ask(tmp_path) == "below 0 6.0 1 1 0"
+
+
+def test_callers_of_callers_that_were_read_from_disk_bring_it_too(tmp_path):
+    """`far` holds the code of `linked`, which another process compiled, and with it a call of `inner`."""
+    (tmp_path / "chain_of_kernels.py").write_text(KERNELS.format(where="out_of_line", what="out_of_line"))
+    for name, value in (("linked", 6.0), ("far", 5.0), ("far", 5.0)):
+        assert ask(tmp_path, f"import chain_of_kernels as kernels; print(kernels.{name}(1.0))") == str(value)
 
 
 def test_without_it_the_same_comes_out(tmp_path):

@@ -1,5 +1,9 @@
 """MCBRL that looks one step ahead: the definition, and when it draws new models."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -47,8 +51,8 @@ def test_looking_ahead_is_what_it_says():
             np.moveaxis(x, -1, 0)
             for x in (state.core.models.p, state.core.models.r, state.core.models.q, state.alone.q)
         )
-        state.likely[0] = state.weights
-        chosen = look_ahead(state.core.models, state.alone, state.likely, 0.8, s, 0, 1)[1]
+        state.likely[1] = state.weights
+        chosen = look_ahead(state.core.models, state.alone, state.likely, 0.8, s, 1)[1]
         assert chosen == plain_look_ahead(p, r, q, best, state.weights, CHAIN.mdp.available, s, 0.95, 0.8)
         assert state.weights.sum() == pytest.approx(1.0)
     own = [policy_iteration(MDP(p[m], r[m], normalize=True), discount=0.95).values for m in range(6)]
@@ -132,8 +136,8 @@ def test_a_deeper_look_equals_the_tree():
     arrays = [np.moveaxis(x, -1, 0) for x in (models.p, models.r, models.q, state.alone.q)]
     state.weights[:] = [0.1, 0.3, 0.2, 0.35, 0.05]
     for s in range(5):
-        state.likely[0] = state.weights
-        value, action = look_ahead(models, state.alone, state.likely, 0.6, s, 0, 3)
+        state.likely[3] = state.weights
+        value, action = look_ahead(models, state.alone, state.likely, 0.6, s, 3)
         exact = tree(*arrays, state.weights, CHAIN.mdp.available, s, 0.95, 0.6, 3)
         assert value == pytest.approx(exact[0], rel=1e-9)
         assert action == exact[1]
@@ -152,3 +156,18 @@ def test_what_is_used_two_steps_later_is_worth_something():
             firsts[depth] += agent.act(0) == 0
     assert firsts[2] > firsts[1]
     assert firsts[2] >= 15
+
+
+def test_it_plays_in_a_process_that_reads_all_of_its_code_from_the_disk(tmp_path):
+    """A function that calls itself for two types of arguments would be called at address 0."""
+    code = "from beliefbound.lab.agents import make_agent; from beliefbound.lab.envs import make_env; " + (
+        "agent = make_agent('mcbrl-lookahead:n=6,depth=2', make_env('chain')); agent.reset(5); print(agent.act(0))"
+    )
+    environment = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    said = [subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True) for _ in range(2)]
+    assert [done.returncode for done in said] == [0, 0]
+    assert said[0].stdout == said[1].stdout

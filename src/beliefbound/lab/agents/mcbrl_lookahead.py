@@ -49,7 +49,7 @@ class State(NamedTuple):
     core: mcbrl.State
     alone: Optimum  # of each model by itself
     weights: FloatArray  # [m]
-    likely: FloatArray  # [step,m]: weights, not normalised, after what so many steps ahead have shown
+    likely: FloatArray  # [left,m]: weights, not normalised, after what steps ahead have shown, by how many are left
     ahead: int  # steps
     depth: int  # decisions that matter
     mix: float
@@ -80,25 +80,26 @@ def leaf(models, alone, likely, mix, t):
 
 
 @njit(**EXACT)
-def look_ahead(models, alone, likely, mix, s, step, ahead):
-    """`(value, action)` of the largest value, with weights `likely[step]`, looking until `ahead` steps are made."""
+def look_ahead(models, alone, likely, mix, s, left):
+    """`(value, action)` of the largest value, with weights `likely[left]`, `left` steps ahead. (A number that a caller
+    writes out would be a type of its own, and of functions that call themselves numba keeps only one on disk.)"""
     n_states, n_actions, n = models.r.shape
     chosen, best = -1, -np.inf
-    if step == ahead:
-        return leaf(models, alone, likely[step], mix, s), chosen
+    if left == 0:
+        return leaf(models, alone, likely[left], mix, s), chosen
     for a in range(n_actions):
         if not models.available[s, a]:
             continue
         total = 0.0
         for m in range(n):
-            total += likely[step, m] * models.r[s, a, m]
+            total += likely[left, m] * models.r[s, a, m]
         for t in range(n_states):
             chance = 0.0
             for m in range(n):
-                likely[step + 1, m] = likely[step, m] * models.p[s, a, t, m]
-                chance += likely[step + 1, m]
+                likely[left - 1, m] = likely[left, m] * models.p[s, a, t, m]
+                chance += likely[left - 1, m]
             if chance > 0.0:
-                total += models.discount * look_ahead(models, alone, likely, mix, t, step + 1, ahead)[0]
+                total += models.discount * look_ahead(models, alone, likely, mix, t, left - 1)[0]
         if total > best:
             chosen, best = a, total
     return best, chosen
@@ -140,8 +141,8 @@ def act(state, s):
     if state.shift < np.inf and bracket_moved(core.models, state.alone, weights, s) >= state.shift:
         clock[DUE] = clock[STEP] + 1
     for m in range(weights.size):
-        state.likely[0, m] = weights[m]
-    return look_ahead(core.models, state.alone, state.likely, state.mix, s, 0, state.ahead)[1]
+        state.likely[state.ahead, m] = weights[m]
+    return look_ahead(core.models, state.alone, state.likely, state.mix, s, state.ahead)[1]
 
 
 @njit(**EXACT)
