@@ -57,6 +57,7 @@ def test_what_cannot_be_meant_is_said(models, given, said):
         read_models(models, **given)
 
 
+@pytest.mark.full
 def test_commands_take_them_and_verify_makes_the_certificate_again(tmp_path, models):
     run, out = CliRunner(), tmp_path / "out"
     asked = ["--weights", "wet=3,dry=1", "--initial", "high"]

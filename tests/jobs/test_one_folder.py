@@ -56,6 +56,7 @@ def test_bound_after_bound_leaves_nothing_of_the_first(tmp_path, models):
     assert verify(out / "bounds.json").different == ("controller.json is no part of this certificate",)
 
 
+@pytest.mark.full
 def test_plan_after_plan_leaves_nothing_of_the_first(tmp_path, log):
     out = tmp_path / "out"
     planned(log, out, effort=2, objective="cvar:0.5")
@@ -67,6 +68,7 @@ def test_plan_after_plan_leaves_nothing_of_the_first(tmp_path, log):
     assert (out / "figures" / "mine.png").read_text() == "mine"
 
 
+@pytest.mark.full
 def test_other_jobs_take_the_place_of_each_other(tmp_path, models, log):
     out = tmp_path / "out"
     certify_folder(models[0], out, BoundOptions(effort=2, controller=8))

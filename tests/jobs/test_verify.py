@@ -99,6 +99,7 @@ def test_a_certificate_is_found_again_bit_for_bit(certificate):
     assert Bracket.load(file) == made.bracket
 
 
+@pytest.mark.full
 def test_a_robust_certificate_is_found_again_bit_for_bit(secured):
     made, folder, file = secured
     result = verify.verify(file, folder)
@@ -295,6 +296,7 @@ def test_the_first_action_is_in_every_file(certificate):
         assert f"{ACTIONS[made.bracket.decision.best]} is proven optimal" in page
 
 
+@pytest.mark.full
 def test_from_the_command_line(certificate, secured, tmp_path):
     for _, folder, file in (certificate, secured):
         done = command("verify", str(file), str(folder))

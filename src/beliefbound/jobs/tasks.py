@@ -98,7 +98,7 @@ def read_tasks(sources: Sequence[str], options: PlanFileOptions, say: Callable[[
     """Logs of tasks: one a file, or of one file by its column `task`."""
     if len(sources) > 1:
         return [read_source(source, options, say) for source in sources]
-    import polars as pl
+    from beliefbound.base.tables import pl
 
     given = dict(each.partition("=")[::2] for each in options.columns or ())
     column, file = given.pop(COLUMN, COLUMN), Path(sources[0])

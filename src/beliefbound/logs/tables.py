@@ -21,7 +21,7 @@ def is_table(given: Any) -> bool:
 
 def frame_of(given: Any) -> Any:
     """A table as a DataFrame of polars."""
-    import polars as pl
+    from beliefbound.base.tables import pl
 
     if _is_lazy(given):
         given = given.collect()

@@ -95,6 +95,7 @@ def test_all_sizes_alike_as_large_as_can_be_is_a_dirichlet():
     np.testing.assert_allclose(belief.predictive(0, 0), (0.7 + np.array([4, 0, 2, 0, 1])) / (3.5 + 7), rtol=1e-12)
 
 
+@pytest.mark.full
 def test_its_brackets_hold_on_the_exact_value():
     """One coin with two sides, of which it is not known whether there are one or two: a step pays where it stays in 0.
 

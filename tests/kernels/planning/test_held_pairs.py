@@ -1,12 +1,14 @@
 """Pairs of held models: their value against the exact tree."""
 
 import numpy as np
+import pytest
 
 from beliefbound.kernels.planning.held_bounds import new_optimum, optimum_from_above
 from beliefbound.kernels.planning.held_models import held_models
 from beliefbound.kernels.planning.held_pairs import new_pairs, value_of_pairs
 
 
+@pytest.mark.full
 def test_pairs_are_worth_what_the_exact_tree_says():
     """Two models, transitions and rewards unknown, weights ½: finer grids come down to it, all are below QMDP."""
     rng = np.random.default_rng(5)
