@@ -11,6 +11,7 @@ from beliefbound.base.errors import FileError
 from beliefbound.base.io.arrays import read_arrays, write_arrays
 from beliefbound.base.io.result_folder import CONTENTS, names_in
 from beliefbound.bounds.bracket import Bracket
+from beliefbound.bounds.information import value
 from beliefbound.jobs import bound, robust, verify
 from beliefbound.jobs.bound import BoundOptions, certify_folder
 from beliefbound.jobs.made import digest_of
@@ -48,8 +49,13 @@ def secured(models, tmp_path_factory):
 @pytest.fixture
 def remembered(monkeypatch):
     """Searches and pages that were made once are not made again: only what is asked for otherwise is."""
-    for name in ("bracket_of", "small_controller_of", "information_of", "memoryless_of"):
-        monkeypatch.setattr(bound, name, once(getattr(bound, name)))
+    for place, name in (
+        (bound, "bracket_of"),
+        (bound, "small_controller_of"),
+        (bound, "memoryless_of"),
+        (value, "information_of"),
+    ):
+        monkeypatch.setattr(place, name, once(getattr(place, name)))
     monkeypatch.setattr(robust, "robust_bracket", once(robust.robust_bracket))
     for job in (bound, robust):
         monkeypatch.setattr(job, "write_pages", drawn_once(job, job.write_pages))

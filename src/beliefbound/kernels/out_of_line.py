@@ -63,7 +63,7 @@ def remember_callees() -> None:
     read before itself: numba hands it on from what it compiles, and loses it of what it reads."""
     rebuild = CompileResult._rebuild.__func__
 
-    @functools.wraps(rebuild)
+    @functools.wraps(rebuild)  # `supported` looks at its signature
     def remembering(cls, target_context, *payload):
         result = rebuild(cls, target_context, *payload)
         result.library._reload_init.update(result.reload_init)

@@ -23,7 +23,8 @@ def bounded_optimum(
       low, high: floors that sum to at most 1 and ceilings that sum to at least 1, in every state.
 
     >>> rows, rewards = np.ones((1, 2, 1)), np.array([[1.0, 0.0]])
-    >>> bounded_optimum(rows, rewards, np.zeros((1, 2)), np.array([[0.7, 1.0]]), discount=0.5, horizon=None).tolist()
+    >>> found = bounded_optimum(rows, rewards, np.zeros((1, 2)), np.array([[0.7, 1.0]]), discount=0.5, horizon=None)
+    >>> found.round(9).tolist()
     [[0.7, 0.3]]
     """
     if horizon is not None:

@@ -36,7 +36,7 @@ def soft_spibb(data: Frequencies, *, budget: float, discount: float) -> FloatArr
 def moved(behaviour: FloatArray, q: FloatArray, errors: FloatArray, budget: float) -> FloatArray:
     """Chances `[a]` of one state after the step.
 
-    >>> moved(np.array([0.5, 0.5]), np.array([0.0, 1.0]), np.array([1.0, 0.5]), 0.3).tolist()
+    >>> moved(np.array([0.5, 0.5]), np.array([0.0, 1.0]), np.array([1.0, 0.5]), 0.3).round(9).tolist()
     [0.3, 0.7]
     """
     policy = np.array(behaviour)
