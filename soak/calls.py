@@ -21,15 +21,19 @@ from beliefbound.beliefs import (
     DirichletRewards,
     FiniteValues,
     MixedRewards,
+    MixtureBelief,
     NormalRewards,
+    PopulationBelief,
     SparseDirichletBelief,
     belief_kind,
     belief_of,
     capabilities_of,
     entries_of,
+    learn_population,
 )
 from beliefbound.bounds import (
     Regret,
+    alp,
     belief_distance,
     best_memoryless,
     evpi,
@@ -46,8 +50,20 @@ from beliefbound.bounds.policy_files import load_policy
 from beliefbound.planning.compare import compare_memoryless
 
 # Arguments of which any value is allowed, or which only cost time: never made huge, and some never touched.
-MODEST = {"time_limit", "node_limit", "max_sweeps", "evaluation_sweeps", "draws", "scenarios", "nodes", "max_nodes"}
-FUNCTIONS = {"watch", "stop", "prior", "progress", "say"}
+MODEST = {
+    "time_limit",
+    "node_limit",
+    "max_sweeps",
+    "evaluation_sweeps",
+    "draws",
+    "scenarios",
+    "nodes",
+    "max_nodes",
+    "steps",
+    "chains",
+    "most",
+}
+FUNCTIONS = {"watch", "stop", "prior", "progress", "say", "features"}
 UNTOUCHED = {"time_limit", "target_gap", "overwrite", "path"}
 
 
@@ -101,6 +117,7 @@ def calls() -> dict[str, Callable[[], Call]]:
         "state": np.array([0, 1]), "action": np.array([1, 0]),
         "reward": np.array([1.0, 0.0]), "next_state": np.array([1, 2]),
     }  # fmt: skip
+    shown = {"state": [0, 1, 2, 0], "action": [1, 0, 1, 1], "next_state": [1, 2, 0, 1]}
     steps = {"state": 0, "action": 1, "reward": 1.0, "next_state": 0}
     alpha = np.ones((3, 2, 3))
     made: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
@@ -197,6 +214,19 @@ def calls() -> dict[str, Callable[[], Call]]:
         "SparseDirichletBelief": (SparseDirichletBelief, {"n_states": 3, "n_actions": 2, "concentration": 0.5,
                                   "sizes": np.array([0.5, 0.3, 0.2]), "support": alpha > 0, "rewards": x["rewards"],
                                   "terminal": np.array([2]), "available": r[0] >= 0.0, "initial": 0}),
+        "MixtureBelief": (MixtureBelief, {"parts": [x["dirichlet"], x["dirichlet"]], "weights": np.array([0.5, 0.5])}),
+        "PopulationBelief": (PopulationBelief, {"weight": np.ones((3, 2, 2, 3)), "rewards": np.ones((3, 2, 2, 2)),
+                             "reward_range": (0.0, 1.0), "terminal": np.array([2]), "available": r[0] >= 0.0,
+                             "initial": 0}),
+        "learn_population": (learn_population, {"logs": [_log(), _log()], "n_states": 3, "n_actions": 2, "draws": 8,
+                             "reward_range": (0.0, 1.0), "concentration": 0.5, "strength": (1.0, 2.0), "initial": 0,
+                             "rng": 0}),
+        "from_demonstrations": (bb.from_demonstrations, {"demonstrations": shown, "discount": 0.9, "reward": "state",
+                                "reward_prior": "uniform", "rationality": 2.0, "dynamics": p[0], "draws": 8,
+                                "chains": 2, "steps": 64, "initial": 0, "rng": 0, "threads": 1}),
+        "from_demonstrations exact": (bb.from_demonstrations, {"demonstrations": shown, "discount": 0.9,
+                                      "hypotheses": x["finite"], "rationality": np.array([1.0, 2.0])}),
+        "alp": (alp, {"belief": x["finite"], **task, "features": None, "most": 200, "rng": 0}),
         "save_belief": (bb.save_belief, {"path": scratch() / "belief.npz", "belief": x["dirichlet"],
                         "states": ["a", "b", "c"], "actions": ["x", "y"]}),
         "entries_of": (entries_of, {"belief": x["dirichlet"], "prefix": "own_", "states": ["a", "b", "c"],

@@ -13,6 +13,7 @@ from soak.fuzz import outcome, supervise
 
 # Results of functions, which check nothing, protocols and errors; and what finds faults, for tests, by assertions.
 NOT_CALLED = {
+    "ApproximateLP",
     "Belief",
     "BeliefboundError",
     "BestMemoryless",
@@ -25,6 +26,7 @@ NOT_CALLED = {
     "ModelFolder",
     "Plan",
     "Policy",
+    "Population",
     "RobustBracket",
     "Runs",
     "Sensitivity",
@@ -68,6 +70,7 @@ def test_every_public_callable_is_called():
     assert public - called == NOT_CALLED
 
 
+@pytest.mark.full
 def test_the_calls_that_are_spoilt_are_good():
     """One test for all of them: what they are made of takes a search, which is not for the collection of tests."""
     of_files = {"load_actor", "load_belief", "load_policy", "read_models"}  # that are there only after others

@@ -17,6 +17,7 @@ import numpy as np
 
 from beliefbound.base.convergence import GOOD_RHAT, bulk_ess, rhat
 from beliefbound.base.errors import BeliefError
+from beliefbound.base.limits import check_size
 from beliefbound.base.validation import (
     BoolArray,
     FloatArray,
@@ -147,6 +148,7 @@ def learn_population(
     given = _aligned(read, n_states, n_actions, reward_range)
     counts, successes, ends = given.counts, given.successes, given.ends
     S, A = counts.shape[1:3]
+    check_size((S, A, CHAINS * n, S), "draws of the hyperparameters", BeliefError, fix="keep fewer draws")
     b = 1.0 / S if concentration is None else check_positive(concentration, "concentration")
     source, prior = as_rng(rng), np.array([mean, deviation])
     tried = counts.sum(axis=3)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from beliefbound.base.errors import ParameterError
-from beliefbound.base.validation import FloatArray, IntArray, Rng, as_rng, check_count, frozen
+from beliefbound.base.validation import FloatArray, IntArray, Rng, as_floats, as_rng, check_count, frozen, shown
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.outcomes import pair_outcomes
@@ -94,6 +94,8 @@ def alp(
     from scipy.optimize import linprog
 
     task = FiniteTask.of(belief, discount=discount, horizon=horizon, initial=initial)
+    if features is not None and not callable(features):
+        raise ParameterError(f"features is {shown(features)}; give a function of decisions left, states and weights")
     program = _Program(task, default_features(task) if features is None else features)
     nodes = program.reachable(check_count(most, "most"))
     proven, source = nodes is not None, as_rng(rng)
@@ -183,7 +185,10 @@ class _Program:
     def features_of(self, nodes: list[Node]) -> FloatArray:
         """Features `[i,k]` of beliefs with as many decisions left."""
         states, weights = np.array([node[1] for node in nodes]), np.stack([node[2] for node in nodes])
-        return np.asarray(self.features(nodes[0][0], states, weights), dtype=np.float64)
+        found = as_floats(self.features(nodes[0][0], states, weights), "features", ParameterError)
+        if found.ndim != 2 or len(found) != len(nodes):
+            raise ParameterError(f"features of {len(nodes)} beliefs have shape {found.shape}; return [belief, feature]")
+        return found
 
     def constraints(self, nodes: list[Node]) -> tuple[FloatArray, FloatArray]:
         """`left @ w ≥ right`, one for each belief and action."""

@@ -29,8 +29,8 @@ def simultaneous(samples: FloatArray, together: int) -> Interval:
     """The mean of independent samples, one of `together` whose intervals hold at once with 95%.
 
     >>> one, many = simultaneous(np.arange(100.0), 1), simultaneous(np.arange(100.0), 45)
-    >>> one.mean, round(one.high - one.low, 2), round(many.high - many.low, 2)
-    (49.5, 11.51, 19.48)
+    >>> one.mean, round(float(one.high - one.low), 2), round(float(many.high - many.low), 2)
+    (49.5, 11.51, 19.49)
     """
     from scipy.special import stdtrit
 
@@ -50,7 +50,7 @@ def paired_difference(frame: pl.DataFrame, first: str, second: str, score: str) 
 def lead(difference: FloatArray) -> float:
     """A paired difference in standard errors; 0 where all are 0, infinite where all are the same other number.
 
-    >>> lead(np.array([1.0, 1.0, 1.0])), lead(np.zeros(3)), lead(np.array([1.0, 3.0]))
+    >>> lead(np.ones(3)), lead(np.zeros(3)), float(lead(np.array([1.0, 3.0])))
     (inf, 0.0, 2.0)
     """
     mean, n = float(difference.mean()), len(difference)
