@@ -143,6 +143,34 @@ def test_its_brackets_and_certificates():
     assert certificate.lower.value <= found.upper.value
 
 
+def exact(belief, s, horizon, discount):
+    """The Bayes-optimal value by the tree of all that may be seen: next states, and rewards of 0 or 1."""
+    if horizon == 0:
+        return 0.0
+    values = []
+    for a in range(belief.n_actions):
+        paid, total = float(belief.mean().rewards[s, a]), 0.0
+        for t, chance in enumerate(belief.predictive(s, a)):
+            for reward, share in ((1.0, paid), (0.0, 1.0 - paid)):
+                if horizon > 1 and chance * share > 0.0:
+                    later = exact(belief.update(s, a, reward, t), t, horizon - 1, discount)
+                    total += chance * share * later
+        values.append(paid + discount * total)
+    return max(values)
+
+
+def test_its_brackets_hold_on_the_exact_tree():
+    rng = np.random.default_rng(1)
+    for seed in range(3):
+        weight = rng.gamma(1.0, 1.0, (2, 2, 3, 2)) * np.array([0.5, 2.0, 8.0])[:, None]
+        belief = PopulationBelief(weight, rng.gamma(1.0, 1.0, (2, 2, 3, 2)), initial=0)
+        value = exact(belief, 0, 3, 0.9)
+        found = bb.bracket(belief, discount=0.9, horizon=3, effort=20, rng=seed, confidence=0.9999)
+        assert found.lower.value <= value + 1e-9
+        assert found.upper.value >= value - 1e-9
+        assert found.width < 0.5 * value
+
+
 def test_agents_start_from_it():
     """On a chain with Thompson sampling and MCBRL, and what they have learnt there is theirs."""
     chain = make_env("chain")
