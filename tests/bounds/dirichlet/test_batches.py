@@ -23,4 +23,4 @@ def test_batches_of_both_ends_are_as_large():
 @pytest.mark.full
 def test_a_grid_with_a_long_horizon_is_bracketed():
     found = bracket(belief_of("grid"), discount=0.95, horizon=250, effort=2, rng=1)
-    assert 0.0 <= found.lower.value <= found.upper.value < 11.0  # E max is 10.87 ± 0.24
+    assert 0.0 <= found.lower.value <= found.upper.value < 12.0  # E max is 10.87 ± 0.24; 95% of 1080 models adds 0.8

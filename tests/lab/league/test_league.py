@@ -184,7 +184,7 @@ def test_all_plan_with_one_discount(tmp_path):
 @pytest.mark.full
 def test_the_band_encloses_what_a_known_optimum_earns(tmp_path):
     """Of 1 step the Bayes-optimal value is the largest expected reward: 5/2 + 0 … on the drawn chain, 2/2 from 0."""
-    found = league("drawn-chain", tmp_path, agents=["exploit"], runs=3, steps=1, effort=20)
+    found = league("drawn-chain", tmp_path / "one", agents=["exploit"], runs=3, steps=1, effort=20)
     assert found.band is not None
     assert found.band.low <= 1.0 <= found.band.high
     endless = league("drawn-chain", tmp_path, agents=["exploit"], runs=3, effort=5)

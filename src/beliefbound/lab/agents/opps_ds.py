@@ -28,12 +28,12 @@ from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.kernels.actions import ActionLists, action_lists
 from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.planning.held_models import (
-    HeldModels,
+    ExpectedModel,
     clear,
     expect_first,
     expect_pair,
     expect_tied,
-    held_models,
+    expected_model,
     mmbi_sweeps_held,
 )
 from beliefbound.kernels.planning.urn import decisions_that_matter, value_at
@@ -56,7 +56,7 @@ class Counted(NamedTuple):
     """A belief, its expected MDP, and what that is before the first step."""
 
     posterior: Posterior
-    models: HeldModels
+    models: ExpectedModel
     prior_p: FloatArray  # [s,a,t]
     prior_r: FloatArray  # [s,a]
 
@@ -242,7 +242,7 @@ def searched(
 
 def counted(setting: Setting, posterior: Posterior) -> Counted:
     """The models of a posterior, before the first step."""
-    models = held_models(1, setting.available, setting.discount)
+    models = expected_model(setting.available, setting.discount)
     return Counted(posterior, models, *expected_prior(posterior, setting.available.shape))
 
 
