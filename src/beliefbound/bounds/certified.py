@@ -19,7 +19,6 @@ import numpy as np
 from beliefbound.base.errors import ParameterError
 from beliefbound.base.validation import (
     FloatArray,
-    IntArray,
     Rng,
     as_rng,
     check_count,
@@ -35,11 +34,10 @@ from beliefbound.bounds.bracket import bracket_of, limits_of, seed_of
 from beliefbound.bounds.dirichlet.arrays import posterior_of
 from beliefbound.bounds.dirichlet.certified import LEAST_SAMPLES, certify_counts
 from beliefbound.bounds.drawn.certified import certify_drawn
-from beliefbound.bounds.finite.alpha_policy import read_sarsop
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.bounds.finite.simulation import reaching, simulate
 from beliefbound.bounds.policies import AnyPolicy, summed
-from beliefbound.bounds.policy_files import load_policy
+from beliefbound.bounds.policy_files import load_policy, read_policy
 from beliefbound.bounds.record import TracePoint
 from beliefbound.planning.task import FiniteTask, Task, finite_task
 from beliefbound.policy import Policy
@@ -232,27 +230,6 @@ def certify(
         low, high, paired = _sampled(known, task, source, samples, error, stop, graph)
         own = low, high
     return _certified(known, task, own, upper, paired, values)
-
-
-def read_policy(path: Path, task: Task) -> Policy:
-    """A policy from a file: a table of comma-separated values, SARSOP's, or one that `save` wrote."""
-    if path.suffix.lower() == ".csv":
-        from beliefbound.policy.rule_file import read_rule
-
-        idle = _idle(task) if isinstance(task, FiniteTask) else None
-        return read_rule(path, names_of(task.belief), task.belief.n_states, task.belief.n_actions, idle)
-    if isinstance(task, FiniteTask) and path.suffix.lower() in (".policy", ".policyx"):
-        return read_sarsop(path, task)
-    return load_policy(path)
-
-
-def _idle(task: FiniteTask) -> IntArray:
-    """`[s]`: the first action of states where nothing happens any more and nothing is paid, in every model; else -1."""
-    models, rows = task.models, task.models.compressed().tocoo()
-    _, s, _ = np.unravel_index(rows.row, models.rewards.shape)
-    matters = (models.rewards != 0.0).any(axis=(0, 2))
-    matters[s[(rows.col != s) & (rows.data > 0.0)]] = True
-    return np.where(matters, -1, models.available.argmax(axis=1))
 
 
 def _counted(

@@ -1,13 +1,18 @@
-"""`load_policy`: any policy from the file that its `save` wrote."""
+"""`load_policy`: any policy from the file that its `save` wrote; `read_policy`: from whatever people keep rules in."""
 
 from pathlib import Path
 
+import numpy as np
+
 from beliefbound.base.errors import FileError
 from beliefbound.base.io.paths import as_path
+from beliefbound.base.validation import IntArray
 from beliefbound.bounds.finite import adaptive_file, alpha_policy, mixed
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
+from beliefbound.planning.task import FiniteTask, Task
 from beliefbound.policy import Policy
 from beliefbound.policy.files import read_archive
+from beliefbound.policy.naming import names_of
 from beliefbound.policy.tables import read_table
 
 _ZIP = b"PK"
@@ -60,3 +65,24 @@ def load_policy(path: Path | str) -> Policy:
     if kind == completed_policy.KIND:
         return completed_policy.read_completed(file, arrays)
     raise FileError(f"{file} holds a policy of the unknown kind {kind!r}")
+
+
+def read_policy(path: Path, task: Task) -> Policy:
+    """A policy from a file: a table of comma-separated values, SARSOP's, or one that `save` wrote."""
+    if path.suffix.lower() == ".csv":
+        from beliefbound.policy.rule_file import read_rule
+
+        idle = _idle(task) if isinstance(task, FiniteTask) else None
+        return read_rule(path, names_of(task.belief), task.belief.n_states, task.belief.n_actions, idle)
+    if isinstance(task, FiniteTask) and path.suffix.lower() in (".policy", ".policyx"):
+        return alpha_policy.read_sarsop(path, task)
+    return load_policy(path)
+
+
+def _idle(task: FiniteTask) -> IntArray:
+    """`[s]`: the first action of states where nothing happens any more and nothing is paid, in every model; else -1."""
+    models, rows = task.models, task.models.compressed().tocoo()
+    _, s, _ = np.unravel_index(rows.row, models.rewards.shape)
+    matters = (models.rewards != 0.0).any(axis=(0, 2))
+    matters[s[(rows.col != s) & (rows.data > 0.0)]] = True
+    return np.where(matters, -1, models.available.argmax(axis=1))

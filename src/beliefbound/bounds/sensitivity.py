@@ -25,8 +25,8 @@ from beliefbound.base.errors import ParameterError, PolicyError
 from beliefbound.base.grammar import nearest
 from beliefbound.base.validation import FloatArray, IntArray, check_count, check_ids, check_kind, frozen, shown
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.bounds.certified import read_policy
 from beliefbound.bounds.policies import AnyPolicy
+from beliefbound.bounds.policy_files import read_policy
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy.naming import Names, names_of
 from beliefbound.policy.results import axis, html_table, literal
