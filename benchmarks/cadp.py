@@ -38,12 +38,12 @@ def sweeps(n_models: int, n_states: int, n_actions: int, horizon: int, repeats: 
             values[:] = 0.0
             sweep.induct_lanes(lanes, values, actions.copy())
 
-    count = ascent.climb(actions, "MMBI").sweeps
+    count = ascent.ascend(actions, "MMBI").sweeps
     times = race(
         {
             "MMBI sweep": mmbi_sweep,
             "CADP sweep": lambda: ascent.sweep(actions.copy(), 0),
-            "CADP sweep within an ascent": lambda: ascent.climb(actions, "MMBI"),
+            "CADP sweep within an ascent": lambda: ascent.ascend(actions, "MMBI"),
         },
         repeats,
     )

@@ -66,13 +66,11 @@ def fill_rows(stream, alpha, out):
         dirichlet.dirichlet_row(stream, alpha, out[i])
 
 
-@njit
 def repeat_lanes(stream, alpha, out, times):
     for _ in range(times):
         dirichlet.dirichlet_lanes(stream, alpha, out)
 
 
-@njit
 def repeat_models(stream, alpha, out, times):
     for _ in range(times):
         dirichlet.dirichlet_models(stream, alpha, out)

@@ -54,7 +54,7 @@ def main() -> None:
     certifier = certifier_of(
         FiniteTask.of(belief, discount=DISCOUNT, horizon=HORIZON), policies=pool, core_nodes=1, pairs=False
     )
-    certifier.settle()
+    certifier.freeze_values()
     certifier.depth, certifier.tolerance = DEPTH, -1.0
     address = np.array([1], dtype=np.uint64)
     p, r, q = belief.transitions, belief.rewards, certifier.problem.q

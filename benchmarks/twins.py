@@ -2,7 +2,7 @@
 
 The twin is the agent itself under `NUMBA_DISABLE_JIT=1`, in a process of its own: the same file, line by line, on the
 same state and the same noise, so both must earn the same. Only explicit vectors (`kernels.planning.simd`), which Python
-does not know, are written out as loops here, and nothing is borrowed (`kernels.borrow`). Plans made before the first
+does not know, are written out as loops here. Plans made before the first
 step of all runs (`beetle`, `controller`) or of each (`hypotheses`) are made compiled, handed over, and not timed.
 
 `gittins` plays on a bandit. A step is a look into a table of indices, or, when counts are met for the first time,
@@ -73,7 +73,6 @@ def without_vectors():
         setattr(simd, f"backup_{width}", lambda *given, width=width: backup(*given, width))
         setattr(simd, f"carry_lanes_{width}", lambda *given, width=width: carry_lanes(*given, width))
     simd.copy_8, simd.gather_16 = copy, gather
-    importlib.import_module("beliefbound.kernels.borrow").borrowed = lambda x: x
 
 
 def interpreted() -> None:

@@ -75,6 +75,9 @@ class Csr:
 
     def backup(self, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
         """`q[m,s,a] = r + γ Σ_t P V`."""
+        if len(self.matrices) == 1:
+            _backup(self.matrices[0], rewards, discount, values, q)
+            return
         parts = list(self._parts())
         while parts:
             some, matrix = parts[0]
@@ -256,7 +259,7 @@ def _alike(matrices: Sequence[Any], rows: int) -> bool:
 def _backup(matrix: Any, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
     r, to = rewards.reshape(-1), q.reshape(-1)
     work = partial(csr_sweep.backup_csr, *_arrays(matrix), r, discount, values, to)
-    in_ranges(work, len(r), matrix.nnz)
+    in_ranges(work, len(r), matrix.data.size)
 
 
 def _solved(chain: Any, rewards: FloatArray, discount: float) -> FloatArray:
