@@ -111,11 +111,11 @@ def mean_words(found: LogPlan, digits: int = 6) -> str:
 def policy_shown(found: LogPlan) -> str:
     """What the policy does in the states that it meets most."""
     log, ends = found.log, found.learnt.terminal
-    taken, met = found.first_actions, found.reliance.visits.sum(axis=1)
+    met = found.reliance.visits.sum(axis=1)
     open_ = [int(s) for s in np.argsort(-met, kind="stable") if not ends[s]]
     state, action = ("" if log.states else "state "), ("" if log.actions else "action ")
     told = ", ".join(
-        f"{state}{plain(log.state_name(s))}: {action}{plain(log.action_name(int(taken[s])))}" for s in open_[:_SHOWN]
+        f"{state}{plain(log.state_name(s))}: {action}{plain(found.first_action(s))}" for s in open_[:_SHOWN]
     )
     more = f", and so on: {len(open_)} states in policy.csv" if len(open_) > _SHOWN else ""
     return f"{told}{more}"

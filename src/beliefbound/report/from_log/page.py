@@ -85,7 +85,7 @@ def _which(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     rows = [
         [
             _short(log.state_name(int(s))),
-            "(ends)" if terminal[s] else _short(log.action_name(int(actions[s]))),
+            "(ends)" if terminal[s] else _short(found.first_action(int(s))),
             f"{found.state_lower[s]:.4g}",
             f"{found.state_upper[s]:.4g}",
             f"{visits[s, actions[s]]:,}",

@@ -173,6 +173,13 @@ class LogPlan(Result):
         taken: IntArray = (chances if chances.ndim == 2 else chances[0]).argmax(axis=-1)
         return taken
 
+    def first_action(self, state: int) -> str:
+        """The likeliest action of a state, by name; where it is drawn, with how often it is."""
+        chances = self.policy.chances(self.log.n_actions)
+        own = (chances if chances.ndim == 2 else chances[0])[state]
+        name, share = self.log.action_name(int(own.argmax())), float(own.max())
+        return name if share > 1.0 - 1e-9 else f"{name} ({100 * share:.0f}% of the time)"
+
     def to_measure(self) -> list[tuple[int, int]]:
         """Pairs, the one most worth measuring first: by what is certain, then what is possible, then by how much of the
         policy's way leads through them by the prior alone. Terminal states and what is not offered are left out."""
