@@ -280,7 +280,7 @@ class Outside:
         own.model[: end - begin], own.weight[: end - begin] = source.model[begin:end], source.weight[begin:end]
         for name in ("state", "stage", "key", "prob", "above", "below"):
             getattr(own, name)[0] = getattr(source, name)[node]
-        own.child[0], own.table[:], own.begin[1], own.size[:] = -1, -1, end - begin, 0
+        own.child[0], own.table[:], own.begin[1], own.size[:] = -1, 0, end - begin, 0
         own.size[NODES] = own.size[FROZEN_NODES] = 1
         own.size[ENTRIES] = own.size[FROZEN_ENTRIES] = end - begin
         make_child(problem, own, 0, row)
@@ -295,7 +295,7 @@ class Outside:
 def frozen_graph(problem: BeliefMDP, kept: dict[str, Any]) -> Graph:
     """A frozen graph of the nodes in `kept`, without spare capacity."""
     n = len(kept["state"])
-    table = np.full(1 << max(4, (2 * n).bit_length()), -1, dtype=np.int32)
+    table = np.zeros(1 << max(4, (2 * n).bit_length()), dtype=np.int32)
     graph = new_graph(problem, 1, 0)._replace(table=table, **kept)
     graph.size[NODES] = graph.size[FROZEN_NODES] = n
     graph.size[ENTRIES] = graph.size[FROZEN_ENTRIES] = len(kept["weight"])

@@ -123,4 +123,4 @@ def fill_table(graph):
         if graph.stage[x] > 0:
             node, slot = find(graph, graph.key[x], graph.state[x], graph.stage[x])
             if node < 0:
-                graph.table[slot] = x
+                graph.table[slot] = x + 1

@@ -64,7 +64,7 @@ class Graph(NamedTuple):
     greedy: np.ndarray  # int32 [n]: action of largest upper value
     share: np.ndarray  # [n]: largest contribution of one leaf to the node's gap
     stamp: np.ndarray  # int64 [n]: last scenario that expanded it
-    table: np.ndarray  # int32 [2^j]: open addressing by key
+    table: np.ndarray  # int32 [2^j]: open addressing by key; a node's number plus one, 0 where there is none
     slots: np.ndarray  # int64 [n]: table slots filled since `freeze_values`
     links: np.ndarray  # int64 [n]: child links made since `freeze_values` in frozen nodes
     sums: np.ndarray  # scratch [row, 1 + A + pool]
@@ -98,7 +98,7 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         greedy=np.empty(nodes, dtype=np.int32),
         share=np.empty(nodes),
         stamp=np.empty(nodes, dtype=np.int64),
-        table=np.full(1 << bits, -1, dtype=np.int32),
+        table=np.zeros(1 << bits, dtype=np.int32),
         slots=np.empty(nodes, dtype=np.int64),
         links=np.empty(nodes, dtype=np.int64),
         sums=np.empty((rows, 1 + n_actions + problem.v.shape[-1])),

@@ -53,11 +53,11 @@ def find(graph, key, state, stage):
     mask = np.uint64(graph.table.size - 1)
     slot = (key ^ (key >> np.uint64(29))) & mask
     while True:
-        node = graph.table[slot]
+        node = np.int64(graph.table[slot]) - 1
         if node < 0:
-            return -1, np.int64(slot)
+            return node, np.int64(slot)
         if graph.key[node] == key and graph.state[node] == state and graph.stage[node] == stage:
-            return np.int64(node), np.int64(slot)
+            return node, np.int64(slot)
         slot = (slot + np.uint64(1)) & mask
 
 
@@ -67,7 +67,7 @@ def find_belief(graph, key, state, first, last):
     mask = np.uint64(graph.table.size - 1)
     slot = (key ^ (key >> np.uint64(29))) & mask
     while True:
-        node = np.int64(graph.table[slot])
+        node = np.int64(graph.table[slot]) - 1
         if node < 0:
             return node, np.int64(slot)
         begin = graph.begin[node]
@@ -148,7 +148,7 @@ def make_child(problem, graph, parent, row):
     graph.key[node] = key
     graph.upper[node] = graph.above[parent, row]
     graph.lower[node] = graph.below[parent, row]
-    graph.table[slot] = node
+    graph.table[slot] = node + 1
     if graph.size[FROZEN_NODES] > 0:
         graph.slots[graph.size[LOGGED_SLOTS]] = slot
         graph.size[LOGGED_SLOTS] += 1
@@ -404,7 +404,7 @@ def freeze_values(problem, graph, order, tolerance):
 def restore(graph):
     """Forget every node built since `freeze_values`."""
     for i in range(graph.size[LOGGED_SLOTS] - 1, -1, -1):
-        graph.table[graph.slots[i]] = -1
+        graph.table[graph.slots[i]] = 0
     width = graph.child.shape[1]
     for i in range(graph.size[LOGGED_LINKS]):
         graph.child[graph.links[i] // width, graph.links[i] % width] = -1
