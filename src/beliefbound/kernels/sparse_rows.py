@@ -144,24 +144,67 @@ def draw_transitions_sparse(posterior, stream, p, scratch):
 
 
 @kernel
+def draw_size_sparse(posterior, urn, row, u):
+    """Draw the size k of a row's support with the quantile `u`, unless it is drawn; what is left of `u`, a quantile
+    again. Given k, what was not seen has the count `c (k − k₀)` in all, whatever T is: to count is then to add one, and
+    more only where an outcome is new. So simulations draw sizes as they meet rows, which is the same law."""
+    if urn.drawn[row] > 0:
+        return u
+    sizes, c, n = posterior.sizes, posterior.concentration, int(posterior.possible[row])
+    k0 = posterior.seen[row, SEEN]
+    i = max(int(k0) - 1, 0)
+    while i < n - 1 and u >= sizes[row, i]:
+        u -= sizes[row, i]
+        i += 1
+    k = i + 1
+    urn.drawn[row] = k
+    urn.met[urn.met_size[0]] = row
+    urn.met_size[0] += 1
+    urn.root_unseen[row], urn.root_total[row] = posterior.unseen[row], urn.total[row]
+    urn.total[row] = k * c + posterior.seen[row, TRIES]
+    set_unseen(posterior, row, c * (k - k0) / (n - k0) if n > k0 else 0.0)
+    return min(max(u, 0.0) / max(sizes[row, i], LEAST), 1.0)
+
+
+@kernel
 def note_sparse(posterior, urn, i, row, j):
     """Keep what a row was, as entry `i` of the journal, and learn outcome `j`, to whose count one was added."""
+    k, c, n = urn.drawn[row], posterior.concentration, posterior.possible[row]
     urn.unseen[i] = posterior.unseen[row]
-    for k in range(int(posterior.possible[row])):
-        urn.sizes[i, k] = posterior.sizes[row, k]
-    settle_sparse(posterior, row, j)
-    k0, tries = posterior.seen[row, SEEN], posterior.seen[row, TRIES]
-    left = posterior.possible[row] - k0
-    urn.total[row] = k0 * posterior.concentration + tries + left * posterior.unseen[row]
+    if k == 0:
+        for size in range(int(n)):
+            urn.sizes[i, size] = posterior.sizes[row, size]
+        settle_sparse(posterior, row, j)
+        k0, tries = posterior.seen[row, SEEN], posterior.seen[row, TRIES]
+        urn.total[row] = k0 * c + tries + (n - k0) * posterior.unseen[row]
+    elif urn.before[i] <= c:
+        posterior.alpha[row, j] = c + 1.0
+        posterior.seen[row, SEEN] += 1.0
+        k0 = posterior.seen[row, SEEN]
+        set_unseen(posterior, row, c * (k - k0) / (n - k0) if n > k0 else 0.0)
 
 
 @kernel
 def take_back_sparse(posterior, urn, i):
     """A row as it was before entry `i` of the journal, whose count and total are back already."""
     row = urn.row[i]
-    posterior.seen[row, TRIES] -= 1.0
-    if urn.before[i] <= posterior.concentration:
+    new, whole = urn.before[i] <= posterior.concentration, urn.drawn[row] == 0
+    if new:
         posterior.seen[row, SEEN] -= 1.0
-    for k in range(int(posterior.possible[row])):
-        posterior.sizes[row, k] = urn.sizes[i, k]
-    set_unseen(posterior, row, urn.unseen[i])
+    if whole:
+        posterior.seen[row, TRIES] -= 1.0
+        for k in range(int(posterior.possible[row])):
+            posterior.sizes[row, k] = urn.sizes[i, k]
+    if new or whole:
+        set_unseen(posterior, row, urn.unseen[i])
+
+
+@kernel
+def forget_sizes_sparse(posterior, urn):
+    """Nothing is drawn any more of the rows that a simulation met, all of whose outcomes are taken back."""
+    for i in range(urn.met_size[0]):
+        row = urn.met[i]
+        urn.drawn[row] = 0
+        urn.total[row] = urn.root_total[row]
+        set_unseen(posterior, row, urn.root_unseen[row])
+    urn.met_size[0] = 0

@@ -22,7 +22,13 @@ from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.posterior import Posterior, SparsePosterior, arrival_of, on_arrival, paid_for, row_of
 from beliefbound.kernels.random import uniform
 from beliefbound.kernels.reference import by_class, by_reference
-from beliefbound.kernels.sparse_rows import note_sparse, take_back_sparse, with_fields
+from beliefbound.kernels.sparse_rows import (
+    draw_size_sparse,
+    forget_sizes_sparse,
+    note_sparse,
+    take_back_sparse,
+    with_fields,
+)
 
 inlined = njit(inline="always", **EXACT)  # by numba itself, as in `kernels.posterior`
 
@@ -45,7 +51,16 @@ class Urn(NamedTuple):
     worth: np.ndarray  # [entry]: the count there, before
 
 
-SparseUrn = with_fields("SparseUrn", Urn._fields, ("sizes", "unseen"))  # [entry,k−1] and [entry]: what they were
+MORE = (
+    "sizes",  # [entry,k−1]: what they were
+    "unseen",  # [entry]: what it was
+    "drawn",  # int64 [row]: the size of the support that this simulation drew, 0 where it drew none
+    "met",  # int64 [row]: rows whose sizes it drew, as many as `met_size`
+    "met_size",  # int64 [1]
+    "root_unseen",  # [row]: of those rows, `unseen` and `total` before
+    "root_total",
+)
+SparseUrn = with_fields("SparseUrn", Urn._fields, MORE)
 
 
 @by_class({Urn: None, SparseUrn: note_sparse}, 1)
@@ -56,6 +71,18 @@ def note(posterior, urn, i, row, j):
 @by_class({Urn: None, SparseUrn: take_back_sparse}, 1)
 def take_back(posterior, urn, i):
     """Put back what `note` kept as entry `i`."""
+
+
+@by_class({Urn: njit(lambda posterior, urn, row, u: u, **EXACT), SparseUrn: draw_size_sparse}, 1)
+def within_support(posterior, urn, row, u):
+    """For a simulation that begins with nothing counted and takes all back: before an outcome is drawn at `u`, the size
+    of the row's support is, where that is unknown. What is left of the quantile. (`outcome_at` alone learns about sizes
+    instead: the same law, at the cost of a pass over all sizes for every outcome.)"""
+
+
+@by_class({Urn: None, SparseUrn: forget_sizes_sparse}, 1)
+def forget_sizes(posterior, urn):
+    """Undo `within_support` everywhere."""
 
 
 def new_urn(posterior: Posterior, steps: int) -> Urn:
@@ -73,7 +100,9 @@ def new_urn(posterior: Posterior, steps: int) -> Urn:
         worth=np.zeros(steps),
     )
     if isinstance(posterior, SparsePosterior):
-        urn = SparseUrn(*urn, np.zeros((steps, posterior.sizes.shape[1])), np.zeros(steps))
+        before = np.zeros((steps, posterior.sizes.shape[1])), np.zeros(steps)
+        whole, one = np.zeros(n_rows, np.int64), np.zeros(1, np.int64)
+        urn = SparseUrn(*urn, *before, whole, whole.copy(), one, np.zeros(n_rows), np.zeros(n_rows))
     return urn
 
 
@@ -195,6 +224,8 @@ def rewind(posterior, urn, outcomes, values):
         urn.total[urn.row[i]] = urn.summed[i]
         take_back(posterior, urn, i)
     urn.size[0] = outcomes
+    if outcomes == 0:
+        forget_sizes(posterior, urn)
     for i in range(urn.size[1] - 1, values - 1, -1):
         reward[urn.valued[i]] = urn.worth[i]
         if not on_arrival(posterior):

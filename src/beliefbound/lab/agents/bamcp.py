@@ -41,6 +41,7 @@ from beliefbound.kernels.planning.urn import (
     reward_after,
     rewind,
     value_at,
+    within_support,
     write_outcome,
 )
 from beliefbound.kernels.posterior import Posterior, arrival_of, forget, learn, row_of
@@ -196,7 +197,7 @@ def act(state, root):
             pair = s * n_actions + a
             row = row_of(posterior, pair)
             u, words = draw_uniform(words)
-            j = outcome_at(posterior, urn, row, u)
+            j = outcome_at(posterior, urn, row, within_support(posterior, urn, row, u))
             tree.path_node[length] = node
             tree.path_action[length] = a
             tree.path_reward[length] = reward_after(posterior, urn, pair, j)
@@ -227,7 +228,8 @@ def act(state, root):
                 a = greedy[s, np.int64((u - epsilon) / best_share * alike[s])]
             pair = s * n_actions + a
             row = row_of(posterior, pair)
-            j = outcome_at(posterior, urn, row, np.float64(z >> np.uint64(32)) * 2.0**-32)
+            u = np.float64(z >> np.uint64(32)) * 2.0**-32
+            j = outcome_at(posterior, urn, row, within_support(posterior, urn, row, u))
             gained += weight * reward_after(posterior, urn, pair, j)
             weight *= discount
             write_outcome(posterior, urn, i, row, j)
