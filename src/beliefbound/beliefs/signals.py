@@ -16,10 +16,12 @@ of the one that was seen, policies look it up: all three ask the same object.
 * `Continuous`: rewards are seen but have no finite set of values. Such a belief has valid lower bounds, `E max` and
   QMDP, but no exact update.
 
-A signal of your own is a subclass of `Signal` with `shown`, `likelihood` and `select`; see `Deterministic`.
+A signal of your own is a subclass of `Signal` with `shown`, `likelihood` and `select`, and `joined` where it is to be
+part of a mixture; see `Deterministic`.
 """
 
-from typing import Any, ClassVar, Literal, get_args
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
@@ -84,6 +86,16 @@ class Signal(Frozen):
         """The same for the models with these indices."""
         raise NotImplementedError
 
+    def joined(self, others: Sequence[Self]) -> "Signal":
+        """The same for these models and then those of other signals of this class; an error where what they show would
+        tell the one from the other."""
+        raise BeliefError(f"rewards that show {self.name!r} cannot be joined; its class has no method joined")
+
+    @property
+    def heard(self) -> "Signal":
+        """As it is where it is not silent."""
+        return self
+
 
 class _Silent(Signal):
     __slots__ = ()
@@ -96,6 +108,9 @@ class _Silent(Signal):
         return np.ones(1)
 
     def select(self, models: IntArray) -> Signal:
+        return self
+
+    def joined(self, others: Sequence[Self]) -> Signal:
         return self
 
 
@@ -142,6 +157,9 @@ class Continuous(Signal):
     def select(self, models: IntArray) -> Signal:
         return self
 
+    def joined(self, others: Sequence[Self]) -> Signal:
+        return self
+
 
 class Deterministic(Signal):
     """A model pays `paid[m,s,a]`, or `paid[m,s,a,t]` on arrival; what is seen of it is `amount`, where amounts that are
@@ -176,6 +194,9 @@ class Deterministic(Signal):
 
     def select(self, models: IntArray) -> Signal:
         return Deterministic(frozen(self.paid[models]), frozen(self.amount[models]))
+
+    def joined(self, others: Sequence[Self]) -> Signal:
+        return Deterministic(frozen(np.concatenate([self.paid, *(each.paid for each in others)])))
 
 
 class Bernoulli(Signal):
@@ -217,6 +238,12 @@ class Bernoulli(Signal):
 
     def select(self, models: IntArray) -> Signal:
         return Bernoulli(frozen(self.means[models]), low=self.low, high=self.high)
+
+    def joined(self, others: Sequence[Self]) -> Signal:
+        if any(each.range != self.range for each in others):
+            raise BeliefError("parts have rewards of different ranges; give all the same low= and high=")
+        means = np.concatenate([self.means, *(each.means for each in others)])
+        return Bernoulli(frozen(means), low=self.low, high=self.high)
 
 
 class FiniteValues(Signal):
@@ -284,8 +311,16 @@ class FiniteValues(Signal):
         return likelihood
 
     def select(self, models: IntArray) -> Signal:
+        return self._with(self.chances[models])
+
+    def joined(self, others: Sequence[Self]) -> Signal:
+        if not all(np.array_equal(each.values, self.values) for each in others):
+            raise BeliefError("parts have rewards of different values; give all the same values")
+        return self._with(np.concatenate([self.chances, *(each.chances for each in others)]))
+
+    def _with(self, chances: FloatArray) -> "FiniteValues":
         part = FiniteValues.__new__(FiniteValues)
-        part._set(values=self.values, amount=self.amount, chances=frozen(self.chances[models]))
+        part._set(values=self.values, amount=self.amount, chances=frozen(chances))
         return part
 
 
@@ -332,6 +367,10 @@ class SilentStates(Signal):
 
     def select(self, models: IntArray) -> Signal:
         return SilentStates(self.signal.select(models), self.states)
+
+    @property
+    def heard(self) -> Signal:
+        return self.signal
 
 
 def check_range(reward_range: Any, *, apart: bool = True) -> tuple[float, float]:

@@ -34,16 +34,7 @@ from beliefbound.beliefs import capabilities as can
 from beliefbound.beliefs.belief import Allowed
 from beliefbound.beliefs.files import belief_kind, belief_of, entries_of
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.beliefs.signals import (
-    Bernoulli,
-    Continuous,
-    Deterministic,
-    FiniteValues,
-    Known,
-    Signal,
-    SilentStates,
-    Unobserved,
-)
+from beliefbound.beliefs.signals import Signal, SilentStates
 from beliefbound.models import Dense, ModelSet
 from beliefbound.models.mdp import MDP
 
@@ -207,40 +198,19 @@ class MixtureBelief:
 def _joined(drawn: Sequence[FiniteBelief]) -> Signal:
     """What a step shows of rewards, for the models of several sets one after another. Sets that show different things
     are refused: they would tell parts apart, and no part's evidence says so."""
-    outer, signals = drawn[0].signal, [_heard(each.signal) for each in drawn]
+    outer, signals = drawn[0].signal, [each.signal.heard for each in drawn]
     first = signals[0]
     if len({type(each) for each in signals}) > 1:
         names = sorted({each.name for each in signals})
         raise BeliefError(
             f"rewards of the parts show different things, {' and '.join(names)}; give rewards of one kind"
         )
-    joined: Signal = first
-    if isinstance(first, Known):
+    if first.common:
         paid = [_paid(signal, each) for signal, each in zip(signals, drawn, strict=True)]
         if not all(np.array_equal(each, paid[0]) for each in paid):
             raise BeliefError("parts know different rewards; give rewards that are to be learnt, or the same ones")
-    elif isinstance(first, Bernoulli):
-        if len({(each.low, each.high) for each in signals if isinstance(each, Bernoulli)}) > 1:
-            raise BeliefError("parts have rewards of different ranges; give all the same low= and high=")
-        means = np.concatenate([each.means for each in signals if isinstance(each, Bernoulli)])
-        joined = Bernoulli(frozen(means), low=first.low, high=first.high)
-    elif isinstance(first, FiniteValues):
-        finite = [each for each in signals if isinstance(each, FiniteValues)]
-        if not all(np.array_equal(each.values, first.values) for each in finite):
-            raise BeliefError("parts have rewards of different values; give all the same values")
-        values = first.values if first.values.shape[2] > 1 else first.values[:, :, 0]
-        joined = FiniteValues(values, np.concatenate([each.chances for each in finite]))
-    elif isinstance(first, Deterministic):
-        paid = [each.paid for each in signals if isinstance(each, Deterministic)]
-        joined = Deterministic(frozen(np.concatenate(paid)))
-    elif not isinstance(first, Unobserved | Continuous):
-        raise BeliefError(f"a mixture cannot join rewards that show {first.name!r}")
+    joined = first.joined(signals[1:])
     return SilentStates(joined, outer.states) if isinstance(outer, SilentStates) else joined
-
-
-def _heard(signal: Signal) -> Signal:
-    """A signal as it is where it is not silent: parts have the same terminal states."""
-    return signal.signal if isinstance(signal, SilentStates) else signal
 
 
 def _paid(signal: Signal, drawn: FiniteBelief) -> FloatArray:

@@ -28,7 +28,7 @@ from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.beliefs.belief import Belief
 from beliefbound.beliefs.capabilities import offering
 from beliefbound.beliefs.finite import FiniteBelief
-from beliefbound.beliefs.signals import Bernoulli, SilentStates
+from beliefbound.beliefs.signals import Bernoulli
 from beliefbound.bounds.finite.backups import SWEEPS, PointBackups, new_points
 from beliefbound.bounds.finite.outcomes import rows_of
 from beliefbound.bounds.finite.problem import problem_of
@@ -173,7 +173,7 @@ def planned(
         finish(backups.back_up(points, Meter()))
         backups.keep_used(points)
     vectors = backups.vectors
-    signal = belief.signal.signal if isinstance(belief.signal, SilentStates) else belief.signal
+    signal = belief.signal.heard
     shown = rows_of(task).reward
     models = Hypotheses(
         like=problem.like,
