@@ -7,6 +7,7 @@ of the largest lower bound and its strongest rival, whichever has the wider boun
 """
 
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
 from typing import Protocol
 
@@ -48,12 +49,11 @@ def grow(certifier: Certifier, record: Record, tolerance: float, work: float) ->
     """`Certifier.grow` for what is asked for: the value, or the decision."""
     if not record.decide or record.contest is None:
         return certifier.grow(certifier.core_nodes, tolerance, work=work)
-    lower, upper = action_bounds(certifier)
-    for action in sorted(record.contest.rivals(), key=lambda a: lower[a] - upper[a]):
+    contest, (lower, upper) = copy(record.contest), action_bounds(certifier)
+    contest.note(lower, upper)  # its own and what is committed: what others find meanwhile it does not see
+    for action in sorted(contest.rivals(), key=lambda a: lower[a] - upper[a]):
         if certifier.grow(certifier.core_nodes, tolerance, work=work, forced=action):
-            record.contest.note(*action_bounds(certifier))
             return True
-    record.contest.note(*action_bounds(certifier))
     return certifier.grow(certifier.core_nodes, tolerance, work=work)
 
 

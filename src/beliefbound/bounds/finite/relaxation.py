@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beliefbound.base.errors import ParameterError
-from beliefbound.base.executors.threads import available_threads, map_with_scratch
+from beliefbound.base.executors.team import ALONE, Team
 from beliefbound.base.limits import GRAPH_BYTES
 from beliefbound.base.validation import (
     FloatArray,
@@ -57,6 +57,7 @@ from beliefbound.kernels.graph.nodes import (
     BeliefMDP,
     Graph,
     new_graph,
+    with_own_scratch,
 )
 from beliefbound.kernels.random import GOLDEN
 from beliefbound.planning.task import FiniteTask
@@ -70,6 +71,7 @@ FEW_NODES, MANY_NODES = 25, 2000  # that bounds let one expand, by what they may
 _MOST_SCENARIOS = 100_000_000  # their costs take 2.4 GB
 _CLOSED = 1e-10  # of the value: a gap that counts as none
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
+_REFRESHED = 64  # nodes that make a task of their own
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
 
 
@@ -202,9 +204,13 @@ class Certifier:
             self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))
         self.problem = problem
 
-    def refresh(self, begin: int, end: int) -> None:
+    def refresh(self, begin: int, end: int, team: Team = ALONE) -> None:
         """Better leaf values for nodes that were added with other ones."""
-        kernel.refresh(self.problem, self.graph, begin, end)
+
+        def work(first: int, last: int) -> None:
+            kernel.refresh(self.problem, with_own_scratch(self.graph), begin + first, begin + last)
+
+        team.in_ranges(work, end - begin, _REFRESHED)
 
     @property
     def node_work(self) -> float:
@@ -239,12 +245,12 @@ class Certifier:
         *,
         clip: float,
         stop: float,
-        threads: int | None = None,
+        team: Team = ALONE,
         relax: bool = True,
     ) -> Costs:
         """Scenarios `first … first + count`, which are multiples of the block size; the policy alone if not `relax`."""
         costs, nodes = np.zeros((count, 2)), np.zeros((count, 2), dtype=np.int64)
-        workers = min(threads or available_threads(), max(1, count // BLOCK))
+        workers = min(team.threads, max(1, count // BLOCK))
         while len(self._copies) < workers - 1:
             self._copies.append(self.copy())
         graphs = [self.graph, *self._copies[: workers - 1]]
@@ -257,7 +263,7 @@ class Certifier:
                 self.problem, graph, self.weights, self.roots, ends, address, first + block, costs[own], nodes[own]
             )
 
-        map_with_scratch(work, range(0, count, BLOCK), graphs)
+        team.map(work, range(0, count, BLOCK), graphs)
         both = costs[: count if relax else 0]
         return Costs(both[:, 0], costs[:, 1], both[:, 1] - both[:, 0], nodes[: len(both), 0], nodes[:, 1])
 
@@ -385,7 +391,8 @@ def relaxation(
     certifier.freeze_values()
     address = source.integers(0, 2**64, size=4, dtype=np.uint64)
     blocks = -(-check_count(scenarios, "scenarios") // BLOCK)
-    pilot = certifier.sample(extended(address, 0), 0, BLOCK, clip=np.inf, stop=np.inf, threads=threads)
-    clip, stop = limits(certifier, pilot)
-    costs = certifier.sample(extended(address, 1), 0, blocks * BLOCK, clip=clip, stop=stop, threads=threads)
+    with Team(threads) as team:
+        pilot = certifier.sample(extended(address, 0), 0, BLOCK, clip=np.inf, stop=np.inf, team=team)
+        clip, stop = limits(certifier, pilot)
+        costs = certifier.sample(extended(address, 1), 0, blocks * BLOCK, clip=clip, stop=stop, team=team)
     return read_costs(certifier, costs, pilot, alpha=alpha, clip=clip, stop=stop)
