@@ -67,12 +67,12 @@ class Team:
         self.run([partial(shared.work, own) for own in scratch[: max(1, len(blocks))]])
         return shared.results()
 
-    def in_ranges(self, work: Callable[[int, int], Any], n: int, least: int = 1) -> None:
-        """`work(first, last)` over ranges that make up `range(n)`, none much shorter than `least`. What is done of an
-        item may not depend on its range."""
+    def in_ranges(self, work: Callable[[int, int, S], Any], n: int, scratch: Sequence[S], least: int = 1) -> None:
+        """`work(first, last, own)` over ranges that make up `range(n)`, none much shorter than `least`. What is done of
+        an item may not depend on its range."""
         parts = max(1, min(_RANGES * self.threads, n // max(1, least))) if self.threads > 1 else 1
         ends = [n * i // parts for i in range(parts + 1)]
-        self.run([partial(work, first, last) for first, last in pairwise(ends)])
+        self.map(lambda ends, own: work(*ends, own), list(pairwise(ends)), scratch)
 
 
 ALONE = Team(1)  # one thread, the caller's

@@ -138,7 +138,7 @@ class MergedSearch:
                 self._stale = False
                 yield from self._refresh()
             before, width = certifier.work, self.width
-            growing = grow(certifier, self.record, certifier.rounding, strand.left)
+            growing = grow(certifier, self.record, certifier.rounding, strand.left, self.team)
             strand.add(CALL + certifier.work - before)
             if not growing or certifier.work > _CONSISTENT_EVERY * consistent:
                 consistent = certifier.work

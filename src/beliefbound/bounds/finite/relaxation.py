@@ -19,6 +19,7 @@ numbers do not depend on the number of threads.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,7 +72,8 @@ FEW_NODES, MANY_NODES = 25, 2000  # that bounds let one expand, by what they may
 _MOST_SCENARIOS = 100_000_000  # their costs take 2.4 GB
 _CLOSED = 1e-10  # of the value: a gap that counts as none
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
-_REFRESHED = 64  # nodes that make a task of their own
+_SHARED = 1024  # nodes of a graph from which on threads share its batches, which are short before
+_LOOKED_AT = 8  # nodes that make a task of their own
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
 
 
@@ -124,6 +126,7 @@ class Certifier:
         self.weights = self.start[self.states]
         self.roots: IntArray = np.empty(0, dtype=np.int64)
         self._copies: list[Graph] = []
+        self._walks = growth.new_walks(self.depth - 1)
         self._idle, self.work = 0, 0.0  # walks that built nothing, and operations so far
         self.tolerance = _TINY
         if begun:
@@ -152,7 +155,7 @@ class Certifier:
         graph.weight[entry : entry + len(held)] = weights[held]
         graph.size[NODES], graph.size[ENTRIES] = node + 1, entry + len(held)
         graph.begin[node + 1] = graph.size[ENTRIES]
-        graph.state[node], graph.stage[node] = s, 0
+        graph.state[node], graph.stage[node], graph.stamp[node] = s, 0, -1
         graph.key[node] = (s + 1) * int(GOLDEN) % 2**64
         graph.upper[node] = np.inf
         graph.lower[node] = (weights @ problem.v[0, :, s]).max(initial=-np.inf)
@@ -182,21 +185,46 @@ class Certifier:
         size = _CLOSED * max(abs(self.lower), abs(self.upper))
         return size + self.allowance(self.lower, "lower") + self.allowance(self.upper, "upper")
 
-    def grow(self, nodes: int, tolerance: float = 0.0, *, work: float = np.inf, forced: int = -1) -> bool:
+    def grow(
+        self,
+        nodes: int,
+        tolerance: float = 0.0,
+        *,
+        work: float = np.inf,
+        forced: int = -1,
+        team: Team = ALONE,
+    ) -> bool:
         """Search until the graph has `nodes` nodes or the gap is at most `tolerance`, or for `work` operations; false
         when nothing is left to gain or it is full. `forced`: the first action of every walk."""
         nodes = min(nodes, self.core_nodes)
         if self.n_nodes < nodes and self._idle < growth.IDLE:
-            unit, idle = self.node_work, 0 if forced >= 0 else self._idle
             until = growth.GrowthLimits(
-                nodes, float(work), unit, float(tolerance), self.depth - 1, int(forced), int(idle)
+                nodes, float(work), self.node_work, float(tolerance), self.depth - 1, int(forced)
             )
-            idle, done = growth.grow(self.problem, self.graph, self.weights, self.roots, until)
+            idle, done = self._grow(until, 0 if forced >= 0 else self._idle, team)
             self.work += done
             if forced >= 0:
                 return bool(idle < growth.IDLE)
             self._idle = int(idle)
         return self.n_nodes < self.core_nodes and self._idle < growth.IDLE
+
+    def _grow(self, limits: growth.GrowthLimits, idle: int, team: Team) -> tuple[int, float]:
+        """`kernels.graph.growth.grow`, whose batches, once they are long, are looked at by all of a team."""
+        problem, graph, walks = self.problem, self.graph, self._walks
+        alone = limits if team.threads == 1 else limits._replace(nodes=min(limits.nodes, _SHARED))
+        work = 0.0
+        if self.n_nodes < alone.nodes:
+            idle, work = growth.grow(problem, graph, self.weights, self.roots, alone, walks, idle)
+        if team.threads == 1:
+            return idle, work
+        views = [with_own_scratch(graph) for _ in range(team.threads)]
+        while self.n_nodes < limits.nodes and idle < growth.IDLE and work < limits.work:
+            begin, left = self.n_nodes, limits.work - work
+            count, idle, done = growth.choose(problem, graph, self.weights, self.roots, limits, walks, idle, left)
+            team.in_ranges(partial(_look_at, problem, begin), self.n_nodes - begin, views, _LOOKED_AT)
+            growth.settle(problem, graph, begin, walks, count, limits.max_stage)
+            work += done
+        return idle, work
 
     def use(self, problem: BeliefMDP) -> None:
         """From now on, new nodes have leaf values of another problem of the same task."""
@@ -207,10 +235,11 @@ class Certifier:
     def refresh(self, begin: int, end: int, team: Team = ALONE) -> None:
         """Better leaf values for nodes that were added with other ones."""
 
-        def work(first: int, last: int) -> None:
-            kernel.refresh(self.problem, with_own_scratch(self.graph), begin + first, begin + last)
+        def work(first: int, last: int, graph: Graph) -> None:
+            kernel.refresh(self.problem, graph, begin + first, begin + last)
 
-        team.in_ranges(work, end - begin, _REFRESHED)
+        views = [with_own_scratch(self.graph) for _ in range(team.threads)]
+        team.in_ranges(work, end - begin, views, _LOOKED_AT)
 
     @property
     def node_work(self) -> float:
@@ -284,6 +313,11 @@ class Certifier:
             elif name not in ("slots", "links", "sums", "parts", "corners"):
                 mine[:n] = theirs[:n]
         return copy
+
+
+def _look_at(problem: BeliefMDP, begin: int, first: int, last: int, graph: Graph) -> None:
+    """The leaf values of new nodes, counted from `begin`."""
+    growth.look_at(problem, graph, begin + first, begin + last)
 
 
 def certifier_of(
