@@ -17,8 +17,10 @@ from beliefbound.bounds.steps import Meter, Steps
 class Strand(Meter):
     """A sequence of steps with work of its own: `done` in all, and `left` of this round."""
 
-    def __init__(self, steps: Steps | None = None) -> None:
+    def __init__(self, steps: Steps | None = None, *, divisible: bool = True) -> None:
+        """`divisible`: whether the team has a part in most of its work, which else is begun before others'."""
         super().__init__()
+        self.divisible = divisible
         self._steps, self._until = steps, 0.0
         self._found: list[Callable[[], object]] = []
 

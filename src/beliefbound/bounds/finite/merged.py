@@ -81,7 +81,7 @@ class MergedSearch:
         self._stale = False  # whether nodes have leaf values that were told before cells were
         self._sizes: list[Size] | None = None
         self._last: Size | None = None
-        self._searching, self._telling, self._backing_up = Strand(), Strand(), Strand(self._back_up())
+        self._searching, self._telling, self._backing_up = Strand(), Strand(), Strand(self._back_up(), divisible=False)
         self._backing_up.add(_ALLOCATE * (self.vectors.then.size + problem.v.size))
 
     @property

@@ -65,6 +65,7 @@ from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
 
 Address = npt.NDArray[np.uint64]
+_TASKS = 4  # that scenarios are divided into where there are few
 BLOCK = 64  # scenarios between two restorations of the graph: what they share they build once, whoever runs them
 _CONVERGED = 1e-12  # of the largest value: when sweeps over a graph with cycles end
 _MOST_NODES = 1_000_000  # beliefs expanded in one scenario
@@ -125,7 +126,8 @@ class Certifier:
         self.states = np.flatnonzero(self.start)
         self.weights = self.start[self.states]
         self.roots: IntArray = np.empty(0, dtype=np.int64)
-        self._copies: list[Graph] = []
+        self._copies: list[Graph] = []  # for threads that sample; so many are of the graph as it is
+        self._copied = 0
         self._walks = growth.new_walks(self.depth - 1)
         self._idle, self.work = 0, 0.0  # walks that built nothing, and operations so far
         self.tolerance = _TINY
@@ -252,7 +254,7 @@ class Certifier:
     def freeze_values(self) -> None:
         """Freeze the graph's values; searching may go on after `reopen`."""
         freeze_values(self.problem, self.graph)
-        self._copies = []
+        self._copied = 0
 
     def reopen(self) -> None:
         """Let the graph grow again."""
@@ -279,27 +281,30 @@ class Certifier:
     ) -> Costs:
         """Scenarios `first … first + count`, which are multiples of the block size; the policy alone if not `relax`."""
         costs, nodes = np.zeros((count, 2)), np.zeros((count, 2), dtype=np.int64)
-        workers = min(team.threads, max(1, count // BLOCK))
-        while len(self._copies) < workers - 1:
-            self._copies.append(self.copy())
+        block = BLOCK if count >= _TASKS * BLOCK else max(1, count // _TASKS)
+        workers = min(team.threads, max(1, count // block))
+        while self._copied < workers - 1:
+            spare = self._copies[self._copied] if self._copied < len(self._copies) else None
+            self._copies[self._copied : self._copied + 1] = [self.copy(spare)]
+            self._copied += 1
         graphs = [self.graph, *self._copies[: workers - 1]]
 
         ends = ScenarioLimits(self.depth, self.tolerance, self.max_nodes if relax else 0, float(clip), float(stop))
 
-        def work(block: int, graph: Graph) -> None:
-            own = slice(block, block + BLOCK)
+        def work(begin: int, graph: Graph) -> None:
+            own = slice(begin, begin + block)
             run_block(
-                self.problem, graph, self.weights, self.roots, ends, address, first + block, costs[own], nodes[own]
+                self.problem, graph, self.weights, self.roots, ends, address, first + begin, costs[own], nodes[own]
             )
 
-        team.map(work, range(0, count, BLOCK), graphs)
+        team.map(work, range(0, count, block), graphs)
         both = costs[: count if relax else 0]
         return Costs(both[:, 0], costs[:, 1], both[:, 1] - both[:, 0], nodes[: len(both), 0], nodes[:, 1])
 
-    def copy(self) -> Graph:
-        """The frozen graph, apart from this one."""
+    def copy(self, copy: Graph | None = None) -> Graph:
+        """The frozen graph, apart from this one; written over an earlier copy, where there is one."""
         source = self.graph
-        copy = new_graph(self.problem, self._capacity, len(source.weight))
+        copy = new_graph(self.problem, self._capacity, len(source.weight)) if copy is None else copy
         n, entries = int(source.size[FROZEN_NODES]), int(source.size[FROZEN_ENTRIES])
         for name in Graph._fields:
             mine: Any = getattr(copy, name)

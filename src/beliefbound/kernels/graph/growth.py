@@ -96,7 +96,7 @@ def choose(problem, graph, start, roots, limits, walks, idle, left):
     """
     work, count = 0.0, np.int64(0)
     most_walks = min(max(graph.size[NODES] // _OF_NODES, 1), walks.length.size)
-    while count < most_walks and work < left:
+    while count < most_walks and idle < IDLE and work < left:
         before = graph.size[NODES]
         x, widest, gap = np.int64(-1), 0.0, 0.0
         for i in range(roots.size):
@@ -126,9 +126,10 @@ def choose(problem, graph, start, roots, limits, walks, idle, left):
                 full = not add_children(problem, graph, x, a, row, _SIBLINGS * most, more)
                 break
             x = np.int64(graph.child[x, row])
-        walks.length[count] = n
-        count += 1
+        built = graph.size[NODES] > before
         for i in range(n - 1, -1, -1):
+            if not built:  # it has only carried values around a circle
+                backup(problem, graph, path[i])
             carry_share(problem, graph, path[i], i, limits.max_stage)
             s = graph.state[path[i]]
             work += _STEP * (problem.first[s, -1] - problem.first[s, 0])
@@ -136,12 +137,12 @@ def choose(problem, graph, start, roots, limits, walks, idle, left):
             s = graph.state[x]
             n_rows = problem.first[s, -1] - problem.first[s, 0]
             work += _NODE + n_rows * (_ROW + limits.unit * (graph.begin[x + 1] - graph.begin[x]))
+        idle = np.int64(0) if built else idle + 1
+        if built:
+            walks.length[count] = n
+            count += 1
         if full:
             idle = np.int64(IDLE)
-            break
-        idle = np.int64(0) if graph.size[NODES] > before else idle + 1
-        if idle > 0:  # it has only carried values around a circle, which are to be known first
-            break
     return count, idle, work
 
 
