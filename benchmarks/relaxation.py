@@ -4,6 +4,7 @@ import heapq
 
 import numpy as np
 
+from beliefbound.base.executors.team import Team
 from beliefbound.beliefs import DirichletBelief, FiniteBelief, KnownRewards
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.finite.relaxation import BLOCK, certifier_of
@@ -68,7 +69,8 @@ def main() -> None:
         return costs
 
     def compiled(threads: int | None) -> object:
-        return certifier.sample(address, 0, count, clip=np.inf, stop=-1.0, threads=threads)
+        with Team(threads) as team:
+            return certifier.sample(address, 0, count, clip=np.inf, stop=-1.0, team=team)
 
     ours = "compiled, every core"
     contenders = {

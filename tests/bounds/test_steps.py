@@ -7,7 +7,7 @@ from beliefbound.base.errors import ParameterError
 from beliefbound.bounds.bound import Bound
 from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.bounds.record import Record
-from beliefbound.bounds.steps import GROWTH, STEP_WORK, Account, Limits, Meter, take
+from beliefbound.bounds.steps import GROWTH, STEP_WORK, Limits, Meter, take
 from beliefbound.policy import StationaryPolicy
 from support.beliefs import chain_belief, random_belief
 
@@ -94,13 +94,11 @@ def test_steps_are_taken_until_both_sides_are_there_and_the_clock_says_so():
 
 def test_steps_grow_with_the_work_behind_them():
     meter = Meter()
-    mine = Account(meter)
-    assert meter.left == mine.left == STEP_WORK
-    mine.add(0.4 * STEP_WORK)
+    assert meter.left == STEP_WORK
+    meter.add(0.4 * STEP_WORK)
     assert not meter.full()
     meter.add(0.6 * STEP_WORK)
-    assert mine.full()
-    assert mine.done == 0.4 * STEP_WORK
+    assert meter.full()
     meter.add(1000.0 * STEP_WORK)
     assert meter.full()
     assert meter.left == pytest.approx(GROWTH * 1001.0 * STEP_WORK)

@@ -125,25 +125,3 @@ class Tape(Meter):
                 meter.add(operations)
             elif meter.full():
                 yield
-
-
-class Account(Meter):
-    """The work of one of several searches that take turns: steps are those of all, `done` is its own."""
-
-    def __init__(self, whole: Meter) -> None:
-        super().__init__()
-        self._whole = whole
-
-    @property
-    def left(self) -> float:
-        """Operations until the step is full."""
-        return self._whole.left
-
-    def add(self, operations: float) -> None:
-        """Count work, for both."""
-        self.done += operations
-        self._whole.add(operations)
-
-    def full(self) -> bool:
-        """Whether the step is full."""
-        return self._whole.full()

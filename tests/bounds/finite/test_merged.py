@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from beliefbound.base.executors.team import ALONE
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.finite.cells import Size, cell_steps, divide, sizes, worthwhile
@@ -13,6 +14,7 @@ from beliefbound.bounds.finite.merged import MergedSearch
 from beliefbound.bounds.finite.pairs import gain_steps, with_pairs
 from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import problem_of
+from beliefbound.bounds.finite.search import rounds
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import Limits, Meter, finish, take
@@ -28,8 +30,8 @@ def searched(belief, discount, effort, target=0.0):
     policies = policies_of(task)
     problem = with_pairs(problem_of(task, stages=1, policies=policies), task)
     record = Record(0.95)
-    search = MergedSearch(task, problem, policies, np.arange(4, dtype=np.uint64), record, Meter())
-    take(search.steps(), record, Limits(target, effort))
+    search = MergedSearch(task, problem, policies, np.arange(4, dtype=np.uint64), record, ALONE)
+    take(rounds([search], record, Meter(), ALONE), record, Limits(target, effort))
     return record
 
 

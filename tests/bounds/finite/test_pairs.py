@@ -199,7 +199,7 @@ def test_pairs_narrow_the_gap_of_a_graph_where_models_are_alike():
             made = certifier_of(FiniteTask.of(belief, discount=0.95, horizon=150), core_nodes=2000, pairs=paired)
             made.grow(2000)
             made.freeze_values()
-            costs = made.sample(address, 0, 512, clip=np.inf, stop=np.inf, threads=1)
+            costs = made.sample(address, 0, 512, clip=np.inf, stop=np.inf)
             gaps.append((made.upper - made.lower, costs.between.mean()))
         assert (np.array(gaps[1]) < np.array(gaps[0])).all()
         shares.append(np.array(gaps[1]) / np.array(gaps[0]))

@@ -43,7 +43,7 @@ def test_the_policy_of_a_sampled_bound_is_the_one_that_was_simulated(tolerance, 
         certifier.grow(3)
         certifier.freeze_values()
         certifier.tolerance = tolerance
-        costs = certifier.sample(np.arange(4, dtype=np.uint64), 0, 64 * 64, clip=np.inf, stop=stop, threads=1)
+        costs = certifier.sample(np.arange(4, dtype=np.uint64), 0, 64 * 64, clip=np.inf, stop=stop)
         policy = AdaptivePolicy(certifier, stop=stop)
         value = value_by_enumeration(policy, belief, 0.9, 4)
         policy.save(tmp_path / "policy.npz")
@@ -64,7 +64,7 @@ def test_a_full_graph_does_not_change_the_policy():
     for certifier in (wide, tight):
         certifier.grow(3)
         certifier.freeze_values()
-        costs.append(certifier.sample(np.arange(4, dtype=np.uint64), 0, 64, clip=np.inf, stop=np.inf, threads=1))
+        costs.append(certifier.sample(np.arange(4, dtype=np.uint64), 0, 64, clip=np.inf, stop=np.inf))
     np.testing.assert_array_equal(costs[0].below, costs[1].below)
 
 

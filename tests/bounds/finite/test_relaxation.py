@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from beliefbound.base.errors import ParameterError
+from beliefbound.base.executors.team import Team
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.finite.pairs import read_pairs
 from beliefbound.bounds.finite.relaxation import certifier_of, relaxation
@@ -169,10 +170,10 @@ def test_the_number_of_threads_changes_no_bit():
     belief, _ = random_belief(np.random.default_rng(9), "bernoulli", n_models=5, n_states=3)
     made = certifier(belief, horizon=20, core_nodes=30)
     address = np.array([1], dtype=np.uint64)
-    one, two, three = (made.sample(address, 0, 512, threads=n, **FREE) for n in (1, 2, 3))
+    one, two, three = (made.sample(address, 0, 512, team=Team(n), **FREE) for n in (1, 2, 3))
     for other in (two, three):
         assert all(np.array_equal(x, y) for x, y in zip(one, other, strict=True))
-    again = made.sample(address, 256, 256, threads=2, **FREE)
+    again = made.sample(address, 256, 256, team=Team(2), **FREE)
     assert np.array_equal(again.below, one.below[256:])
 
 

@@ -6,10 +6,12 @@ one by one with the model that adds most. Larger cells tell less, but a grid of 
 takes more work.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.executors.team import ALONE, Team
 from beliefbound.base.limits import CELL_BYTES
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.finite.pairs import EPSILON
@@ -30,6 +32,7 @@ from beliefbound.kernels.graph.nodes import BeliefMDP
 
 _SIZES = {8: (9, 6), 6: (12, 9), 5: (16, 12), 4: (16,), 3: (24,)}  # models in a cell: resolutions, finest first
 _SWEEPS = 200  # of one cell; valid after any number
+_TOGETHER = 8  # cells that are solved side by side, as far as memory allows
 _FEWER = 0.75  # of the cells there were: what larger ones must save
 
 
@@ -52,35 +55,79 @@ def divide(gain: FloatArray, k: int) -> IntArray:
 
 
 def solving_steps(
-    problem: BeliefMDP, division: IntArray, resolution: int, epsilon: float, meter: Meter
+    problem: BeliefMDP, division: IntArray, resolution: int, epsilon: float, meter: Meter, team: Team = ALONE
 ) -> Stepwise[Cells]:
-    """The cells of one division, solved on their grids step by step; sweeps end where they change less than
-    `epsilon`."""
+    """The cells of one division, solved on their grids step by step, several side by side; sweeps end where they
+    change less than `epsilon`."""
     k = division.shape[1]
     table = binomials(resolution + k)
-    points, corners = grid(k, resolution, table), new_corners(k)
+    points = grid(k, resolution, table)
     n_states, n_actions = problem.available.shape
     tables = np.empty((1, len(division), len(problem.q), n_states, len(points), n_actions))
     sweep = len(points) * len(problem.arrive) * (k + 2.0)
     meter.add(20.0 * len(points) * k)
-    for models, own in zip(division, tables[0], strict=True):
+    together = max(1, min(_TOGETHER, CELL_BYTES // _scratch(len(problem.arrive), len(points), k)))
+    for first in range(0, len(division), together):
+        here = range(first, min(first + together, len(division)))
         if len(problem.q) > 1:
-            solve_cell(problem, models, points, resolution, table, corners, _SWEEPS, epsilon, own)
-            meter.add((len(problem.q) + k) * sweep)
+
+            def solve(c: int) -> None:
+                solve_cell(
+                    problem, division[c], points, resolution, table, new_corners(k), _SWEEPS, epsilon, tables[0, c]
+                )
+
+            team.run([partial(solve, c) for c in here])
+            meter.add(len(here) * (len(problem.q) + k) * sweep)
         else:
-            outcomes = outcomes_of_cell(problem, models, points, resolution, table, corners)
-            values, q = told_apart(problem, models, points)
-            meter.add(k * sweep)
-            for _ in range(_SWEEPS):
-                meter.add(sweep)
-                if sweep_cell(problem, models, points, outcomes, values, q) <= epsilon:
-                    break
-                if meter.full():
+
+            def begin(c: int) -> _Sweeps:
+                return _Sweeps(problem, division[c], points, resolution, table, tables[0, c])
+
+            cells = team.run([partial(begin, c) for c in here])
+            meter.add(len(here) * k * sweep)
+            while cells:
+                each = max(1, int(meter.left / (len(cells) * sweep)))
+                meter.add(sweep * sum(team.run([partial(cell.more, each, epsilon) for cell in cells])))
+                cells = [cell for cell in cells if not cell.ended]
+                if cells and meter.full():
                     yield
-            own[0] = q
         if meter.full():
             yield
     return Cells(division[None], tables, table, resolution)
+
+
+class _Sweeps:
+    """The sweeps over one cell without a horizon, into `table[stage,s,g,a]`."""
+
+    def __init__(
+        self,
+        problem: BeliefMDP,
+        models: IntArray,
+        points: FloatArray,
+        resolution: int,
+        binom: IntArray,
+        table: FloatArray,
+    ) -> None:
+        self._problem, self._models, self._points, self._table = problem, models, points, table
+        self._outcomes = outcomes_of_cell(problem, models, points, resolution, binom, new_corners(len(models)))
+        self._values, self._q = told_apart(problem, models, points)
+        self._left, self.ended = _SWEEPS, False
+
+    def more(self, most: int, epsilon: float) -> int:
+        """Up to so many more; how many there were."""
+        done = 0
+        while done < most and not self.ended:
+            change = sweep_cell(self._problem, self._models, self._points, self._outcomes, self._values, self._q)
+            done, self._left = done + 1, self._left - 1
+            self.ended = change <= epsilon or self._left == 0
+        if self.ended:
+            self._table[0] = self._q
+        return done
+
+
+def _scratch(rows: int, n_points: int, k: int) -> int:
+    """Bytes to solve one cell: those of `outcomes_of_cell`."""
+    return rows * n_points * (8 + 12 * k)
 
 
 def read_cells(problem: BeliefMDP, cells: Cells, weights: FloatArray) -> FloatArray:
@@ -121,16 +168,22 @@ def sizes(problem: BeliefMDP, n_models: int) -> list[Size]:
         for resolution in resolutions if k <= n_models else ():
             n_points = int(binomials(resolution + k)[resolution + k - 1, k - 1])
             tables = 8 * n_cells * n_points * len(problem.q) * problem.available.size
-            if max(rows * n_points * (8 + 12 * k), tables) <= CELL_BYTES:  # `outcomes_of_cell`, and what is kept
+            if max(_scratch(rows, n_points, k), tables) <= CELL_BYTES:
                 found.append(Size(k, resolution, float(n_cells * n_points * k * rows * _SWEEPS), n_cells))
                 break
     return sorted(found, key=lambda size: size.work)
 
 
 def cell_steps(
-    problem: BeliefMDP, gain: FloatArray, weights: FloatArray, start: FloatArray, size: Size, meter: Meter
+    problem: BeliefMDP,
+    gain: FloatArray,
+    weights: FloatArray,
+    start: FloatArray,
+    size: Size,
+    meter: Meter,
+    team: Team = ALONE,
 ) -> Stepwise[tuple[Cells, float]]:
     """Cells of one size, solved step by step, and their bound at the start, but for rounding."""
     epsilon = EPSILON * scale_of(problem, weights, start)
-    cells = yield from solving_steps(problem, divide(gain, size.models), size.resolution, epsilon, meter)
+    cells = yield from solving_steps(problem, divide(gain, size.models), size.resolution, epsilon, meter, team)
     return cells, float(start @ read_cells(problem, cells, weights))

@@ -1,7 +1,7 @@
 """Exact bounds of a finite belief without a horizon: alpha vectors from below, cells of models from above, and a search
 in the graph of beliefs in which equal beliefs are one node (`kernels.graph.search`).
 
-Nothing here is sampled. Three kinds of work take turns, by the operations each has had:
+Nothing here is sampled. Three strands go on side by side (`bounds.strands`), each with a share of the work:
 
 1. *Vectors.* Rounds of point-based backups (`kernels.graph.alpha`), each with twice as many beliefs, met on
    trajectories that act on what is known so far. The best vector at the start is a policy and its exact value.
@@ -9,13 +9,17 @@ Nothing here is sampled. Three kinds of work take turns, by the operations each 
 3. *Search*, with the vectors that are used most and the best cells as leaf values of the nodes that it adds from then
    on. A node keeps the vector whose value it has, so the policy of the lower bound is a finite-state controller: it
    ends in vectors, which are controllers themselves.
+
+Vectors and cells need nothing of the graph; what they give it they give when a round ends.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from beliefbound.base.executors.team import Team
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
@@ -27,8 +31,10 @@ from beliefbound.bounds.finite.pairs import gain_steps
 from beliefbound.bounds.finite.problem import allowance_of, pool_numbers, scale_of
 from beliefbound.bounds.finite.relaxation import Address, Certifier
 from beliefbound.bounds.record import Record
-from beliefbound.bounds.steps import CALL, Account, Meter, Steps, Stepwise
+from beliefbound.bounds.steps import CALL, Steps, Stepwise
+from beliefbound.bounds.strands import Parts, Strand, done_of
 from beliefbound.kernels.graph.alpha import Points, Vectors
+from beliefbound.kernels.graph.cells import Cells
 from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.kernels.random import seed_stream
 from beliefbound.planning.task import FiniteTask
@@ -40,15 +46,17 @@ _NODES = 2_000_000  # beliefs in the graph
 _GAIN = 1e-6  # of the scale of values: what a new vector must add
 _LEAVES = 48  # vectors of a state at the leaves of the graph: each costs a look at every node
 _VECTORS = 0.35  # share of the work
+_VECTORS_NOW = (0.15, 0.6)  # of a round: where they lag behind it, or are ahead of it
 _CELLS = 0.3  # what larger cells may take, as a share of the work so far
+_CELLS_NOW = 0.4  # of a round, while some are solved
 _CONSISTENT_EVERY = 2.0  # times the work, and values are made consistent again
 _LAGGED = 0.999  # of the gap: less, and it has fallen
 _ALLOCATE = 10.0  # operations, in time, of a number in a new array
 
 
 class MergedSearch:
-    """The search among distinct beliefs, step by step. `problem` has pairs solved and the values of `policies`;
-    `losses` are those of pairs, where they are known."""
+    """The search among distinct beliefs. `problem` has pairs solved and the values of `policies`; `losses` are those
+    of pairs, where they are known."""
 
     def __init__(
         self,
@@ -57,65 +65,90 @@ class MergedSearch:
         policies: Sequence[TablePolicy],
         address: Address,
         record: Record,
-        meter: Meter,
+        team: Team,
         *,
         losses: FloatArray | None = None,
     ) -> None:
-        self.task, self.policies, self.record, self.meter = task, list(policies), record, Account(meter)
+        self.task, self.policies, self.record, self.team = task, list(policies), record, team
         self.problem, self._first, self._losses = problem._replace(merged=True), problem.v, losses
         self.allowance = allowance_of(task, problem)
         gain = _GAIN * scale_of(problem, task.weights, task.start, task.largest_value)
         self.backups = PointBackups(task, self.problem, policies, seed_stream(address), capacity=_CAPACITY, gain=gain)
         self.vectors = self.backups.vectors
-        self.meter.add(_ALLOCATE * (self.vectors.then.size + problem.v.size))
         self.certifier: Certifier | None = None
         self.closed = False
         self._points, self._more_vectors = _FIRST_POINTS, True
-        self._vector_work = 0.0
+        self._stale = False  # whether nodes have leaf values that were told before cells were
+        self._sizes: list[Size] | None = None
+        self._last: Size | None = None
+        self._searching, self._telling, self._backing_up = Strand(), Strand(), Strand(self._back_up(), divisible=False)
+        self._backing_up.add(_ALLOCATE * (self.vectors.then.size + problem.v.size))
 
     @property
     def width(self) -> float:
         """Between what it has proven itself."""
         return np.inf if self.certifier is None else self.certifier.upper - self.certifier.lower
 
-    def steps(self) -> Steps:
-        """Until the bracket is closed, or nothing more is to be had."""
-        yield from self._round()
+    @property
+    def done(self) -> float:
+        """Operations so far."""
+        return done_of([self._searching, self._telling, self._backing_up])
+
+    @property
+    def ended(self) -> bool:
+        """Whether the bracket is closed, or nothing more is to be had."""
+        return self.closed or not (self._searching.live or self._backing_up.live)
+
+    def parts(self, work: float) -> Parts:
+        """What its strands do of the next `work` operations."""
+        done, search = self.done, self._searching
+        if not search.live:
+            return [(self._backing_up, work)]
+        if not self._telling.live and (size := self._larger()) is not None:
+            self._telling.begin(self._tell_cells(size))
+        told = _CELLS_NOW * work if self._telling.live else 0.0
+        backed = 0.0
+        if self._backing_up.live:
+            behind = _VECTORS * (done + work) - self._backing_up.done
+            backed = float(np.clip(behind, _VECTORS_NOW[0] * work, _VECTORS_NOW[1] * (work - told)))
+        parts = [(search, work - told - backed), (self._backing_up, backed), (self._telling, told)]
+        return [(strand, operations) for strand, operations in parts if operations > 0.0]
+
+    def _larger(self) -> Size | None:
+        """The largest cells that are worth their work now."""
+        n_models = self.task.models.n_models
+        if self._sizes is None:
+            self._sizes = sizes(self.problem, n_models) if n_models > 1 else []
+        most = _CELLS * self.done
+        larger = [size for size in self._sizes if size.work <= most and worthwhile(size, self._last)]
+        self._last = max(larger, key=lambda size: size.models, default=self._last)
+        return self._last if larger else None
+
+    def _search(self) -> Steps:
+        """Search until the bracket is closed, or nothing is left to gain."""
+        strand = self._searching
         knobs: dict[str, Any] = {"core_nodes": _NODES, "max_nodes": 1, "vectors": self.vectors, "begun": False}
         certifier = Certifier(self.task, self.problem, self.policies, **knobs)
-        yield from certifier.beginning(self.meter)
+        yield from certifier.beginning(strand)
+        certifier.use(self.problem)
         self.certifier = certifier
-        affordable = list[Size]()
-        last: Size | None = None
-        if self.task.models.n_models > 1:
-            if self._losses is None:
-                self._losses = yield from gain_steps(self.problem, self.task, self.meter)
-            affordable = sizes(self.problem, self.task.models.n_models)
         growing, consistent = True, 0.0
-        while growing or self._more_vectors:
-            larger = [size for size in affordable if size.work <= _CELLS * self.meter.done and worthwhile(size, last)]
-            if self._more_vectors and (not growing or self._vector_work <= _VECTORS * self.meter.done):
-                yield from self._round()
-            elif larger:
-                last = max(larger, key=lambda size: size.models)
-                yield from self._tell_cells(last)
-            else:
-                before, width = certifier.work, self.width
-                growing = grow(certifier, self.record, certifier.rounding, self.meter.left)
-                self.meter.add(CALL + certifier.work - before)
-                if not growing or certifier.work > _CONSISTENT_EVERY * consistent:
-                    consistent = certifier.work
-                    self.make_consistent()
-                    # A graph with circles may have had nothing left to build only because values lagged behind.
-                    growing |= certifier.n_nodes < certifier.core_nodes and self.width < _LAGGED * width
-                self.closed = self.width <= certifier.rounding
-                if self.meter.full() or not growing or self.closed:
-                    self.note()
-                    yield
-                if self.closed:
-                    return
-        self.note()
-        yield
+        while growing and not self.closed:
+            if self._stale:
+                self._stale = False
+                yield from self._refresh()
+            before, width = certifier.work, self.width
+            growing = grow(certifier, self.record, certifier.rounding, strand.left, self.team)
+            strand.add(CALL + certifier.work - before)
+            if not growing or certifier.work > _CONSISTENT_EVERY * consistent:
+                consistent = certifier.work
+                self.make_consistent()
+                # A graph with circles may have had nothing left to build only because values lagged behind.
+                growing |= certifier.n_nodes < certifier.core_nodes and self.width < _LAGGED * width
+            self.closed = self.width <= certifier.rounding
+            if strand.full() or not growing or self.closed:
+                strand.find(self.note)
+                yield
 
     def make_consistent(self) -> None:
         """Make all values of the graph consistent."""
@@ -123,7 +156,7 @@ class MergedSearch:
         self.certifier.freeze_values()
         self.certifier.reopen()
         rows = self.certifier.graph.child.shape[1]
-        self.meter.add(20.0 * self.certifier.n_nodes * rows)
+        self._searching.add(20.0 * self.certifier.n_nodes * rows)
 
     def note(self) -> None:
         """Record the bounds that the search has proven so far, where they are better than what there was."""
@@ -139,54 +172,63 @@ class MergedSearch:
 
     def _refresh(self) -> Stepwise[None]:
         """Give the nodes there are the leaf values that new ones would have."""
-        certifier = self.certifier
+        certifier, strand = self.certifier, self._searching
         assert certifier is not None
         x, n = 0, certifier.n_nodes
         each = certifier.node_work * certifier.graph.child.shape[1] * certifier.graph.begin[n] / n
         while x < n:
-            more = min(n, x + max(1, int(self.meter.left / each)))
-            certifier.refresh(x, more)
-            self.meter.add(CALL + (more - x) * each)
+            more = min(n, x + max(1, int(strand.left / each)))
+            certifier.refresh(x, more, self.team)
+            strand.add(CALL + (more - x) * each)
             x = more
-            if self.meter.full():
+            if strand.full():
                 yield
         self.make_consistent()
 
-    def _tell_cells(self, size: Size) -> Stepwise[None]:
+    def _tell_cells(self, size: Size) -> Steps:
         """Solve cells of one size, which are used from now on. Larger ones may be looser at the start, where grids are
         coarse for them, but they are tighter where the search goes: at beliefs with few models left."""
-        assert self._losses is not None
-        weights, start = np.array(self.task.weights), np.array(self.task.start)
-        cells, value = yield from cell_steps(self.problem, self._losses, weights, start, size, self.meter)
-        self._replace(cells=cells)
-        yield from self._refresh()
-        self.meter.full()
-        told = f"told which {size.models} models hold the true one"
-        self.record.add(Bound(self.allowance.upper(value), "upper", told, kind=Kind.CELLS))
-        self.note()
-        yield
+        strand, task = self._telling, self.task
+        if self._losses is None:
+            self._losses = yield from gain_steps(self.problem, task, strand)
+        weights, start = np.array(task.weights), np.array(task.start)
+        cells, value = yield from cell_steps(self.problem, self._losses, weights, start, size, strand, self.team)
+        strand.find(partial(self._use_cells, cells, value))
 
-    def _round(self) -> Stepwise[None]:
-        """A round of backups; then the vectors used most are asked at the leaves."""
-        task, backups, meter, began, n = self.task, self.backups, self.meter, self.meter.done, self._points
-        met = new_points(n, task.models.n_models)
-        yield from backups.trajectories(task.weights, met, 0, meter)
-        points = _distinct(met, backups.states, task.weights)
-        gains = yield from backups.back_up(points, meter)
-        backups.keep_used(points)
-        leaves = _most_used(backups.vectors, points)
-        meter.add(backups.asking_work(points))
-        own = np.moveaxis(backups.vectors.value[leaves], -1, 0)  # [m,s,i]
-        v = np.ascontiguousarray(np.concatenate([self._first[0], own], axis=-1))[None]
+    def _use_cells(self, cells: Cells, value: float) -> None:
+        told = f"told which {cells.models.shape[2]} models hold the true one"
+        self.record.add(Bound(self.allowance.upper(value), "upper", told, kind=Kind.CELLS))
+        self._replace(cells=cells)
+        self._stale = True
+
+    def _back_up(self) -> Steps:
+        """Rounds of backups; after each the vectors used most are asked at the leaves."""
+        task, backups, strand, first = self.task, self.backups, self._backing_up, True
         numbers = pool_numbers(task.models.n_states, len(self.policies))
-        called = (len(self.policies) + leaves).astype(np.int32)
-        self._replace(v=v, number=np.ascontiguousarray(np.concatenate([numbers, called], axis=1)))
-        self._more_vectors = backups.fits(2 * n) and (gains[-1] > 0.0 or n < _MOST_POINTS)
-        self._points = min(2 * n, _MOST_POINTS)
-        self._vector_work += meter.done - began
-        meter.full()
+        while self._more_vectors:
+            n = self._points
+            met = new_points(n, task.models.n_models)
+            yield from backups.trajectories(task.weights, met, 0, strand)
+            points = _distinct(met, backups.states, task.weights)
+            gains = yield from backups.back_up(points, strand)
+            backups.keep_used(points)
+            leaves = _most_used(backups.vectors, points)
+            strand.add(backups.asking_work(points))
+            own = np.moveaxis(backups.vectors.value[leaves], -1, 0)  # [m,s,i]
+            v = np.ascontiguousarray(np.concatenate([self._first[0], own], axis=-1))[None]
+            called = (len(self.policies) + leaves).astype(np.int32)
+            strand.find(partial(self._use_vectors, v, np.ascontiguousarray(np.concatenate([numbers, called], axis=1))))
+            self._more_vectors = backups.fits(2 * n) and (gains[-1] > 0.0 or n < _MOST_POINTS)
+            self._points = min(2 * n, _MOST_POINTS)
+            if first or strand.full():
+                yield
+            first = False
+
+    def _use_vectors(self, v: FloatArray, number: IntArray) -> None:
+        self._replace(v=v, number=number)
         self._note_best_vectors()
-        yield
+        if not self._searching.live and self.certifier is None:
+            self._searching.begin(self._search())
 
     def _note_best_vectors(self) -> None:
         """Record the best vector at each start state, as a bound and the policy that attains it, if it is better."""

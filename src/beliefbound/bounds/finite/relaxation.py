@@ -19,13 +19,14 @@ numbers do not depend on the number of threads.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from beliefbound.base.errors import ParameterError
-from beliefbound.base.executors.threads import available_threads, map_with_scratch
+from beliefbound.base.executors.team import ALONE, Team
 from beliefbound.base.limits import GRAPH_BYTES
 from beliefbound.base.validation import (
     FloatArray,
@@ -57,12 +58,14 @@ from beliefbound.kernels.graph.nodes import (
     BeliefMDP,
     Graph,
     new_graph,
+    with_own_scratch,
 )
 from beliefbound.kernels.random import GOLDEN
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
 
 Address = npt.NDArray[np.uint64]
+_TASKS = 4  # that scenarios are divided into where there are few
 BLOCK = 64  # scenarios between two restorations of the graph: what they share they build once, whoever runs them
 _CONVERGED = 1e-12  # of the largest value: when sweeps over a graph with cycles end
 _MOST_NODES = 1_000_000  # beliefs expanded in one scenario
@@ -70,6 +73,8 @@ FEW_NODES, MANY_NODES = 25, 2000  # that bounds let one expand, by what they may
 _MOST_SCENARIOS = 100_000_000  # their costs take 2.4 GB
 _CLOSED = 1e-10  # of the value: a gap that counts as none
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
+_SHARED = 1024  # nodes of a graph from which on threads share its batches, which are short before
+_LOOKED_AT = 8  # nodes that make a task of their own
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
 
 
@@ -121,7 +126,9 @@ class Certifier:
         self.states = np.flatnonzero(self.start)
         self.weights = self.start[self.states]
         self.roots: IntArray = np.empty(0, dtype=np.int64)
-        self._copies: list[Graph] = []
+        self._copies: list[Graph] = []  # for threads that sample; so many are of the graph as it is
+        self._copied = 0
+        self._walks = growth.new_walks(self.depth - 1)
         self._idle, self.work = 0, 0.0  # walks that built nothing, and operations so far
         self.tolerance = _TINY
         if begun:
@@ -150,7 +157,7 @@ class Certifier:
         graph.weight[entry : entry + len(held)] = weights[held]
         graph.size[NODES], graph.size[ENTRIES] = node + 1, entry + len(held)
         graph.begin[node + 1] = graph.size[ENTRIES]
-        graph.state[node], graph.stage[node] = s, 0
+        graph.state[node], graph.stage[node], graph.stamp[node] = s, 0, -1
         graph.key[node] = (s + 1) * int(GOLDEN) % 2**64
         graph.upper[node] = np.inf
         graph.lower[node] = (weights @ problem.v[0, :, s]).max(initial=-np.inf)
@@ -180,21 +187,46 @@ class Certifier:
         size = _CLOSED * max(abs(self.lower), abs(self.upper))
         return size + self.allowance(self.lower, "lower") + self.allowance(self.upper, "upper")
 
-    def grow(self, nodes: int, tolerance: float = 0.0, *, work: float = np.inf, forced: int = -1) -> bool:
+    def grow(
+        self,
+        nodes: int,
+        tolerance: float = 0.0,
+        *,
+        work: float = np.inf,
+        forced: int = -1,
+        team: Team = ALONE,
+    ) -> bool:
         """Search until the graph has `nodes` nodes or the gap is at most `tolerance`, or for `work` operations; false
         when nothing is left to gain or it is full. `forced`: the first action of every walk."""
         nodes = min(nodes, self.core_nodes)
         if self.n_nodes < nodes and self._idle < growth.IDLE:
-            unit, idle = self.node_work, 0 if forced >= 0 else self._idle
             until = growth.GrowthLimits(
-                nodes, float(work), unit, float(tolerance), self.depth - 1, int(forced), int(idle)
+                nodes, float(work), self.node_work, float(tolerance), self.depth - 1, int(forced)
             )
-            idle, done = growth.grow(self.problem, self.graph, self.weights, self.roots, until)
+            idle, done = self._grow(until, 0 if forced >= 0 else self._idle, team)
             self.work += done
             if forced >= 0:
                 return bool(idle < growth.IDLE)
             self._idle = int(idle)
         return self.n_nodes < self.core_nodes and self._idle < growth.IDLE
+
+    def _grow(self, limits: growth.GrowthLimits, idle: int, team: Team) -> tuple[int, float]:
+        """`kernels.graph.growth.grow`, whose batches, once they are long, are looked at by all of a team."""
+        problem, graph, walks = self.problem, self.graph, self._walks
+        alone = limits if team.threads == 1 else limits._replace(nodes=min(limits.nodes, _SHARED))
+        work = 0.0
+        if self.n_nodes < alone.nodes:
+            idle, work = growth.grow(problem, graph, self.weights, self.roots, alone, walks, idle)
+        if team.threads == 1:
+            return idle, work
+        views = [with_own_scratch(graph) for _ in range(team.threads)]
+        while self.n_nodes < limits.nodes and idle < growth.IDLE and work < limits.work:
+            begin, left = self.n_nodes, limits.work - work
+            count, idle, done = growth.choose(problem, graph, self.weights, self.roots, limits, walks, idle, left)
+            team.in_ranges(partial(_look_at, problem, begin), self.n_nodes - begin, views, _LOOKED_AT)
+            growth.settle(problem, graph, begin, walks, count, limits.max_stage)
+            work += done
+        return idle, work
 
     def use(self, problem: BeliefMDP) -> None:
         """From now on, new nodes have leaf values of another problem of the same task."""
@@ -202,9 +234,14 @@ class Certifier:
             self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))
         self.problem = problem
 
-    def refresh(self, begin: int, end: int) -> None:
+    def refresh(self, begin: int, end: int, team: Team = ALONE) -> None:
         """Better leaf values for nodes that were added with other ones."""
-        kernel.refresh(self.problem, self.graph, begin, end)
+
+        def work(first: int, last: int, graph: Graph) -> None:
+            kernel.refresh(self.problem, graph, begin + first, begin + last)
+
+        views = [with_own_scratch(self.graph) for _ in range(team.threads)]
+        team.in_ranges(work, end - begin, views, _LOOKED_AT)
 
     @property
     def node_work(self) -> float:
@@ -217,7 +254,7 @@ class Certifier:
     def freeze_values(self) -> None:
         """Freeze the graph's values; searching may go on after `reopen`."""
         freeze_values(self.problem, self.graph)
-        self._copies = []
+        self._copied = 0
 
     def reopen(self) -> None:
         """Let the graph grow again."""
@@ -239,32 +276,35 @@ class Certifier:
         *,
         clip: float,
         stop: float,
-        threads: int | None = None,
+        team: Team = ALONE,
         relax: bool = True,
     ) -> Costs:
         """Scenarios `first … first + count`, which are multiples of the block size; the policy alone if not `relax`."""
         costs, nodes = np.zeros((count, 2)), np.zeros((count, 2), dtype=np.int64)
-        workers = min(threads or available_threads(), max(1, count // BLOCK))
-        while len(self._copies) < workers - 1:
-            self._copies.append(self.copy())
+        block = BLOCK if count >= _TASKS * BLOCK else max(1, count // _TASKS)
+        workers = min(team.threads, max(1, count // block))
+        while self._copied < workers - 1:
+            spare = self._copies[self._copied] if self._copied < len(self._copies) else None
+            self._copies[self._copied : self._copied + 1] = [self.copy(spare)]
+            self._copied += 1
         graphs = [self.graph, *self._copies[: workers - 1]]
 
         ends = ScenarioLimits(self.depth, self.tolerance, self.max_nodes if relax else 0, float(clip), float(stop))
 
-        def work(block: int, graph: Graph) -> None:
-            own = slice(block, block + BLOCK)
+        def work(begin: int, graph: Graph) -> None:
+            own = slice(begin, begin + block)
             run_block(
-                self.problem, graph, self.weights, self.roots, ends, address, first + block, costs[own], nodes[own]
+                self.problem, graph, self.weights, self.roots, ends, address, first + begin, costs[own], nodes[own]
             )
 
-        map_with_scratch(work, range(0, count, BLOCK), graphs)
+        team.map(work, range(0, count, block), graphs)
         both = costs[: count if relax else 0]
         return Costs(both[:, 0], costs[:, 1], both[:, 1] - both[:, 0], nodes[: len(both), 0], nodes[:, 1])
 
-    def copy(self) -> Graph:
-        """The frozen graph, apart from this one."""
+    def copy(self, copy: Graph | None = None) -> Graph:
+        """The frozen graph, apart from this one; written over an earlier copy, where there is one."""
         source = self.graph
-        copy = new_graph(self.problem, self._capacity, len(source.weight))
+        copy = new_graph(self.problem, self._capacity, len(source.weight)) if copy is None else copy
         n, entries = int(source.size[FROZEN_NODES]), int(source.size[FROZEN_ENTRIES])
         for name in Graph._fields:
             mine: Any = getattr(copy, name)
@@ -278,6 +318,11 @@ class Certifier:
             elif name not in ("slots", "links", "sums", "parts", "corners"):
                 mine[:n] = theirs[:n]
         return copy
+
+
+def _look_at(problem: BeliefMDP, begin: int, first: int, last: int, graph: Graph) -> None:
+    """The leaf values of new nodes, counted from `begin`."""
+    growth.look_at(problem, graph, begin + first, begin + last)
 
 
 def certifier_of(
@@ -385,7 +430,8 @@ def relaxation(
     certifier.freeze_values()
     address = source.integers(0, 2**64, size=4, dtype=np.uint64)
     blocks = -(-check_count(scenarios, "scenarios") // BLOCK)
-    pilot = certifier.sample(extended(address, 0), 0, BLOCK, clip=np.inf, stop=np.inf, threads=threads)
-    clip, stop = limits(certifier, pilot)
-    costs = certifier.sample(extended(address, 1), 0, blocks * BLOCK, clip=clip, stop=stop, threads=threads)
+    with Team(threads) as team:
+        pilot = certifier.sample(extended(address, 0), 0, BLOCK, clip=np.inf, stop=np.inf, team=team)
+        clip, stop = limits(certifier, pilot)
+        costs = certifier.sample(extended(address, 1), 0, blocks * BLOCK, clip=clip, stop=stop, team=team)
     return read_costs(certifier, costs, pilot, alpha=alpha, clip=clip, stop=stop)

@@ -9,8 +9,11 @@ The policy's costs vary more than the relaxation's, and take far less work: afte
 both, those that follow are for both or for the policy alone, whichever narrows the bracket faster.
 """
 
+from functools import partial
+
 import numpy as np
 
+from beliefbound.base.executors.team import Team
 from beliefbound.bounds.bound import Kind
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.first_actions import grow
@@ -27,7 +30,8 @@ from beliefbound.bounds.finite.relaxation import (
     read_costs,
 )
 from beliefbound.bounds.record import Record
-from beliefbound.bounds.steps import CALL, STEP_WORK, Account, Meter, Steps, Stepwise
+from beliefbound.bounds.steps import CALL, STEP_WORK, Steps, Stepwise
+from beliefbound.bounds.strands import Parts, Strand
 
 _FIRST = 2.0 * STEP_WORK  # operations of growth before the first pilot
 _FACTOR = 2.0  # from one to the next
@@ -42,20 +46,13 @@ _SCENARIO, _READING = 3000.0, 3000.0  # operations of a scenario besides its nod
 
 
 class HistorySearch:
-    """The graph of histories and its scenarios."""
+    """The graph of histories and its scenarios: one strand (`bounds.strands`)."""
 
     def __init__(
-        self,
-        certifier: Certifier,
-        address: Address,
-        threads: int | None,
-        record: Record,
-        meter: Meter,
-        *,
-        sampled: bool = True,
+        self, certifier: Certifier, address: Address, record: Record, team: Team, *, sampled: bool = True
     ) -> None:
-        self.certifier, self.address, self.threads, self.record = certifier, address, threads, record
-        self.meter, self.sampled = Account(meter), sampled
+        self.certifier, self.address, self.record, self.team = certifier, address, record, team
+        self.strand, self.sampled = Strand(self._steps()), sampled
         self.closed, self._hope, self._sampled, self._attempt = False, np.inf, np.inf, 0
         self._policy: AdaptivePolicy | None = None  # of the scenarios on the graph as it is
         rows = np.diff(certifier.problem.first[:, [0, -1]], axis=1)
@@ -67,27 +64,42 @@ class HistorySearch:
         without noise."""
         return min(float(np.sqrt(self._hope * self._sampled)), self.certifier.upper - self.certifier.lower)
 
-    def steps(self) -> Steps:
-        """Until the bracket is closed, or nothing more is to be had."""
-        certifier, growing, goal = self.certifier, True, max(_FIRST, 100.0 * self._node)
+    @property
+    def done(self) -> float:
+        """Operations so far."""
+        return self.strand.done
+
+    @property
+    def ended(self) -> bool:
+        """Whether the bracket is closed, or nothing more is to be had."""
+        return not self.strand.live
+
+    def parts(self, work: float) -> Parts:
+        """What it does of the next `work` operations: all of it."""
+        return [(self.strand, work)]
+
+    def _steps(self) -> Steps:
+        certifier, strand, growing, goal = self.certifier, self.strand, True, max(_FIRST, 100.0 * self._node)
         while True:
             while growing and certifier.work < goal:
                 before = certifier.work
-                growing = grow(certifier, self.record, certifier.rounding, min(self.meter.left, goal - before))
-                self.meter.add(CALL + certifier.work - before)
-                if self.meter.full():
-                    self.note()
+                growing = grow(certifier, self.record, certifier.rounding, min(strand.left, goal - before), self.team)
+                strand.add(CALL + certifier.work - before)
+                if strand.full():
+                    strand.find(self.note)
                     yield
             certifier.freeze_values()
-            self.meter.add(30.0 * certifier.n_nodes * certifier.graph.child.shape[1])
-            self.meter.full()
-            self.note()
-            yield
+            strand.add(30.0 * certifier.n_nodes * certifier.graph.child.shape[1])
             self.closed = certifier.upper - certifier.lower <= certifier.rounding
+            strand.find(self.note)
+            if self.closed or not self.sampled or strand.full():
+                yield
             if self.closed:
                 return
             if self.sampled:
                 yield from self._scenarios()
+                if strand.waiting:  # what was found is to be the record's before the graph changes
+                    yield
             if not growing:
                 return
             if self._policy is not None and self.record.policy is self._policy:
@@ -102,7 +114,7 @@ class HistorySearch:
 
     def _scenarios(self) -> Stepwise[None]:
         """A pilot and, if that promises something, scenarios on the frozen graph."""
-        certifier, record, meter = self.certifier, self.record, self.meter
+        certifier, record, meter = self.certifier, self.record, self.strand
         budget = _SAMPLING * certifier.work
         affordable = _PILOT_SHARE * budget / (_PILOT * self._node)
         if affordable < FEW_NODES:
@@ -139,7 +151,7 @@ class HistorySearch:
             parts = [costs]
             found = read_costs(certifier, costs, pilot, alpha=alpha, clip=clip, stop=stop)
             meter.add(_READING * total)
-            record.add(found.lower, found.upper, policy=self._policy, regret=found.regret)
+            meter.find(partial(record.add, found.lower, found.upper, policy=self._policy, regret=found.regret))
             self._sampled = found.upper.value - found.lower.value
             if meter.full():
                 yield
@@ -155,8 +167,8 @@ class HistorySearch:
 
     def _sample(self, part: int, first: int, count: int, clip: float, stop: float, *, relax: bool) -> Costs:
         address = extended(self.address, self._attempt, part)
-        costs = self.certifier.sample(address, first, count, clip=clip, stop=stop, threads=self.threads, relax=relax)
-        self.meter.add(CALL + count * self._each(costs, relax))
+        costs = self.certifier.sample(address, first, count, clip=clip, stop=stop, team=self.team, relax=relax)
+        self.strand.add(CALL + count * self._each(costs, relax))
         return costs
 
     def _each(self, costs: Costs, relax: bool) -> float:

@@ -3,12 +3,12 @@
 1. the paper's bounds: MMBI from below, `E max` and QMDP from above; then the policies of a pool
    (`bounds.finite.opening`). Exact.
 2. models in pairs from above (`bounds.finite.pairs`). Exact.
-3. two searches, step by step, each with its own graph of beliefs:
+3. two searches, side by side (`bounds.strands`), each with its own graph of beliefs:
    *among histories*, with scenarios on it (`bounds.finite.scenarios`): exact bounds, and sampled ones;
    *among distinct beliefs*, where there is no horizon (`bounds.finite.merged`), with alpha vectors and cells. Exact.
 
-Which search gets the next step follows from what they have found: as much work for both while each holds one end of the
-bracket, else most of it for the one whose own bracket is narrower.
+A step is a round of both. How much of it each gets follows from what they have found: as much work for both while each
+holds one end of the bracket, else most of it for the one whose own bracket is narrower.
 
 Error. Exact bounds cost none. Sampling attempt `j` gets the share `δ/(j(j+1))` of the error `δ = 1 − confidence`,
 split over its three statements; within an attempt the betting intervals hold at all sample sizes at once, so it may
@@ -22,7 +22,9 @@ from functools import partial
 import numpy as np
 
 from beliefbound.base.errors import ParameterError
+from beliefbound.base.executors.team import Team
 from beliefbound.base.validation import FloatArray
+from beliefbound.bounds.bound import Kind
 from beliefbound.bounds.decision import Contest, widest
 from beliefbound.bounds.finite.first_actions import stability
 from beliefbound.bounds.finite.merged import MergedSearch
@@ -33,10 +35,14 @@ from beliefbound.bounds.finite.relaxation import Certifier, extended
 from beliefbound.bounds.finite.scenarios import HistorySearch
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import Meter, Steps, Stepwise
+from beliefbound.bounds.strands import take_round
 from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.planning.task import FiniteTask
 
-_MOST = 4.0  # times the work of the other search: what the better one may be ahead
+_BETTER = 0.8  # of the work, for the better search, where there is one
+_NOW = 0.2  # of a round: what each gets at least, however far it is ahead
+_HISTORIES = (Kind.HISTORIES, Kind.SCENARIOS)
+_BELIEFS = (Kind.DISTINCT_BELIEFS, Kind.CELLS, Kind.ALPHA_VECTORS)
 _NODES = 1_000_000  # beliefs in the graph of histories
 
 Search = HistorySearch | MergedSearch
@@ -58,12 +64,13 @@ def finite_steps(task: FiniteTask, rng: np.random.Generator, threads: int | None
     certifier = Certifier(task, problem, policies, core_nodes=_NODES, begun=False)
     yield from certifier.beginning(meter)
     record.graph = certifier
-    searches: list[Search] = [HistorySearch(certifier, address, threads, record, meter, sampled=not record.decide)]
-    if task.horizon is None:
-        searches.append(MergedSearch(task, problem, policies, extended(address, 3), record, meter, losses=losses))
-    if record.contest is not None:
-        record.contest.stability = partial(_stability, record.contest, searches, record.contest.stability)
-    yield from _alternate(searches, record)
+    with Team(threads) as team:
+        searches: list[Search] = [HistorySearch(certifier, address, record, team, sampled=not record.decide)]
+        if task.horizon is None:
+            searches.append(MergedSearch(task, problem, policies, extended(address, 3), record, team, losses=losses))
+        if record.contest is not None:
+            record.contest.stability = partial(_stability, record.contest, searches, record.contest.stability)
+        yield from rounds(searches, record, meter, team)
 
 
 def _problem(
@@ -87,32 +94,30 @@ def _stability(contest: Contest, searches: list[Search], before: Callable[[], Fl
     return widest([before(), stability(contest, searches, vectors)])
 
 
-def _alternate(searches: list[Search], record: Record) -> Steps:
-    """Steps of both searches, until one of them has closed the bracket or both have ended."""
-    steps = {id(search): search.steps() for search in searches}
-    holds: dict[str, int] = {}  # side: which search found the bound
-    live = list(searches)
+def rounds(searches: list[Search], record: Record, meter: Meter, team: Team) -> Steps:
+    """Rounds of all searches, until one of them has closed the bracket or all have ended."""
+    live = searches
     while live:
-        search = _next(live, holds)
-        lower, upper = record.lower, record.upper
-        try:
-            next(steps[id(search)])
-        except StopIteration:
-            if search.closed:
-                return
-            live.remove(search)
-            continue
+        shares = _shares(live, record, meter.left)
+        parts = [part for search, work in zip(live, shares, strict=True) for part in search.parts(work)]
+        meter.add(take_round(sorted(parts, key=lambda part: part[0].divisible), team))
+        meter.full()
         yield
-        if record.lower is not lower:
-            holds["lower"] = id(search)
-        if record.upper is not upper:
-            holds["upper"] = id(search)
+        if any(search.closed for search in live):
+            return
+        live = [search for search in live if not search.ended]
 
 
-def _next(live: list[Search], holds: dict[str, int]) -> Search:
-    """Whose step is next."""
-    first = min(live, key=lambda search: search.meter.done)
-    best = min(live, key=lambda search: search.width)
-    if len(set(holds.values())) == 1 and best is not first and best.meter.done < _MOST * first.meter.done:
-        return best
-    return first
+def _shares(live: list[Search], record: Record, work: float) -> list[float]:
+    """What each search gets of the next `work` operations."""
+    if len(live) == 1:
+        return [work]
+    kinds = [bound.kind for bound in (record.lower, record.upper) if bound is not None]
+    holders = {kind in _HISTORIES for kind in kinds if kind in _HISTORIES + _BELIEFS}
+    histories, beliefs = live
+    share = 0.5
+    if len(holders) == 1:
+        share = _BETTER if histories.width <= beliefs.width else 1.0 - _BETTER
+    behind = share * (histories.done + beliefs.done + work) - histories.done
+    own = float(np.clip(behind, _NOW * work, (1.0 - _NOW) * work))
+    return [own, work - own]

@@ -137,7 +137,7 @@ class Walks:
 
     def relaxed(self, address: Address, first: int, clip: float) -> FloatArray:
         """`c⁺` of a block of scenarios."""
-        costs = self.certifier.sample(address, first, BLOCK, clip=clip, stop=np.inf, threads=1)
+        costs = self.certifier.sample(address, first, BLOCK, clip=clip, stop=np.inf)
         return np.minimum(costs.above, clip)
 
     def _reward(self, row: int, s: int, a: int, t: int) -> float | None:

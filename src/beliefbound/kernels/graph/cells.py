@@ -22,6 +22,7 @@ With cumulated weights `y_j = n Σ_{i ≥ j} p_i`, `n ≥ y_1 ≥ … ≥ y_{k�
 `Σ_j C(y_j + k − 1 − j, k − j)`. A cell with fewer than `k` models has −1 in the other places, whose weight is 0.
 """
 
+from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,17 +80,12 @@ def no_cells() -> Cells:
 
 def grid(k: int, n: int, table: np.ndarray) -> np.ndarray:
     """The grid points `[g,k]` in the order of their numbers."""
-    points = np.empty((table[n + k - 1, k - 1], k))
-
-    def fill(y, j):
-        if j == k:
-            number = sum(table[y[i] + k - 1 - i, k - i] for i in range(1, k))
-            points[number] = -np.diff([*y, 0]) / n
-            return
-        for value in range(y[-1] + 1):
-            fill([*y, value], j + 1)
-
-    fill([n], 1)
+    y = np.array(list(combinations_with_replacement(range(n + 1), k - 1)), dtype=np.int64)[:, ::-1]  # [g,k − 1], falling
+    number = np.zeros(len(y), dtype=np.int64)
+    for j in range(1, k):
+        number += table[y[:, j - 1] + k - 1 - j, k - j]
+    points = np.empty((len(y), k))
+    points[number] = -np.diff(y, axis=1, prepend=n, append=0) / n
     return points
 
 

@@ -1,5 +1,11 @@
 """Growth of a belief graph (`kernels.graph.search`) where the gap at its root comes from: the search of HSVI (Smith &
-Simmons 2004) on a belief MDP whose hidden part never changes, with its work counted as it goes."""
+Simmons 2004) on a belief MDP whose hidden part never changes, with its work counted as it goes.
+
+Nodes are added in *batches*, so that several threads can look at them: walks choose leaves one after the other
+(`choose`), as if those chosen before had no gap; their nodes are looked at, each by itself (`look_at`); then values and
+contributions are carried back along all walks (`settle`), once for each node. How many walks make a batch follows from
+the size of the graph: one at first, which is the plain search, so it does not depend on threads.
+"""
 
 from typing import NamedTuple
 
@@ -7,8 +13,9 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.graph.nodes import NODES
-from beliefbound.kernels.graph.search import backup, contribution, make_child
+from beliefbound.kernels.graph.search import add_child, backup, contribution, set_leaves
 from beliefbound.kernels.options import FAST
+from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.reference import by_reference
 
 IDLE = 100_000  # walks in a row that build nothing, after which the rest is rounding
@@ -17,57 +24,79 @@ _NODE, _ROW = 500.0, 60.0  # operations of a new node, and of each of its outcom
 # A leaf's siblings are built with it where they contribute at least this share of what it does: a higher share walks
 # down from the root for every leaf, a lower one builds leaves that are never needed.
 _SIBLINGS = 0.3
+_WALKS, _OF_NODES = 64, 64  # of a batch, at most; as one for so many nodes of the graph
 
 
 @by_reference
 class GrowthLimits(NamedTuple):
     """How far `grow` goes."""
 
-    nodes: int  # in the graph: no more than these, or a few
+    nodes: int  # in the graph: no batch begins when there are as many
     work: float  # operations
     unit: float  # operations for one model and one outcome row of a new node
     tolerance: float  # of the gap at the root
     max_stage: int
     forced: int  # the first action of every walk; −1: the greedy one
-    idle: int  # walks in a row that have built nothing so far
+
+
+@by_reference
+class Walks(NamedTuple):
+    """The walks of a batch."""
+
+    node: np.ndarray  # int64 [walk,step]
+    length: np.ndarray  # int64 [walk]
+
+
+def new_walks(max_stage: int) -> Walks:
+    """Space for a batch."""
+    return Walks(np.empty((_WALKS, max_stage + 2), dtype=np.int64), np.zeros(_WALKS, dtype=np.int64))
 
 
 @njit(inline="always", **FAST)
 def add_children(problem, graph, node, a, row, least, most):
-    """Build the child after `row` of an action, and up to `most` others whose share of the node's gap is `least` or
-    more; false when full."""
+    """Add the child after `row` of an action, and up to `most` others whose share of the node's gap is `least` or
+    more; false when full. Nodes that are new have no share of any gap before they are looked at."""
     s = graph.state[node]
     base = problem.first[s, 0]
     begin, end = problem.first[s, a] - base, problem.first[s, a + 1] - base
     last = 0
-    for k in range(begin - 1, end):  # `row` first; in one loop, as `make_child` is compiled anew wherever it is called
+    for k in range(begin - 1, end):  # `row` first; in one loop, as `add_child` is called in one place then
         i = row if k < begin else k
         gap = (graph.above[node, i] - graph.below[node, i]) * graph.prob[node, i] * problem.discount
         wanted = graph.child[node, i] < 0 and gap >= least and graph.size[NODES] < last
         if k < begin or wanted:
-            if make_child(problem, graph, node, i) < 0:
+            new = graph.size[NODES]
+            child = add_child(problem, graph, node, i)
+            if child < 0:
                 return False
+            if child == new:
+                graph.share[child] = 0.0
             if k < begin:
                 last = graph.size[NODES] + most
     return True
 
 
+@njit(inline="always", **FAST)
+def carry_share(problem, graph, node, step, max_stage):
+    """The largest contribution below a node that a walk has passed at a step."""
+    share = 0.0
+    if step < max_stage:
+        share = contribution(problem, graph, node, np.int64(graph.greedy[node]))[1]
+    graph.share[node] = share
+
+
+@out_of_line
 @njit(**FAST)
-def grow(problem, graph, start, roots, limits):
-    """Add nodes, those whose gap counts most at the root; `start[i]` weighs `roots[i]`.
+def choose(problem, graph, start, roots, limits, walks, idle, left):
+    """Choose the leaves of a batch, and add them to the graph with those of their siblings that count nearly as much.
+    `idle`: walks in a row that have added nothing so far; `left`: operations.
 
-    Under the greedy action everywhere, a leaf at stage `k` reached with probability `p` contributes `γ^k p gap` to the
-    root's gap. Every node remembers the largest contribution below it, so the leaf is found by walking down; its
-    siblings that count nearly as much are built with it, and the way back updates values and contributions. Where
-    beliefs are merged the graph has circles, and a walk may only carry values around one. With `limits.forced ≥ 0` the
-    first step of every walk is that action instead.
-
-    Returns `(idle, work)`: walks in a row that have built nothing, `IDLE` when nothing is left to gain or the graph is
-    full; and the operations done, which end a call when they reach `limits.work`.
+    Returns `(walks, idle, work)`: how many walks there are, those in a row that have added nothing (`IDLE` when nothing
+    is left to gain or the graph is full), and the operations that the batch takes.
     """
-    path = np.empty(limits.max_stage + 2, dtype=np.int64)
-    idle, work = limits.idle, 0.0
-    while graph.size[NODES] < limits.nodes and idle < IDLE and work < limits.work:
+    work, count = 0.0, np.int64(0)
+    most_walks = min(max(graph.size[NODES] // _OF_NODES, 1), walks.length.size)
+    while count < most_walks and idle < IDLE and work < left:
         before = graph.size[NODES]
         x, widest, gap = np.int64(-1), 0.0, 0.0
         for i in range(roots.size):
@@ -78,8 +107,10 @@ def grow(problem, graph, start, roots, limits):
             if share > widest:
                 x, widest = root, share
         if x < 0 or (gap <= limits.tolerance and limits.forced < 0):
-            return np.int64(IDLE), work
-        n = 0
+            if count == 0:
+                idle = np.int64(IDLE)
+            break
+        path, n, full = walks.node[count], 0, False
         while True:
             path[n] = x
             n += 1
@@ -91,20 +122,80 @@ def grow(problem, graph, start, roots, limits):
                 entries = graph.begin[x + 1] - graph.begin[x]
                 work += entries
                 each = 1.0 + limits.unit * entries * graph.child.shape[1]
-                if not add_children(problem, graph, x, a, row, _SIBLINGS * most, min((limits.work - work) / each, 1e9)):
-                    return np.int64(IDLE), work
+                more = min((left - work) / each, 1e9)
+                full = not add_children(problem, graph, x, a, row, _SIBLINGS * most, more)
                 break
             x = np.int64(graph.child[x, row])
+        built = graph.size[NODES] > before
         for i in range(n - 1, -1, -1):
-            backup(problem, graph, path[i])
-            open_ended = i < limits.max_stage
-            a = np.int64(graph.greedy[path[i]])
-            graph.share[path[i]] = contribution(problem, graph, path[i], a)[1] if open_ended else 0.0
+            if not built:  # it has only carried values around a circle
+                backup(problem, graph, path[i])
+            carry_share(problem, graph, path[i], i, limits.max_stage)
             s = graph.state[path[i]]
             work += _STEP * (problem.first[s, -1] - problem.first[s, 0])
         for x in range(before, graph.size[NODES]):
             s = graph.state[x]
             n_rows = problem.first[s, -1] - problem.first[s, 0]
             work += _NODE + n_rows * (_ROW + limits.unit * (graph.begin[x + 1] - graph.begin[x]))
-        idle = 0 if graph.size[NODES] > before else idle + 1
-    return np.int64(idle), work
+        idle = np.int64(0) if built else idle + 1
+        if built:
+            walks.length[count] = n
+            count += 1
+        if full:
+            idle = np.int64(IDLE)
+    return count, idle, work
+
+
+@out_of_line
+@njit(**FAST)
+def look_at(problem, graph, begin, end):
+    """The leaf values of new nodes, each by itself."""
+    for x in range(begin, end):
+        set_leaves(problem, graph, x)
+
+
+@out_of_line
+@njit(**FAST)
+def settle(problem, graph, begin, walks, count, max_stage):
+    """The values of new nodes, from `begin` on, and then those of all nodes that the walks have passed, the deepest
+    first."""
+    for x in range(begin, graph.size[NODES]):
+        backup(problem, graph, x)
+        carry_share(problem, graph, x, 0, 1)
+    deepest = 0
+    for w in range(count):
+        deepest = max(deepest, walks.length[w])
+    for step in range(deepest - 1, -1, -1):
+        for w in range(count):
+            if step < walks.length[w]:
+                x = walks.node[w, step]
+                if graph.stamp[x] != step:
+                    graph.stamp[x] = step
+                    backup(problem, graph, x)
+                    carry_share(problem, graph, x, step, max_stage)
+    for w in range(count):
+        for step in range(walks.length[w]):
+            graph.stamp[walks.node[w, step]] = -1
+
+
+@njit(**FAST)
+def grow(problem, graph, start, roots, limits, walks, idle):
+    """Add nodes, those whose gap counts most at the root, batch by batch; `start[i]` weighs `roots[i]`.
+
+    Under the greedy action everywhere, a leaf at stage `k` reached with probability `p` contributes `γ^k p gap` to the
+    root's gap. Every node remembers the largest contribution below it, so the leaf is found by walking down; its
+    siblings that count nearly as much are built with it, and the way back updates values and contributions. Where
+    beliefs are merged the graph has circles, and a walk may only carry values around one. With `limits.forced ≥ 0` the
+    first step of every walk is that action instead. `idle`: walks in a row that have built nothing so far.
+
+    Returns `(idle, work)`: walks in a row that have built nothing, `IDLE` when nothing is left to gain or the graph is
+    full; and the operations done, which end a call when they reach `limits.work`.
+    """
+    work = 0.0
+    while graph.size[NODES] < limits.nodes and idle < IDLE and work < limits.work:
+        begin = graph.size[NODES]
+        count, idle, done = choose(problem, graph, start, roots, limits, walks, idle, limits.work - work)
+        look_at(problem, graph, begin, graph.size[NODES])
+        settle(problem, graph, begin, walks, count, limits.max_stage)
+        work += done
+    return idle, work

@@ -105,3 +105,10 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         parts=np.zeros((problem.reward.shape[0] + 1, rows + 1)),
         corners=new_corners(problem.cells.models.shape[2]),
     )
+
+
+def with_own_scratch(graph: Graph) -> Graph:
+    """The same nodes with other scratch: what looks at nodes of its own may do so beside others."""
+    return graph._replace(
+        sums=np.empty_like(graph.sums), parts=np.zeros_like(graph.parts), corners=new_corners(len(graph.corners.weight))
+    )

@@ -120,6 +120,18 @@ def make_child(problem, graph, parent, row):
     known = graph.child[parent, row]
     if known >= 0:
         return np.int64(known)
+    built = graph.size[NODES]
+    node = add_child(problem, graph, parent, row)
+    if node == built:
+        expand(problem, graph, node)
+    return node
+
+
+@out_of_line
+@njit(**FAST)
+def add_child(problem, graph, parent, row):
+    """The node after outcome `row` of `parent`, which has no child there: one that is found, or a new one (then it is
+    the last of all), which nobody has looked at; −1 when the graph is full."""
     s = graph.state[parent]
     k = problem.first[s, 0] + row
     t = problem.arrive[k]
@@ -152,8 +164,8 @@ def make_child(problem, graph, parent, row):
     if graph.size[FROZEN_NODES] > 0:
         graph.slots[graph.size[LOGGED_SLOTS]] = slot
         graph.size[LOGGED_SLOTS] += 1
+    graph.stamp[node] = -1
     note_link(graph, parent, row, node)
-    expand(problem, graph, node)
     return node
 
 
@@ -227,7 +239,6 @@ def set_leaves(problem, graph, node):
 def expand(problem, graph, node):
     """The values of a new node."""
     set_leaves(problem, graph, node)
-    graph.stamp[node] = -1
     if graph.size[FROZEN_NODES] == 0:
         backup(problem, graph, node)
         graph.share[node] = contribution(problem, graph, node, np.int64(graph.greedy[node]))[1]

@@ -1,0 +1,112 @@
+"""Threads that work side by side for one caller, who takes part: tasks may themselves be divided among the same team.
+
+>>> with Team(2) as team:
+...     team.run([lambda: 1, lambda: sum(team.run([lambda: 2, lambda: 3]))])
+[1, 5]
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from threading import Lock
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from beliefbound.base.executors.threads import available_threads
+from beliefbound.base.validation import check_threads
+
+B = TypeVar("B")
+S = TypeVar("S")
+T = TypeVar("T")
+_RANGES = 4  # for each thread, so that none waits long for the last
+
+
+class Team:
+    """So many threads, the caller's among them; default: the cores this process may use."""
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = check_threads(threads) or available_threads()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> "Team":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """What each task gives, in their order. The first are begun first; what one gives may not depend on another.
+
+        Nobody waits for a thread that is busy elsewhere: the caller takes what nobody else has taken.
+        """
+        helpers = min(self.threads, len(tasks)) - 1
+        if helpers < 1:
+            return [task() for task in tasks]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="team")
+        shared = _Shared(tasks)
+        helping = [self._pool.submit(shared.work) for _ in range(helpers)]
+        try:
+            shared.work()
+        finally:
+            shared.end()
+            for future in helping:
+                if not future.cancel():
+                    future.result()
+        return shared.results()
+
+    def map(self, function: Callable[[B, S], T], blocks: Sequence[B], scratch: Sequence[S]) -> list[T]:
+        """`[function(block, own) for block in blocks]`, where `own` is one of `scratch`, used by nobody else meanwhile:
+        as many at once as there is scratch. Which one a block gets may not matter to its result."""
+        shared = _Shared([partial(function, block) for block in blocks])
+        self.run([partial(shared.work, own) for own in scratch[: max(1, len(blocks))]])
+        return shared.results()
+
+    def in_ranges(self, work: Callable[[int, int, S], Any], n: int, scratch: Sequence[S], least: int = 1) -> None:
+        """`work(first, last, own)` over ranges that make up `range(n)`, none much shorter than `least`. What is done of
+        an item may not depend on its range."""
+        parts = max(1, min(_RANGES * self.threads, n // max(1, least))) if self.threads > 1 else 1
+        ends = [n * i // parts for i in range(parts + 1)]
+        self.map(lambda ends, own: work(*ends, own), list(pairwise(ends)), scratch)
+
+
+ALONE = Team(1)  # one thread, the caller's
+
+
+class _Shared(Generic[T]):
+    """Tasks that several threads take in turn; each is called with what the thread has for it."""
+
+    def __init__(self, tasks: Sequence[Callable[..., T]]) -> None:
+        self._tasks, self._next, self._lock = tasks, 0, Lock()
+        self._found: dict[int, T] = {}
+        self._failed: dict[int, BaseException] = {}
+
+    def work(self, *own: Any) -> None:
+        """Take tasks until none is left."""
+        while True:
+            with self._lock:
+                i = self._next
+                self._next += 1
+            if i >= len(self._tasks):
+                return
+            try:
+                self._found[i] = self._tasks[i](*own)
+            except BaseException as failed:
+                self._failed[i] = failed
+                self.end()
+
+    def end(self) -> None:
+        """Nothing more is taken."""
+        with self._lock:
+            self._next = len(self._tasks)
+
+    def results(self) -> list[T]:
+        """In the order of the tasks; the first of the exceptions, if there is one."""
+        if self._failed:
+            raise self._failed[min(self._failed)]
+        return [self._found[i] for i in range(len(self._tasks))]

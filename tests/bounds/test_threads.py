@@ -1,0 +1,60 @@
+"""Certificates are the same bit by bit on any number of threads: bounds, traces, policies, decisions."""
+
+import numpy as np
+import pytest
+
+from beliefbound.beliefs import DirichletBelief
+from beliefbound.bounds.bracket import bracket
+from beliefbound.bounds.finite.relaxation import Certifier
+from support.beliefs import random_belief
+
+CHAIN = DirichletBelief(5, 2, concentration=0.2, initial=0)
+
+
+def same_on_threads(belief, threads=(1, 2, 3), **knobs):
+    """The brackets on so many threads, which are checked to be one; the first of them."""
+    found = [bracket(belief, rng=3, threads=n, **knobs) for n in threads]
+    for other in found[1:]:
+        assert [(b.value, b.method) for b in other.bounds] == [(b.value, b.method) for b in found[0].bounds]
+        assert [p[1:] for p in other.trace] == [p[1:] for p in found[0].trace]
+        assert other.policy == found[0].policy
+        assert other.effort == found[0].effort
+        assert repr(other.decision) == repr(found[0].decision)
+    return found[0]
+
+
+def test_two_searches_side_by_side(monkeypatch):
+    """Far enough for graphs whose batches are shared, cells, vectors and scenarios."""
+    nodes = []
+    grow = Certifier._grow
+
+    def noted(self, limits, idle, team):
+        nodes.append((team.threads, self.n_nodes))
+        return grow(self, limits, idle, team)
+
+    monkeypatch.setattr(Certifier, "_grow", noted)
+    same_on_threads(CHAIN.sample(16, np.random.default_rng(2)), discount=0.95, effort=18)
+    assert {threads for threads, n in nodes if n > 1024} == {1, 2, 3}
+
+
+def test_a_search_with_a_horizon_and_one_for_a_decision():
+    belief = CHAIN.sample(6, np.random.default_rng(4))
+    same_on_threads(belief, discount=0.95, horizon=25, effort=8)
+    same_on_threads(belief, discount=0.95, target="decision", effort=8)
+
+
+@pytest.mark.parametrize("signal", ["bernoulli", "deterministic"])
+def test_small_ones_which_end(signal):
+    belief, _ = random_belief(np.random.default_rng(7), signal)
+    same_on_threads(belief, (1, 3), discount=0.8, effort=8)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("n_models", [3, 40])
+def test_long_ones(n_models):
+    same_on_threads(CHAIN.sample(n_models, np.random.default_rng(5)), discount=0.97, effort=45)
+
+
+@pytest.mark.full
+def test_counts():
+    same_on_threads(CHAIN, discount=0.95, effort=40)
