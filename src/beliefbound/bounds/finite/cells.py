@@ -131,6 +131,16 @@ def cell_steps(
     problem: BeliefMDP, gain: FloatArray, weights: FloatArray, start: FloatArray, size: Size, meter: Meter
 ) -> Stepwise[tuple[Cells, float]]:
     """Cells of one size, solved step by step, and their bound at the start, but for rounding."""
+    import os
     epsilon = EPSILON * scale_of(problem, weights, start)
-    cells = yield from solving_steps(problem, divide(gain, size.models), size.resolution, epsilon, meter)
+    left, found = gain.copy(), []
+    for _ in range(int(os.environ.get("DIV", "1"))):
+        division = divide(left, size.models)
+        for models in division:
+            own = models[models >= 0]
+            left[np.ix_(own, own)] *= float(os.environ.get("DOWN", ".1"))
+        found.append((yield from solving_steps(problem, division, size.resolution, epsilon, meter)))
+    cells = found[0]._replace(
+        models=np.concatenate([c.models for c in found]), tables=np.concatenate([c.tables for c in found])
+    )
     return cells, float(start @ read_cells(problem, cells, weights))

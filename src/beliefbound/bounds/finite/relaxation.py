@@ -275,7 +275,7 @@ class Certifier:
                 mine[:entries] = theirs[:entries]
             elif name == "begin":
                 mine[: n + 1] = theirs[: n + 1]
-            elif name not in ("slots", "links", "sums", "parts", "corners"):
+            elif name not in ("slots", "links", "sums", "parts", "mass", "told", "corners"):
                 mine[:n] = theirs[:n]
         return copy
 

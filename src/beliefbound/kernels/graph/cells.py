@@ -252,57 +252,34 @@ def solve_cell(
 
 @out_of_line
 @njit(**FAST)
-def least_of_cells(problem, graph, node):
-    """Lower the children's upper values to those by cells: for each division, the best action by the sum over cells.
-
-    A function of the row's weights; `graph.sums[row,0]`, the row's chance, must be set.
-    """
-    cells, corners, sums, parts = problem.cells, graph.corners, graph.sums, graph.parts
-    s = graph.state[node]
-    base = problem.first[s, 0]
-    n_rows = problem.first[s, -1] - base
+def told_cell(problem, graph, t, stage):
+    """The least upper value by a division at unnormalised weights `graph.mass[m]` in a state, times their sum: the best
+    action by the sum over cells. `graph.told[0,a]` has the least of each action."""
+    cells, corners, told = problem.cells, graph.corners, graph.told
     n_actions, k = problem.available.shape[1], cells.models.shape[2]
-    block = base * problem.reward.shape[0]
-    begin, end = graph.begin[node], graph.begin[node + 1]
-    for j in range(begin, end):
-        m = graph.model[j]
-        parts[m, -1] = graph.weight[j]
-        for i in range(n_rows):
-            parts[m, i] = graph.weight[j] * problem.like[block + m * n_rows + i]
+    for a in range(n_actions):
+        told[0, a] = np.inf
     for division in range(cells.models.shape[0]):
-        for i in range(n_rows):
-            for a in range(n_actions):
-                sums[i, 1 + a] = 0.0
+        for a in range(n_actions):
+            told[1, a] = 0.0
         for c in range(cells.models.shape[1]):
             models, table = cells.models[division, c], cells.tables[division, c]
-            table = table[min(graph.stage[node] + 1, table.shape[0] - 1)]
-            held = 0.0
             for j in range(k):
-                if models[j] >= 0:
-                    held += parts[models[j], -1]
-            if held == 0.0:
-                continue
-            for i in range(n_rows):
-                total = 0.0
+                corners.weight[j] = graph.mass[models[j]] if models[j] >= 0 else 0.0
+            total = sum_of(corners.weight)
+            if total > 0.0:
+                locate(corners, total, cells.resolution, cells.binomials)
+                values = table[min(stage, table.shape[0] - 1), t]
                 for j in range(k):
-                    corners.weight[j] = parts[models[j], i] if models[j] >= 0 else 0.0
-                    total += corners.weight[j]
-                if total > 0.0:
-                    locate(corners, total, cells.resolution, cells.binomials)
-                    t = problem.arrive[base + i]
-                    for j in range(k):
-                        share = total * corners.share[j]
-                        if share > 0.0:
-                            here = table[t, corners.point[j]]
-                            for a in range(n_actions):
-                                sums[i, 1 + a] += share * here[a]
-        for i in range(n_rows):
-            if sums[i, 0] > 0.0:
-                t, high = problem.arrive[base + i], -np.inf
-                for a in range(n_actions):
-                    if problem.available[t, a]:
-                        high = max(high, sums[i, 1 + a])
-                graph.above[node, i] = min(graph.above[node, i], high / sums[i, 0])
-    for j in range(begin, end):
-        for i in range(parts.shape[1]):
-            parts[graph.model[j], i] = 0.0
+                    share = total * corners.share[j]
+                    if share > 0.0:
+                        here = values[corners.point[j]]
+                        for a in range(n_actions):
+                            told[1, a] += share * here[a]
+        for a in range(n_actions):
+            told[0, a] = min(told[0, a], told[1, a])
+    best = -np.inf
+    for a in range(n_actions):
+        if problem.available[t, a]:
+            best = max(best, told[0, a])
+    return best

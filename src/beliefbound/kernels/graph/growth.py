@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.graph.nodes import NODES
-from beliefbound.kernels.graph.search import backup, contribution, make_child
+from beliefbound.kernels.graph.search import contribution, make_child, settle
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.reference import by_reference
 
@@ -85,7 +85,7 @@ def grow(problem, graph, start, roots, limits):
             n += 1
             a = limits.forced if n == 1 and limits.forced >= 0 else np.int64(graph.greedy[x])
             row, most = contribution(problem, graph, x, a)
-            if row < 0 or n > limits.max_stage:
+            if row < 0 or n > limits.max_stage or not graph.opened[x, a]:
                 break
             if graph.child[x, row] < 0:
                 entries = graph.begin[x + 1] - graph.begin[x]
@@ -96,10 +96,9 @@ def grow(problem, graph, start, roots, limits):
                 break
             x = np.int64(graph.child[x, row])
         for i in range(n - 1, -1, -1):
-            backup(problem, graph, path[i])
-            open_ended = i < limits.max_stage
-            a = np.int64(graph.greedy[path[i]])
-            graph.share[path[i]] = contribution(problem, graph, path[i], a)[1] if open_ended else 0.0
+            settle(problem, graph, path[i])
+            if i >= limits.max_stage:
+                graph.share[path[i]] = 0.0
             s = graph.state[path[i]]
             work += _STEP * (problem.first[s, -1] - problem.first[s, 0])
         for x in range(before, graph.size[NODES]):

@@ -12,8 +12,9 @@ from beliefbound.kernels.graph.cells import Cells, Corners, new_corners
 from beliefbound.kernels.reference import by_reference
 
 # What `Graph.size` counts: nodes and weights in use; those that are frozen (0 while the graph may grow); table slots
-# and child links made since, for `restore` to undo; and the deepest stage among frozen nodes.
-NODES, ENTRIES, FROZEN_NODES, FROZEN_ENTRIES, LOGGED_SLOTS, LOGGED_LINKS, DEEPEST = range(7)
+# and child links made since, for `restore` to undo; the deepest stage among frozen nodes;
+# and outcome rows of actions opened one by one (`kernels.graph.actions`).
+NODES, ENTRIES, FROZEN_NODES, FROZEN_ENTRIES, LOGGED_SLOTS, LOGGED_LINKS, DEEPEST, OPENED = range(8)
 
 
 @by_reference
@@ -44,7 +45,7 @@ class BeliefMDP(NamedTuple):
 class Graph(NamedTuple):
     """Nodes in arrays of fixed capacity; `size` counts what is used."""
 
-    size: np.ndarray  # int64 [7]: NODES, ENTRIES, …
+    size: np.ndarray  # int64 [8]: NODES, ENTRIES, …
     state: np.ndarray  # int64 [n]
     stage: np.ndarray  # int64 [n]
     key: np.ndarray  # uint64 [n]
@@ -59,6 +60,7 @@ class Graph(NamedTuple):
     below: np.ndarray  # [n,row]: lower value of the child
     child: np.ndarray  # int32 [n,row], −1 where not built
     leaf: np.ndarray  # int32 [n,row]: the policy that `below` is the value of, where there is no child
+    opened: np.ndarray  # bool [n,a]: false: its outcomes have one number from above, for their sum
     loss: np.ndarray  # [n,a]: upper − (r + γ Σ p above) ≥ 0, set by `freeze_values` and afterwards
     action: np.ndarray  # int32 [n]: what the policy does
     greedy: np.ndarray  # int32 [n]: action of largest upper value
@@ -69,6 +71,8 @@ class Graph(NamedTuple):
     links: np.ndarray  # int64 [n]: child links made since `freeze_values` in frozen nodes
     sums: np.ndarray  # scratch [row, 1 + A + pool]
     parts: np.ndarray  # scratch [m+1,row+1], zero between uses: what each model adds to a row's chance; its weight
+    mass: np.ndarray  # scratch [m], zero between uses: unnormalised weights
+    told: np.ndarray  # scratch [2,a]
     corners: Corners  # scratch
 
 
@@ -78,7 +82,7 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
     n_actions = problem.available.shape[1]
     bits = max(4, int(np.ceil(np.log2(2 * nodes))))
     return Graph(
-        size=np.zeros(7, dtype=np.int64),
+        size=np.zeros(8, dtype=np.int64),
         state=np.empty(nodes, dtype=np.int64),
         stage=np.empty(nodes, dtype=np.int64),
         key=np.empty(nodes, dtype=np.uint64),
@@ -93,6 +97,7 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         below=np.empty((nodes, rows)),
         child=np.empty((nodes, rows), dtype=np.int32),
         leaf=np.empty((nodes, rows), dtype=np.int32),
+        opened=np.ones((nodes, n_actions), dtype=np.bool_),
         loss=np.empty((nodes, n_actions)),
         action=np.empty(nodes, dtype=np.int32),
         greedy=np.empty(nodes, dtype=np.int32),
@@ -103,5 +108,7 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         links=np.empty(nodes, dtype=np.int64),
         sums=np.empty((rows, 1 + n_actions + problem.v.shape[-1])),
         parts=np.zeros((problem.reward.shape[0] + 1, rows + 1)),
+        mass=np.zeros(problem.reward.shape[0]),
+        told=np.empty((2, n_actions)),
         corners=new_corners(problem.cells.models.shape[2]),
     )

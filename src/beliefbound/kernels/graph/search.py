@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.graph.cells import least_of_cells
+from beliefbound.kernels.graph.actions import close_actions, open_action
 from beliefbound.kernels.graph.nodes import (
     DEEPEST,
     ENTRIES,
@@ -172,6 +172,9 @@ def note_link(graph, parent, row, node):
 @njit(**FAST)
 def set_leaves(problem, graph, node):
     """Expected rewards, outcome probabilities and the children's leaf values of a node, none of which is linked."""
+    if problem.cells.models.shape[0] > 0:
+        close_actions(problem, graph, node)
+        return
     s = graph.state[node]
     n_actions = problem.available.shape[1]
     n_pool = problem.v.shape[3]
@@ -218,8 +221,6 @@ def set_leaves(problem, graph, node):
         graph.below[node, i] = low / p
     if problem.partner.shape[0] > 0:
         least_of_pairings(problem, graph, node)
-    if problem.cells.models.shape[0] > 0:
-        least_of_cells(problem, graph, node)
 
 
 @out_of_line
@@ -229,8 +230,7 @@ def expand(problem, graph, node):
     set_leaves(problem, graph, node)
     graph.stamp[node] = -1
     if graph.size[FROZEN_NODES] == 0:
-        backup(problem, graph, node)
-        graph.share[node] = contribution(problem, graph, node, np.int64(graph.greedy[node]))[1]
+        settle(problem, graph, node)
     else:
         if graph.stage[node] < graph.size[DEEPEST]:
             link(problem, graph, node)
@@ -271,6 +271,17 @@ def backup(problem, graph, node):
     graph.greedy[node] = chosen
 
 
+@out_of_line
+@njit(**FAST)
+def settle(problem, graph, node):
+    """Back a node up until its greedy action is open; and what of its gap one leaf contributes."""
+    backup(problem, graph, node)
+    while not graph.opened[node, graph.greedy[node]]:
+        open_action(problem, graph, node, np.int64(graph.greedy[node]))
+        backup(problem, graph, node)
+    graph.share[node] = contribution(problem, graph, node, np.int64(graph.greedy[node]))[1]
+
+
 @njit(**FAST_INLINE)
 def contribution(problem, graph, node, a):
     """`(row, share)`: the outcome of an action through which most of the node's gap under it comes, and how much."""
@@ -295,32 +306,41 @@ class Before(NamedTuple):
     below: np.ndarray  # [row]
     child: np.ndarray  # int32 [row]
     leaf: np.ndarray  # int32 [row]
+    opened: np.ndarray  # bool [a]
 
 
 def refresh(problem: Any, graph: Any, begin: int, end: int) -> None:
     """Where nodes `begin … end − 1` have no child, take the leaf values of `problem` if they are better than what was
     there."""
     kinds, n_rows = (np.float64, np.float64, np.int32, np.int32), graph.child.shape[1]
-    set_leaves_again(problem, graph, begin, end, Before(*(np.empty(n_rows, kind) for kind in kinds)))
+    opened = np.empty(graph.opened.shape[1], np.bool_)
+    set_leaves_again(problem, graph, begin, end, Before(*(np.empty(n_rows, kind) for kind in kinds), opened))
 
 
 @njit(**FAST)
 def set_leaves_again(problem, graph, begin, end, before):
     """`refresh`."""
-    above, below, child, leaf = before
+    above, below, child, leaf, opened = before
     n_rows = graph.child.shape[1]
     for x in range(begin, end):
         for i in range(n_rows):
             above[i], below[i] = graph.above[x, i], graph.below[x, i]
             child[i], leaf[i] = graph.child[x, i], graph.leaf[x, i]
+        for a in range(opened.size):
+            opened[a] = graph.opened[x, a]
         set_leaves(problem, graph, x)
         s = graph.state[x]
-        for i in range(problem.first[s, -1] - problem.first[s, 0]):
+        base = problem.first[s, 0]
+        for i in range(problem.first[s, -1] - base):
             graph.child[x, i] = child[i]
-            if child[i] >= 0 or above[i] < graph.above[x, i]:
-                graph.above[x, i] = above[i]
-            if child[i] >= 0 or below[i] >= graph.below[x, i]:
-                graph.below[x, i], graph.leaf[x, i] = below[i], leaf[i]
+        for a in range(opened.size):
+            if opened[a] and not graph.opened[x, a]:
+                open_action(problem, graph, x, a)
+            for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
+                if child[i] >= 0 or above[i] < graph.above[x, i]:
+                    graph.above[x, i] = above[i]
+                if child[i] >= 0 or below[i] >= graph.below[x, i]:
+                    graph.below[x, i], graph.leaf[x, i] = below[i], leaf[i]
 
 
 @out_of_line
