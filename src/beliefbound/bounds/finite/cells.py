@@ -17,7 +17,9 @@ from beliefbound.bounds.finite.problem import scale_of
 from beliefbound.bounds.steps import Meter, Stepwise
 from beliefbound.kernels.graph.cells import (
     Cells,
+    Outcomes,
     binomials,
+    follow_cell,
     grid,
     locate,
     new_corners,
@@ -30,6 +32,8 @@ from beliefbound.kernels.graph.nodes import BeliefMDP
 
 _SIZES = {8: (9, 6), 6: (12, 9), 5: (16, 12), 4: (16,), 3: (24,)}  # models in a cell: resolutions, finest first
 _SWEEPS = 200  # of one cell; valid after any number
+_ROUNDS, _FOLLOWED = 40, 15  # of policy iteration; sweeps in one that follow a policy
+_ABOVE = 20.0  # times where sweeps end: what may be added for values that still rise
 _FEWER = 0.75  # of the cells there were: what larger ones must save
 
 
@@ -69,18 +73,43 @@ def solving_steps(
             meter.add((len(problem.q) + k) * sweep)
         else:
             outcomes = outcomes_of_cell(problem, models, points, resolution, table, corners)
-            values, q = told_apart(problem, models, points)
             meter.add(k * sweep)
-            for _ in range(_SWEEPS):
-                meter.add(sweep)
-                if sweep_cell(problem, models, points, outcomes, values, q) <= epsilon:
-                    break
-                if meter.full():
-                    yield
-            own[0] = q
+            own[0] = yield from _solved(problem, models, points, outcomes, epsilon, sweep, meter)
         if meter.full():
             yield
     return Cells(division[None], tables, table, resolution)
+
+
+def _solved(
+    problem: BeliefMDP, models: IntArray, points: FloatArray, outcomes: Outcomes, epsilon: float, work: float, meter: Meter
+) -> Stepwise[FloatArray]:
+    """`[s,g,a]`, no less than the solution on the grid; a sweep takes `work`.
+
+    Modified policy iteration: between two sweeps `T` over all actions, `_FOLLOWED` that follow the best of them. Such
+    values may fall below the solution `W`, but where `TV ≤ V + e` everywhere, `W ≤ V + e/(1 − γ)`, as `T` is monotone
+    and takes constants to `γ` times themselves; then no action is worth more than its `Q` by `V` and `γe/(1 − γ)`. Where
+    that is not small in the end, and where `γ` is 1, sweeps begin again from values told apart, and stay above `W`.
+    """
+    discount = problem.discount
+    values, q = told_apart(problem, models, points)
+    for _ in range(_ROUNDS if discount < 1.0 else 0):
+        change, rise = sweep_cell(problem, models, points, outcomes, values, q)
+        meter.add(work)
+        above = discount * rise / (1.0 - discount)
+        if change <= epsilon and above <= _ABOVE * epsilon:
+            return q + above
+        follow_cell(problem, models, points, outcomes, values, q, _FOLLOWED)
+        meter.add(_FOLLOWED * work / problem.available.shape[1])
+        if meter.full():
+            yield
+    values, q = told_apart(problem, models, points)
+    for _ in range(_SWEEPS):
+        meter.add(work)
+        if sweep_cell(problem, models, points, outcomes, values, q)[0] <= epsilon:
+            break
+        if meter.full():
+            yield
+    return q
 
 
 def read_cells(problem: BeliefMDP, cells: Cells, weights: FloatArray) -> FloatArray:

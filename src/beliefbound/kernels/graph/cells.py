@@ -166,7 +166,8 @@ def set_outcomes(problem, models, points, resolution, binom, corners, outcomes):
 
 @njit(**FAST)
 def sweep_cell(problem, models, points, outcomes, values, q):
-    """`q[s,g,a]` from the values `[s,g]` of the next stage, which become those of this one; the largest change."""
+    """`q[s,g,a]` from the values `[s,g]` of the next stage, which become those of this one; the largest change, and the
+    largest rise."""
     chance, point, share = outcomes
     n_states, n_grid = values.shape
     k = models.size
@@ -187,13 +188,37 @@ def sweep_cell(problem, models, points, outcomes, values, q):
                     if models[j] >= 0:
                         reward += points[g, j] * problem.reward[models[j], s, a]
                 q[s, g, a] = reward + problem.discount * total
-    change = 0.0
+    change, rise = 0.0, 0.0
     for s in range(n_states):
         for g in range(n_grid):
             _, best = best_action(q[:, g], problem.available, s)
-            change = max(change, abs(best - values[s, g]))
+            change, rise = max(change, abs(best - values[s, g])), max(rise, best - values[s, g])
             values[s, g] = best
-    return change
+    return change, rise
+
+
+@njit(**FAST)
+def follow_cell(problem, models, points, outcomes, values, q, sweeps):
+    """Sweeps over `values[s,g]` that follow the best actions of `q[s,g,a]`: each costs a share of `sweep_cell`."""
+    chance, point, share = outcomes
+    n_states, n_grid = values.shape
+    k = models.size
+    for _ in range(sweeps):
+        for s in range(n_states):
+            for g in range(n_grid):
+                a, _ = best_action(q[:, g], problem.available, s)
+                total = 0.0
+                for i in range(problem.first[s, a], problem.first[s, a + 1]):
+                    if chance[i, g] > 0.0:
+                        later, here = values[problem.arrive[i]], 0.0
+                        for j in range(k):
+                            here += share[i, g, j] * later[point[i, g, j]]
+                        total += chance[i, g] * here
+                reward = 0.0
+                for j in range(k):
+                    if models[j] >= 0:
+                        reward += points[g, j] * problem.reward[models[j], s, a]
+                values[s, g] = reward + problem.discount * total
 
 
 def told_apart(problem: Any, models: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -240,7 +265,7 @@ def solve_cell(
     values, q = told_apart(problem, models, points)
     outcomes = outcomes_of_cell(problem, models, points, resolution, binom, corners)
     for _ in range(max_sweeps if n_stages == 1 else 0):
-        if sweep_cell(problem, models, points, outcomes, values, q) <= epsilon:
+        if sweep_cell(problem, models, points, outcomes, values, q)[0] <= epsilon:
             break
     for stage in range(n_stages - 1, -1, -1):
         if stage < n_stages - 1:
