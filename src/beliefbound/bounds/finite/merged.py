@@ -37,7 +37,7 @@ from beliefbound.policy import TablePolicy
 _FIRST_POINTS, _MOST_POINTS = 128, 4096  # beliefs backed up in the first round and in the last
 _CAPACITY = 20_000  # vectors
 _NODES = 2_000_000  # beliefs in the graph
-_GAIN = 1e-6  # of the scale of values: what a new vector must add
+_GAIN = 1e-5  # of the scale of values: what a new vector must add
 _LEAVES = 48  # vectors of a state at the leaves of the graph: each costs a look at every node
 _VECTORS = 0.35  # share of the work
 _CELLS = 0.3  # what larger cells may take, as a share of the work so far
@@ -172,7 +172,7 @@ class MergedSearch:
         met = new_points(n, task.models.n_models)
         yield from backups.trajectories(task.weights, met, 0, meter)
         points = _distinct(met, backups.states, task.weights)
-        gains = yield from backups.back_up(points, meter)
+        gains = yield from backups.back_up(points, meter, sweeps=1)
         backups.keep_used(points)
         leaves = _most_used(backups.vectors, points)
         meter.add(backups.asking_work(points))

@@ -208,11 +208,13 @@ class Certifier:
 
     @property
     def node_work(self) -> float:
-        """Operations for one model and one outcome row of a new node."""
+        """Operations for one model and one outcome row that is given leaf values."""
         problem = self.problem
         n_actions, divisions = problem.available.shape[1], len(problem.cells.models)
-        by_cells = divisions * (n_actions + 8.0 + problem.cells.models.shape[2])
-        return float(2.0 + n_actions + problem.v.shape[3] + len(problem.partner) * (n_actions + 6.0) + by_cells)
+        below = 2.0 + 0.4 * problem.v.shape[3]
+        if divisions > 0:
+            return float(below + 1.2 * divisions * (n_actions + 8.0 + problem.cells.models.shape[2]))
+        return float(below + 2.0 * n_actions + len(problem.partner) * (n_actions + 6.0))
 
     def freeze_values(self) -> None:
         """Freeze the graph's values; searching may go on after `reopen`."""

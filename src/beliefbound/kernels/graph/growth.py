@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.graph.nodes import NODES
+from beliefbound.kernels.graph.nodes import NODES, OPENED
 from beliefbound.kernels.graph.search import contribution, make_child, settle
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.reference import by_reference
@@ -14,6 +14,7 @@ from beliefbound.kernels.reference import by_reference
 IDLE = 100_000  # walks in a row that build nothing, after which the rest is rounding
 _STEP = 12.0  # operations for each outcome row of a node that a walk passes
 _NODE, _ROW = 500.0, 60.0  # operations of a new node, and of each of its outcome rows, besides those for its models
+_CLOSED = 2.0  # operations for one model and one outcome row of actions that are closed
 # A leaf's siblings are built with it where they contribute at least this share of what it does: a higher share walks
 # down from the root for every leaf, a lower one builds leaves that are never needed.
 _SIBLINGS = 0.3
@@ -67,8 +68,9 @@ def grow(problem, graph, start, roots, limits):
     """
     path = np.empty(limits.max_stage + 2, dtype=np.int64)
     idle, work = limits.idle, 0.0
+    lazily = problem.cells.models.shape[0] > 0
     while graph.size[NODES] < limits.nodes and idle < IDLE and work < limits.work:
-        before = graph.size[NODES]
+        before, opened = graph.size[NODES], graph.size[OPENED]
         x, widest, gap = np.int64(-1), 0.0, 0.0
         for i in range(roots.size):
             root = roots[i]
@@ -101,9 +103,11 @@ def grow(problem, graph, start, roots, limits):
                 graph.share[path[i]] = 0.0
             s = graph.state[path[i]]
             work += _STEP * (problem.first[s, -1] - problem.first[s, 0])
-        for x in range(before, graph.size[NODES]):
-            s = graph.state[x]
-            n_rows = problem.first[s, -1] - problem.first[s, 0]
-            work += _NODE + n_rows * (_ROW + limits.unit * (graph.begin[x + 1] - graph.begin[x]))
+        entries = graph.begin[graph.size[NODES]] - graph.begin[before]
+        new_rows, each = (graph.size[NODES] - before) * graph.child.shape[1], limits.unit
+        if lazily:
+            each = _CLOSED
+            work += limits.unit * entries / max(1, graph.size[NODES] - before) * (graph.size[OPENED] - opened)
+        work += _NODE * (graph.size[NODES] - before) + _ROW * new_rows + each * entries * graph.child.shape[1]
         idle = 0 if graph.size[NODES] > before else idle + 1
     return np.int64(idle), work

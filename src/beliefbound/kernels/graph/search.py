@@ -230,6 +230,7 @@ def expand(problem, graph, node):
     set_leaves(problem, graph, node)
     graph.stamp[node] = -1
     if graph.size[FROZEN_NODES] == 0:
+        backup(problem, graph, node)
         settle(problem, graph, node)
     else:
         if graph.stage[node] < graph.size[DEEPEST]:
@@ -248,19 +249,22 @@ def total_of(problem, graph, node, a, values):
     return graph.reward[node, a] + problem.discount * total
 
 
-@out_of_line
-@njit(**FAST)
-def backup(problem, graph, node):
-    """Tighten a node by its children, and find the action of largest upper value (ties: lowest)."""
-    s = graph.state[node]
-    n_actions = problem.available.shape[1]
-    for i in range(problem.first[s, n_actions] - problem.first[s, 0]):
+@njit(inline="always", **FAST)
+def take_children(graph, node, begin, end):
+    """Tighten the outcome rows `begin … end − 1` of a node by the values of its children."""
+    for i in range(begin, end):
         child = graph.child[node, i]
         if child >= 0:
             graph.above[node, i] = min(graph.above[node, i], graph.upper[child])
             graph.below[node, i] = max(graph.below[node, i], graph.lower[child])
+
+
+@njit(**FAST_INLINE)
+def take_best(problem, graph, node):
+    """Tighten a node by its outcome rows, and find the action of largest upper value (ties: lowest)."""
+    s = graph.state[node]
     high, low, chosen = -np.inf, -np.inf, -1
-    for a in range(n_actions):
+    for a in range(problem.available.shape[1]):
         if problem.available[s, a]:
             x = total_of(problem, graph, node, a, graph.above)
             if x > high:
@@ -273,13 +277,30 @@ def backup(problem, graph, node):
 
 @out_of_line
 @njit(**FAST)
+def backup(problem, graph, node):
+    """Tighten a node by all of its children."""
+    s = graph.state[node]
+    take_children(graph, node, 0, problem.first[s, -1] - problem.first[s, 0])
+    take_best(problem, graph, node)
+
+
+@out_of_line
+@njit(**FAST)
 def settle(problem, graph, node):
-    """Back a node up until its greedy action is open; and what of its gap one leaf contributes."""
-    backup(problem, graph, node)
-    while not graph.opened[node, graph.greedy[node]]:
-        open_action(problem, graph, node, np.int64(graph.greedy[node]))
-        backup(problem, graph, node)
-    graph.share[node] = contribution(problem, graph, node, np.int64(graph.greedy[node]))[1]
+    """Tighten a node that was backed up before by the children of its greedy action, which is opened, until it stays
+    the greedy one: values of other actions only fall, so no other child counts. And what of its gap one leaf
+    contributes."""
+    s = graph.state[node]
+    base = problem.first[s, 0]
+    while True:
+        a = np.int64(graph.greedy[node])
+        if not graph.opened[node, a]:
+            open_action(problem, graph, node, a)
+        take_children(graph, node, problem.first[s, a] - base, problem.first[s, a + 1] - base)
+        take_best(problem, graph, node)
+        if graph.greedy[node] == a:
+            break
+    graph.share[node] = contribution(problem, graph, node, a)[1]
 
 
 @njit(**FAST_INLINE)
