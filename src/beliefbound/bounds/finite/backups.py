@@ -72,10 +72,10 @@ class PointBackups:
             if meter.full():
                 yield
 
-    def back_up(self, points: Points, meter: Meter) -> Stepwise[list[float]]:
+    def back_up(self, points: Points, meter: Meter, *, sweeps: int = SWEEPS) -> Stepwise[list[float]]:
         """Backups at points; what each sweep over them has gained."""
         order, gains = np.argsort(-points.depth, kind="stable"), list[float]()
-        while len(gains) < SWEEPS and (not gains or gains[-1] > 0.0):
+        while len(gains) < sweeps and (not gains or gains[-1] > 0.0):
             gained, i = 0.0, 0
             while i < len(order):
                 each = np.cumsum(self.work()[points.state[order[i:]]])

@@ -20,6 +20,7 @@ from beliefbound.bounds.steps import Meter, Stepwise
 from beliefbound.kernels.graph.cells import (
     Cells,
     binomials,
+    follow_cell,
     grid,
     locate,
     new_corners,
@@ -33,6 +34,8 @@ from beliefbound.kernels.graph.nodes import BeliefMDP
 _SIZES = {8: (9, 6), 6: (12, 9), 5: (16, 12), 4: (16,), 3: (24,)}  # models in a cell: resolutions, finest first
 _SWEEPS = 200  # of one cell; valid after any number
 _TOGETHER = 8  # cells that are solved side by side, as far as memory allows
+_ROUNDS, _FOLLOWED = 40, 15  # of policy iteration; sweeps in one that follow a policy
+_ABOVE = 20.0  # times where sweeps end: what may be added for values that still rise
 _FEWER = 0.75  # of the cells there were: what larger ones must save
 
 
@@ -80,13 +83,13 @@ def solving_steps(
             meter.add(len(here) * (len(problem.q) + k) * sweep)
         else:
 
-            def begin(c: int) -> _Sweeps:
-                return _Sweeps(problem, division[c], points, resolution, table, tables[0, c])
+            def begin(c: int) -> _Solving:
+                return _Solving(problem, division[c], points, resolution, table, tables[0, c])
 
             cells = team.run([partial(begin, c) for c in here])
             meter.add(len(here) * k * sweep)
             while cells:
-                each = max(1, int(meter.left / (len(cells) * sweep)))
+                each = max(1.0, meter.left / (len(cells) * sweep))
                 meter.add(sweep * sum(team.run([partial(cell.more, each, epsilon) for cell in cells])))
                 cells = [cell for cell in cells if not cell.ended]
                 if cells and meter.full():
@@ -96,8 +99,15 @@ def solving_steps(
     return Cells(division[None], tables, table, resolution)
 
 
-class _Sweeps:
-    """The sweeps over one cell without a horizon, into `table[stage,s,g,a]`."""
+class _Solving:
+    """One cell without a horizon being solved, into `table[stage,s,g,a]`, no less than the solution on the grid.
+
+    Modified policy iteration: between two sweeps `T` over all actions, `_FOLLOWED` that follow the best of them. Such
+    values may fall below the solution `W`, but where `TV ≤ V + e` everywhere, `W ≤ V + e/(1 − γ)`, as `T` is monotone
+    and takes constants to `γ` times themselves; then no action is worth more than its `Q` by `V` and `γe/(1 − γ)`.
+    Where that is not small in the end, and where `γ` is 1, sweeps begin again from values told apart, and stay above
+    `W`.
+    """
 
     def __init__(
         self,
@@ -108,21 +118,37 @@ class _Sweeps:
         binom: IntArray,
         table: FloatArray,
     ) -> None:
-        self._problem, self._models, self._points, self._table = problem, models, points, table
+        self._cell = problem, models, points
         self._outcomes = outcomes_of_cell(problem, models, points, resolution, binom, new_corners(len(models)))
-        self._values, self._q = told_apart(problem, models, points)
-        self._left, self.ended = _SWEEPS, False
+        self._values, self._q = told_apart(*self._cell)
+        self._table, self._gamma = table, problem.discount
+        self._rounds, self._sweeps, self.ended = _ROUNDS if self._gamma < 1.0 else 0, _SWEEPS, False
 
-    def more(self, most: int, epsilon: float) -> int:
-        """Up to so many more; how many there were."""
-        done = 0
+    def more(self, most: float, epsilon: float) -> float:
+        """More of it, until the work of `most` sweeps over all actions is done; how much was."""
+        done = 0.0
         while done < most and not self.ended:
-            change = sweep_cell(self._problem, self._models, self._points, self._outcomes, self._values, self._q)
-            done, self._left = done + 1, self._left - 1
-            self.ended = change <= epsilon or self._left == 0
-        if self.ended:
-            self._table[0] = self._q
+            done += self._improve(epsilon) if self._rounds > 0 else self._sweep(epsilon)
         return done
+
+    def _improve(self, epsilon: float) -> float:
+        change, rise = sweep_cell(*self._cell, self._outcomes, self._values, self._q)
+        above = self._gamma * rise / (1.0 - self._gamma)
+        if change <= epsilon and above <= _ABOVE * epsilon:
+            self._table[0], self.ended = self._q + above, True
+            return 1.0
+        follow_cell(*self._cell, self._outcomes, self._values, self._q, _FOLLOWED)
+        self._rounds -= 1
+        if self._rounds == 0:
+            self._values, self._q = told_apart(*self._cell)
+        return 1.0 + _FOLLOWED / float(self._q.shape[2])
+
+    def _sweep(self, epsilon: float) -> float:
+        change, _ = sweep_cell(*self._cell, self._outcomes, self._values, self._q)
+        self._sweeps -= 1
+        if change <= epsilon or self._sweeps == 0:
+            self._table[0], self.ended = self._q, True
+        return 1.0
 
 
 def _scratch(rows: int, n_points: int, k: int) -> int:

@@ -43,7 +43,7 @@ from beliefbound.policy import TablePolicy
 _FIRST_POINTS, _MOST_POINTS = 128, 4096  # beliefs backed up in the first round and in the last
 _CAPACITY = 20_000  # vectors
 _NODES = 2_000_000  # beliefs in the graph
-_GAIN = 1e-6  # of the scale of values: what a new vector must add
+_GAIN = 1e-5  # of the scale of values: what a new vector must add
 _LEAVES = 48  # vectors of a state at the leaves of the graph: each costs a look at every node
 _VECTORS = 0.35  # share of the work
 _VECTORS_NOW = (0.15, 0.6)  # of a round: where they lag behind it, or are ahead of it
@@ -210,7 +210,7 @@ class MergedSearch:
             met = new_points(n, task.models.n_models)
             yield from backups.trajectories(task.weights, met, 0, strand)
             points = _distinct(met, backups.states, task.weights)
-            gains = yield from backups.back_up(points, strand)
+            gains = yield from backups.back_up(points, strand, sweeps=1)
             backups.keep_used(points)
             leaves = _most_used(backups.vectors, points)
             strand.add(backups.asking_work(points))

@@ -224,8 +224,7 @@ class Certifier:
             begin, left = self.n_nodes, limits.work - work
             count, idle, done = growth.choose(problem, graph, self.weights, self.roots, limits, walks, idle, left)
             team.in_ranges(partial(_look_at, problem, begin), self.n_nodes - begin, views, _LOOKED_AT)
-            growth.settle(problem, graph, begin, walks, count, limits.max_stage)
-            work += done
+            work += done + growth.carry_back(problem, graph, begin, walks, count, limits)
         return idle, work
 
     def use(self, problem: BeliefMDP) -> None:
@@ -245,11 +244,13 @@ class Certifier:
 
     @property
     def node_work(self) -> float:
-        """Operations for one model and one outcome row of a new node."""
+        """Operations for one model and one outcome row that is given leaf values."""
         problem = self.problem
         n_actions, divisions = problem.available.shape[1], len(problem.cells.models)
-        by_cells = divisions * (n_actions + 8.0 + problem.cells.models.shape[2])
-        return float(2.0 + n_actions + problem.v.shape[3] + len(problem.partner) * (n_actions + 6.0) + by_cells)
+        below = 2.0 + 0.4 * problem.v.shape[3]
+        if divisions > 0:
+            return float(below + 1.2 * divisions * (n_actions + 8.0 + problem.cells.models.shape[2]))
+        return float(below + 2.0 * n_actions + len(problem.partner) * (n_actions + 6.0))
 
     def freeze_values(self) -> None:
         """Freeze the graph's values; searching may go on after `reopen`."""
@@ -315,7 +316,7 @@ class Certifier:
                 mine[:entries] = theirs[:entries]
             elif name == "begin":
                 mine[: n + 1] = theirs[: n + 1]
-            elif name not in ("slots", "links", "sums", "parts", "corners"):
+            elif name not in ("slots", "links", "sums", "parts", "mass", "told", "corners"):
                 mine[:n] = theirs[:n]
         return copy
 

@@ -80,7 +80,9 @@ def no_cells() -> Cells:
 
 def grid(k: int, n: int, table: np.ndarray) -> np.ndarray:
     """The grid points `[g,k]` in the order of their numbers."""
-    y = np.array(list(combinations_with_replacement(range(n + 1), k - 1)), dtype=np.int64)[:, ::-1]  # [g,k − 1], falling
+    y = np.array(list(combinations_with_replacement(range(n + 1), k - 1)), dtype=np.int64)[
+        :, ::-1
+    ]  # [g,k − 1], falling
     number = np.zeros(len(y), dtype=np.int64)
     for j in range(1, k):
         number += table[y[:, j - 1] + k - 1 - j, k - j]
@@ -162,7 +164,8 @@ def set_outcomes(problem, models, points, resolution, binom, corners, outcomes):
 
 @njit(**FAST)
 def sweep_cell(problem, models, points, outcomes, values, q):
-    """`q[s,g,a]` from the values `[s,g]` of the next stage, which become those of this one; the largest change."""
+    """`q[s,g,a]` from the values `[s,g]` of the next stage, which become those of this one; the largest change, and the
+    largest rise."""
     chance, point, share = outcomes
     n_states, n_grid = values.shape
     k = models.size
@@ -183,13 +186,37 @@ def sweep_cell(problem, models, points, outcomes, values, q):
                     if models[j] >= 0:
                         reward += points[g, j] * problem.reward[models[j], s, a]
                 q[s, g, a] = reward + problem.discount * total
-    change = 0.0
+    change, rise = 0.0, 0.0
     for s in range(n_states):
         for g in range(n_grid):
             _, best = best_action(q[:, g], problem.available, s)
-            change = max(change, abs(best - values[s, g]))
+            change, rise = max(change, abs(best - values[s, g])), max(rise, best - values[s, g])
             values[s, g] = best
-    return change
+    return change, rise
+
+
+@njit(**FAST)
+def follow_cell(problem, models, points, outcomes, values, q, sweeps):
+    """Sweeps over `values[s,g]` that follow the best actions of `q[s,g,a]`: each costs a share of `sweep_cell`."""
+    chance, point, share = outcomes
+    n_states, n_grid = values.shape
+    k = models.size
+    for _ in range(sweeps):
+        for s in range(n_states):
+            for g in range(n_grid):
+                a, _ = best_action(q[:, g], problem.available, s)
+                total = 0.0
+                for i in range(problem.first[s, a], problem.first[s, a + 1]):
+                    if chance[i, g] > 0.0:
+                        later, here = values[problem.arrive[i]], 0.0
+                        for j in range(k):
+                            here += share[i, g, j] * later[point[i, g, j]]
+                        total += chance[i, g] * here
+                reward = 0.0
+                for j in range(k):
+                    if models[j] >= 0:
+                        reward += points[g, j] * problem.reward[models[j], s, a]
+                values[s, g] = reward + problem.discount * total
 
 
 def told_apart(problem: Any, models: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -236,7 +263,7 @@ def solve_cell(
     values, q = told_apart(problem, models, points)
     outcomes = outcomes_of_cell(problem, models, points, resolution, binom, corners)
     for _ in range(max_sweeps if n_stages == 1 else 0):
-        if sweep_cell(problem, models, points, outcomes, values, q) <= epsilon:
+        if sweep_cell(problem, models, points, outcomes, values, q)[0] <= epsilon:
             break
     for stage in range(n_stages - 1, -1, -1):
         if stage < n_stages - 1:
@@ -248,57 +275,34 @@ def solve_cell(
 
 @out_of_line
 @njit(**FAST)
-def least_of_cells(problem, graph, node):
-    """Lower the children's upper values to those by cells: for each division, the best action by the sum over cells.
-
-    A function of the row's weights; `graph.sums[row,0]`, the row's chance, must be set.
-    """
-    cells, corners, sums, parts = problem.cells, graph.corners, graph.sums, graph.parts
-    s = graph.state[node]
-    base = problem.first[s, 0]
-    n_rows = problem.first[s, -1] - base
+def told_cell(problem, graph, t, stage):
+    """The least upper value by a division at unnormalised weights `graph.mass[m]` in a state, times their sum: the best
+    action by the sum over cells. `graph.told[0,a]` has the least of each action."""
+    cells, corners, told = problem.cells, graph.corners, graph.told
     n_actions, k = problem.available.shape[1], cells.models.shape[2]
-    block = base * problem.reward.shape[0]
-    begin, end = graph.begin[node], graph.begin[node + 1]
-    for j in range(begin, end):
-        m = graph.model[j]
-        parts[m, -1] = graph.weight[j]
-        for i in range(n_rows):
-            parts[m, i] = graph.weight[j] * problem.like[block + m * n_rows + i]
+    for a in range(n_actions):
+        told[0, a] = np.inf
     for division in range(cells.models.shape[0]):
-        for i in range(n_rows):
-            for a in range(n_actions):
-                sums[i, 1 + a] = 0.0
+        for a in range(n_actions):
+            told[1, a] = 0.0
         for c in range(cells.models.shape[1]):
             models, table = cells.models[division, c], cells.tables[division, c]
-            table = table[min(graph.stage[node] + 1, table.shape[0] - 1)]
-            held = 0.0
             for j in range(k):
-                if models[j] >= 0:
-                    held += parts[models[j], -1]
-            if held == 0.0:
-                continue
-            for i in range(n_rows):
-                total = 0.0
+                corners.weight[j] = graph.mass[models[j]] if models[j] >= 0 else 0.0
+            total = sum_of(corners.weight)
+            if total > 0.0:
+                locate(corners, total, cells.resolution, cells.binomials)
+                values = table[min(stage, table.shape[0] - 1), t]
                 for j in range(k):
-                    corners.weight[j] = parts[models[j], i] if models[j] >= 0 else 0.0
-                    total += corners.weight[j]
-                if total > 0.0:
-                    locate(corners, total, cells.resolution, cells.binomials)
-                    t = problem.arrive[base + i]
-                    for j in range(k):
-                        share = total * corners.share[j]
-                        if share > 0.0:
-                            here = table[t, corners.point[j]]
-                            for a in range(n_actions):
-                                sums[i, 1 + a] += share * here[a]
-        for i in range(n_rows):
-            if sums[i, 0] > 0.0:
-                t, high = problem.arrive[base + i], -np.inf
-                for a in range(n_actions):
-                    if problem.available[t, a]:
-                        high = max(high, sums[i, 1 + a])
-                graph.above[node, i] = min(graph.above[node, i], high / sums[i, 0])
-    for j in range(begin, end):
-        for i in range(parts.shape[1]):
-            parts[graph.model[j], i] = 0.0
+                    share = total * corners.share[j]
+                    if share > 0.0:
+                        here = values[corners.point[j]]
+                        for a in range(n_actions):
+                            told[1, a] += share * here[a]
+        for a in range(n_actions):
+            told[0, a] = min(told[0, a], told[1, a])
+    best = -np.inf
+    for a in range(n_actions):
+        if problem.available[t, a]:
+            best = max(best, told[0, a])
+    return best

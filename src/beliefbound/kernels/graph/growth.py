@@ -3,8 +3,8 @@ Simmons 2004) on a belief MDP whose hidden part never changes, with its work cou
 
 Nodes are added in *batches*, so that several threads can look at them: walks choose leaves one after the other
 (`choose`), as if those chosen before had no gap; their nodes are looked at, each by itself (`look_at`); then values and
-contributions are carried back along all walks (`settle`), once for each node. How many walks make a batch follows from
-the size of the graph: one at first, which is the plain search, so it does not depend on threads.
+contributions are carried back along all walks (`carry_back`), once for each node. How many walks make a batch follows
+from the size of the graph: one at first, which is the plain search, so it does not depend on threads.
 """
 
 from typing import NamedTuple
@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.graph.actions import open_action
 from beliefbound.kernels.graph.nodes import NODES
-from beliefbound.kernels.graph.search import add_child, backup, contribution, set_leaves
+from beliefbound.kernels.graph.search import add_child, backup, contribution, set_leaves, settle
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.reference import by_reference
@@ -21,6 +22,7 @@ from beliefbound.kernels.reference import by_reference
 IDLE = 100_000  # walks in a row that build nothing, after which the rest is rounding
 _STEP = 12.0  # operations for each outcome row of a node that a walk passes
 _NODE, _ROW = 500.0, 60.0  # operations of a new node, and of each of its outcome rows, besides those for its models
+_CLOSED = 2.0  # operations for one model and one outcome row of actions that are closed
 # A leaf's siblings are built with it where they contribute at least this share of what it does: a higher share walks
 # down from the root for every leaf, a lower one builds leaves that are never needed.
 _SIBLINGS = 0.3
@@ -76,15 +78,6 @@ def add_children(problem, graph, node, a, row, least, most):
     return True
 
 
-@njit(inline="always", **FAST)
-def carry_share(problem, graph, node, step, max_stage):
-    """The largest contribution below a node that a walk has passed at a step."""
-    share = 0.0
-    if step < max_stage:
-        share = contribution(problem, graph, node, np.int64(graph.greedy[node]))[1]
-    graph.share[node] = share
-
-
 @out_of_line
 @njit(**FAST)
 def choose(problem, graph, start, roots, limits, walks, idle, left):
@@ -92,9 +85,10 @@ def choose(problem, graph, start, roots, limits, walks, idle, left):
     `idle`: walks in a row that have added nothing so far; `left`: operations.
 
     Returns `(walks, idle, work)`: how many walks there are, those in a row that have added nothing (`IDLE` when nothing
-    is left to gain or the graph is full), and the operations that the batch takes.
+    is left to gain or the graph is full), and the operations that the batch takes, but for those of opened actions.
     """
     work, count = 0.0, np.int64(0)
+    each = _CLOSED if problem.cells.models.shape[0] > 0 else limits.unit
     most_walks = min(max(graph.size[NODES] // _OF_NODES, 1), walks.length.size)
     while count < most_walks and idle < IDLE and work < left:
         before = graph.size[NODES]
@@ -115,28 +109,30 @@ def choose(problem, graph, start, roots, limits, walks, idle, left):
             path[n] = x
             n += 1
             a = limits.forced if n == 1 and limits.forced >= 0 else np.int64(graph.greedy[x])
+            if not graph.opened[x, a]:  # one that is forced
+                work += limits.unit * open_action(problem, graph, x, a)
             row, most = contribution(problem, graph, x, a)
             if row < 0 or n > limits.max_stage:
                 break
             if graph.child[x, row] < 0:
                 entries = graph.begin[x + 1] - graph.begin[x]
                 work += entries
-                each = 1.0 + limits.unit * entries * graph.child.shape[1]
-                more = min((left - work) / each, 1e9)
+                more = min((left - work) / (1.0 + limits.unit * entries * graph.child.shape[1]), 1e9)
                 full = not add_children(problem, graph, x, a, row, _SIBLINGS * most, more)
                 break
             x = np.int64(graph.child[x, row])
         built = graph.size[NODES] > before
         for i in range(n - 1, -1, -1):
             if not built:  # it has only carried values around a circle
-                backup(problem, graph, path[i])
-            carry_share(problem, graph, path[i], i, limits.max_stage)
+                work += limits.unit * settle(problem, graph, path[i])
+            share = contribution(problem, graph, path[i], np.int64(graph.greedy[path[i]]))[1]
+            graph.share[path[i]] = share if i < limits.max_stage else 0.0
             s = graph.state[path[i]]
             work += _STEP * (problem.first[s, -1] - problem.first[s, 0])
         for x in range(before, graph.size[NODES]):
             s = graph.state[x]
             n_rows = problem.first[s, -1] - problem.first[s, 0]
-            work += _NODE + n_rows * (_ROW + limits.unit * (graph.begin[x + 1] - graph.begin[x]))
+            work += _NODE + n_rows * (_ROW + each * (graph.begin[x + 1] - graph.begin[x]))
         idle = np.int64(0) if built else idle + 1
         if built:
             walks.length[count] = n
@@ -149,19 +145,25 @@ def choose(problem, graph, start, roots, limits, walks, idle, left):
 @out_of_line
 @njit(**FAST)
 def look_at(problem, graph, begin, end):
-    """The leaf values of new nodes, each by itself."""
+    """Leaf values and values of new nodes, each by itself."""
     for x in range(begin, end):
         set_leaves(problem, graph, x)
+        backup(problem, graph, x)
+        settle(problem, graph, x)
 
 
 @out_of_line
 @njit(**FAST)
-def settle(problem, graph, begin, walks, count, max_stage):
-    """The values of new nodes, from `begin` on, and then those of all nodes that the walks have passed, the deepest
-    first."""
-    for x in range(begin, graph.size[NODES]):
-        backup(problem, graph, x)
-        carry_share(problem, graph, x, 0, 1)
+def carry_back(problem, graph, begin, walks, count, limits):
+    """The values of all nodes that the walks have passed, the deepest first. Returns the operations of actions that
+    were opened, in the new nodes, from `begin` on, too."""
+    opened = 0.0
+    if problem.cells.models.shape[0] > 0:
+        for x in range(begin, graph.size[NODES]):
+            s = graph.state[x]
+            for a in range(problem.available.shape[1]):
+                if graph.opened[x, a]:
+                    opened += (problem.first[s, a + 1] - problem.first[s, a]) * (graph.begin[x + 1] - graph.begin[x])
     deepest = 0
     for w in range(count):
         deepest = max(deepest, walks.length[w])
@@ -171,11 +173,15 @@ def settle(problem, graph, begin, walks, count, max_stage):
                 x = walks.node[w, step]
                 if graph.stamp[x] != step:
                     graph.stamp[x] = step
-                    backup(problem, graph, x)
-                    carry_share(problem, graph, x, step, max_stage)
+                    if step == 0 and limits.forced >= 0:  # whose children are not those of the greedy action
+                        backup(problem, graph, x)
+                    opened += settle(problem, graph, x)
+                    if step >= limits.max_stage:
+                        graph.share[x] = 0.0
     for w in range(count):
         for step in range(walks.length[w]):
             graph.stamp[walks.node[w, step]] = -1
+    return limits.unit * opened
 
 
 @njit(**FAST)
@@ -196,6 +202,5 @@ def grow(problem, graph, start, roots, limits, walks, idle):
         begin = graph.size[NODES]
         count, idle, done = choose(problem, graph, start, roots, limits, walks, idle, limits.work - work)
         look_at(problem, graph, begin, graph.size[NODES])
-        settle(problem, graph, begin, walks, count, limits.max_stage)
-        work += done
+        work += done + carry_back(problem, graph, begin, walks, count, limits)
     return idle, work

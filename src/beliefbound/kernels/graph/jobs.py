@@ -9,9 +9,10 @@ import numpy as np
 from numba import float64, int64, typeof
 
 from beliefbound.kernels.beside import Job
-from beliefbound.kernels.graph.cells import least_of_cells, no_cells
+from beliefbound.kernels.graph.actions import close_actions, open_action
+from beliefbound.kernels.graph.cells import no_cells, told_cell
 from beliefbound.kernels.graph.controller import compile_controller
-from beliefbound.kernels.graph.growth import GrowthLimits, choose, grow, look_at, new_walks, settle
+from beliefbound.kernels.graph.growth import GrowthLimits, carry_back, choose, grow, look_at, new_walks
 from beliefbound.kernels.graph.nodes import BeliefMDP, new_graph
 from beliefbound.kernels.graph.pairs import least_of_pairings
 from beliefbound.kernels.graph.search import (
@@ -23,6 +24,7 @@ from beliefbound.kernels.graph.search import (
     make_child,
     measure,
     set_leaves,
+    settle,
 )
 
 
@@ -31,14 +33,16 @@ def jobs() -> Iterator[Job]:
     problem = example()
     here = typeof(problem), typeof(new_graph(problem, 1, 1))
     floats, whole, small = (typeof(np.zeros(1, kind)) for kind in (np.float64, np.int64, np.int32))
-    for function in (least_of_cells, least_of_pairings, set_leaves, backup, measure, link, expand):
+    yield told_cell, (*here, int64, int64)
+    yield open_action, (*here, int64, int64)
+    for function in (close_actions, least_of_pairings, set_leaves, backup, settle, measure, link, expand):
         yield function, (*here, int64)
     yield add_child, (*here, int64, int64)
     yield make_child, (*here, int64, int64)
     until, walks = typeof(GrowthLimits(1, 0.0, 0.0, 0.0, 0, 0)), typeof(new_walks(1))
     yield choose, (*here, floats, whole, until, walks, int64, float64)
     yield look_at, (*here, int64, int64)
-    yield settle, (*here, int64, walks, int64, int64)
+    yield carry_back, (*here, int64, walks, int64, until)
     yield grow, (*here, floats, whole, until, walks, int64)
     yield freeze_values, (*here, whole, float64)
     yield compile_controller, (*here, int64, int64, small, typeof(np.zeros((1, 1), np.int32)))

@@ -59,6 +59,7 @@ class Graph(NamedTuple):
     below: np.ndarray  # [n,row]: lower value of the child
     child: np.ndarray  # int32 [n,row], −1 where not built
     leaf: np.ndarray  # int32 [n,row]: the policy that `below` is the value of, where there is no child
+    opened: np.ndarray  # bool [n,a]: false: its outcomes have one number from above, for their sum
     loss: np.ndarray  # [n,a]: upper − (r + γ Σ p above) ≥ 0, set by `freeze_values` and afterwards
     action: np.ndarray  # int32 [n]: what the policy does
     greedy: np.ndarray  # int32 [n]: action of largest upper value
@@ -69,6 +70,8 @@ class Graph(NamedTuple):
     links: np.ndarray  # int64 [n]: child links made since `freeze_values` in frozen nodes
     sums: np.ndarray  # scratch [row, 1 + A + pool]
     parts: np.ndarray  # scratch [m+1,row+1], zero between uses: what each model adds to a row's chance; its weight
+    mass: np.ndarray  # scratch [m], zero between uses: unnormalised weights
+    told: np.ndarray  # scratch [2,a]
     corners: Corners  # scratch
 
 
@@ -93,6 +96,7 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         below=np.empty((nodes, rows)),
         child=np.empty((nodes, rows), dtype=np.int32),
         leaf=np.empty((nodes, rows), dtype=np.int32),
+        opened=np.empty((nodes, n_actions), dtype=np.bool_),
         loss=np.empty((nodes, n_actions)),
         action=np.empty(nodes, dtype=np.int32),
         greedy=np.empty(nodes, dtype=np.int32),
@@ -103,6 +107,8 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         links=np.empty(nodes, dtype=np.int64),
         sums=np.empty((rows, 1 + n_actions + problem.v.shape[-1])),
         parts=np.zeros((problem.reward.shape[0] + 1, rows + 1)),
+        mass=np.zeros(problem.reward.shape[0]),
+        told=np.empty((2, n_actions)),
         corners=new_corners(problem.cells.models.shape[2]),
     )
 
@@ -110,5 +116,9 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
 def with_own_scratch(graph: Graph) -> Graph:
     """The same nodes with other scratch: what looks at nodes of its own may do so beside others."""
     return graph._replace(
-        sums=np.empty_like(graph.sums), parts=np.zeros_like(graph.parts), corners=new_corners(len(graph.corners.weight))
+        sums=np.empty_like(graph.sums),
+        parts=np.zeros_like(graph.parts),
+        mass=np.zeros_like(graph.mass),
+        told=np.empty_like(graph.told),
+        corners=new_corners(len(graph.corners.weight)),
     )

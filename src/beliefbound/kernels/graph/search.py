@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.graph.cells import least_of_cells
+from beliefbound.kernels.graph.actions import close_actions, open_action
 from beliefbound.kernels.graph.nodes import (
     DEEPEST,
     ENTRIES,
@@ -184,6 +184,9 @@ def note_link(graph, parent, row, node):
 @njit(**FAST)
 def set_leaves(problem, graph, node):
     """Expected rewards, outcome probabilities and the children's leaf values of a node, none of which is linked."""
+    if problem.cells.models.shape[0] > 0:
+        close_actions(problem, graph, node)
+        return
     s = graph.state[node]
     n_actions = problem.available.shape[1]
     n_pool = problem.v.shape[3]
@@ -228,10 +231,10 @@ def set_leaves(problem, graph, node):
         graph.leaf[node, i] = chosen
         graph.above[node, i] = best_sum(problem, sums, i, problem.arrive[base + i]) / p
         graph.below[node, i] = low / p
+    for a in range(n_actions):
+        graph.opened[node, a] = True
     if problem.partner.shape[0] > 0:
         least_of_pairings(problem, graph, node)
-    if problem.cells.models.shape[0] > 0:
-        least_of_cells(problem, graph, node)
 
 
 @out_of_line
@@ -241,7 +244,7 @@ def expand(problem, graph, node):
     set_leaves(problem, graph, node)
     if graph.size[FROZEN_NODES] == 0:
         backup(problem, graph, node)
-        graph.share[node] = contribution(problem, graph, node, np.int64(graph.greedy[node]))[1]
+        settle(problem, graph, node)
     else:
         if graph.stage[node] < graph.size[DEEPEST]:
             link(problem, graph, node)
@@ -259,19 +262,22 @@ def total_of(problem, graph, node, a, values):
     return graph.reward[node, a] + problem.discount * total
 
 
-@out_of_line
-@njit(**FAST)
-def backup(problem, graph, node):
-    """Tighten a node by its children, and find the action of largest upper value (ties: lowest)."""
-    s = graph.state[node]
-    n_actions = problem.available.shape[1]
-    for i in range(problem.first[s, n_actions] - problem.first[s, 0]):
+@njit(inline="always", **FAST)
+def take_children(graph, node, begin, end):
+    """Tighten the outcome rows `begin … end − 1` of a node by the values of its children."""
+    for i in range(begin, end):
         child = graph.child[node, i]
         if child >= 0:
             graph.above[node, i] = min(graph.above[node, i], graph.upper[child])
             graph.below[node, i] = max(graph.below[node, i], graph.lower[child])
+
+
+@njit(**FAST_INLINE)
+def take_best(problem, graph, node):
+    """Tighten a node by its outcome rows, and find the action of largest upper value (ties: lowest)."""
+    s = graph.state[node]
     high, low, chosen = -np.inf, -np.inf, -1
-    for a in range(n_actions):
+    for a in range(problem.available.shape[1]):
         if problem.available[s, a]:
             x = total_of(problem, graph, node, a, graph.above)
             if x > high:
@@ -280,6 +286,35 @@ def backup(problem, graph, node):
     graph.upper[node] = min(graph.upper[node], high)
     graph.lower[node] = max(graph.lower[node], low)
     graph.greedy[node] = chosen
+
+
+@out_of_line
+@njit(**FAST)
+def backup(problem, graph, node):
+    """Tighten a node by all of its children."""
+    s = graph.state[node]
+    take_children(graph, node, 0, problem.first[s, -1] - problem.first[s, 0])
+    take_best(problem, graph, node)
+
+
+@out_of_line
+@njit(**FAST)
+def settle(problem, graph, node):
+    """Tighten a node that was backed up before by the children of its greedy action, which is opened, until it stays
+    the greedy one: values of other actions only fall, so no other child counts. And what of its gap one leaf
+    contributes. Returns for how many outcomes, times the models of the node, actions were opened."""
+    s = graph.state[node]
+    base, opened = problem.first[s, 0], 0.0
+    while True:
+        a = np.int64(graph.greedy[node])
+        if not graph.opened[node, a]:
+            opened += open_action(problem, graph, node, a)
+        take_children(graph, node, problem.first[s, a] - base, problem.first[s, a + 1] - base)
+        take_best(problem, graph, node)
+        if graph.greedy[node] == a:
+            break
+    graph.share[node] = contribution(problem, graph, node, a)[1]
+    return opened
 
 
 @njit(**FAST_INLINE)
@@ -306,32 +341,40 @@ class Before(NamedTuple):
     below: np.ndarray  # [row]
     child: np.ndarray  # int32 [row]
     leaf: np.ndarray  # int32 [row]
+    opened: np.ndarray  # bool [a]
 
 
 def refresh(problem: Any, graph: Any, begin: int, end: int) -> None:
     """Where nodes `begin … end − 1` have no child, take the leaf values of `problem` if they are better than what was
     there."""
-    kinds, n_rows = (np.float64, np.float64, np.int32, np.int32), graph.child.shape[1]
-    set_leaves_again(problem, graph, begin, end, Before(*(np.empty(n_rows, kind) for kind in kinds)))
+    kept = (graph.above, graph.below, graph.child, graph.leaf, graph.opened)
+    set_leaves_again(problem, graph, begin, end, Before(*(np.empty_like(each[0]) for each in kept)))
 
 
 @njit(**FAST)
 def set_leaves_again(problem, graph, begin, end, before):
     """`refresh`."""
-    above, below, child, leaf = before
+    above, below, child, leaf, opened = before
     n_rows = graph.child.shape[1]
     for x in range(begin, end):
         for i in range(n_rows):
             above[i], below[i] = graph.above[x, i], graph.below[x, i]
             child[i], leaf[i] = graph.child[x, i], graph.leaf[x, i]
+        for a in range(opened.size):
+            opened[a] = graph.opened[x, a]
         set_leaves(problem, graph, x)
         s = graph.state[x]
-        for i in range(problem.first[s, -1] - problem.first[s, 0]):
+        base = problem.first[s, 0]
+        for i in range(problem.first[s, -1] - base):
             graph.child[x, i] = child[i]
-            if child[i] >= 0 or above[i] < graph.above[x, i]:
-                graph.above[x, i] = above[i]
-            if child[i] >= 0 or below[i] >= graph.below[x, i]:
-                graph.below[x, i], graph.leaf[x, i] = below[i], leaf[i]
+        for a in range(opened.size):
+            if opened[a] and not graph.opened[x, a]:
+                open_action(problem, graph, x, a)
+            for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
+                if child[i] >= 0 or above[i] < graph.above[x, i]:
+                    graph.above[x, i] = above[i]
+                if child[i] >= 0 or below[i] >= graph.below[x, i]:
+                    graph.below[x, i], graph.leaf[x, i] = below[i], leaf[i]
 
 
 @out_of_line
