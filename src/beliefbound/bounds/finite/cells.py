@@ -30,10 +30,13 @@ from beliefbound.kernels.graph.cells import (
 )
 from beliefbound.kernels.graph.nodes import BeliefMDP
 
-_SIZES = {8: (9, 6), 6: (12, 9), 5: (16, 12), 4: (16,), 3: (24,)}  # models in a cell: resolutions, finest first
+import os
+_SIZES = eval(os.environ.get('SIZES','{8: (9, 6), 6: (12, 9), 5: (16, 12), 4: (16,), 3: (24,)}'))  # models in a cell: resolutions, finest first
 _SWEEPS = 200  # of one cell; valid after any number
 _ROUNDS, _FOLLOWED = 40, 15  # of policy iteration; sweeps in one that follow a policy
 _ABOVE = 20.0  # times where sweeps end: what may be added for values that still rise
+_SOLVING = 80.0  # sweeps, in time, until a cell is solved
+_EXCHANGES, _LEAST_ADDED = 2, 1e-9  # of models between cells, for each model; the least share that one must add
 _FEWER = 0.75  # of the cells there were: what larger ones must save
 
 
@@ -52,7 +55,32 @@ def divide(gain: FloatArray, k: int) -> IntArray:
             chosen.append(others[int(np.argmax(gain[np.ix_(others, chosen)].sum(axis=1)))])
         cell[: len(chosen)] = chosen
         left = [m for m in left if m not in chosen]
-    return cells
+    return _exchanged(gain, cells)
+
+
+def _exchanged(gain: FloatArray, cells: IntArray) -> IntArray:
+    """The same with models of two cells exchanged, as long as cells then lose more: always the exchange that adds
+    most."""
+    n_models = len(gain)
+    place = np.empty(n_models, dtype=np.int64)
+    for c, cell in enumerate(cells):
+        place[cell[cell >= 0]] = c
+    inside = np.eye(len(cells))[place]
+    for _ in range(n_models * _EXCHANGES):
+        to = gain @ inside  # [m,cell]: what a model loses with those of a cell
+        own = to[np.arange(n_models), place]
+        more = to[:, place] - own[:, None]  # [m,n]: what m adds in the cell of n, without n's leaving
+        added = np.where(place[:, None] == place, 0.0, more + more.T - 2.0 * gain)
+        m, n = divmod(int(np.argmax(added)), n_models)
+        if added[m, n] <= _LEAST_ADDED * float(own.sum()):
+            break
+        place[[m, n]] = place[[n, m]]
+        inside[[m, n]] = inside[[n, m]]
+    exchanged = np.full_like(cells, -1)
+    for c, cell in enumerate(exchanged):
+        held = np.flatnonzero(place == c)
+        cell[: len(held)] = held
+    return exchanged
 
 
 def solving_steps(
@@ -151,7 +179,7 @@ def sizes(problem: BeliefMDP, n_models: int) -> list[Size]:
             n_points = int(binomials(resolution + k)[resolution + k - 1, k - 1])
             tables = 8 * n_cells * n_points * len(problem.q) * problem.available.size
             if max(rows * n_points * (8 + 12 * k), tables) <= CELL_BYTES:  # `outcomes_of_cell`, and what is kept
-                found.append(Size(k, resolution, float(n_cells * n_points * k * rows * _SWEEPS), n_cells))
+                found.append(Size(k, resolution, float(n_cells * n_points * k * rows * _SOLVING), n_cells))
                 break
     return sorted(found, key=lambda size: size.work)
 
@@ -160,16 +188,6 @@ def cell_steps(
     problem: BeliefMDP, gain: FloatArray, weights: FloatArray, start: FloatArray, size: Size, meter: Meter
 ) -> Stepwise[tuple[Cells, float]]:
     """Cells of one size, solved step by step, and their bound at the start, but for rounding."""
-    import os
     epsilon = EPSILON * scale_of(problem, weights, start)
-    left, found = gain.copy(), []
-    for _ in range(int(os.environ.get("DIV", "1"))):
-        division = divide(left, size.models)
-        for models in division:
-            own = models[models >= 0]
-            left[np.ix_(own, own)] *= float(os.environ.get("DOWN", ".1"))
-        found.append((yield from solving_steps(problem, division, size.resolution, epsilon, meter)))
-    cells = found[0]._replace(
-        models=np.concatenate([c.models for c in found]), tables=np.concatenate([c.tables for c in found])
-    )
+    cells = yield from solving_steps(problem, divide(gain, size.models), size.resolution, epsilon, meter)
     return cells, float(start @ read_cells(problem, cells, weights))
