@@ -36,6 +36,8 @@ _SWEEPS = 200  # of one cell; valid after any number
 _TOGETHER = 8  # cells that are solved side by side, as far as memory allows
 _ROUNDS, _FOLLOWED = 40, 15  # of policy iteration; sweeps in one that follow a policy
 _ABOVE = 20.0  # times where sweeps end: what may be added for values that still rise
+_SOLVING = 80.0  # sweeps, in time, until a cell is solved
+_EXCHANGES, _LEAST_ADDED = 2, 1e-9  # of models between cells, for each model; the least share that one must add
 _FEWER = 0.75  # of the cells there were: what larger ones must save
 
 
@@ -54,7 +56,32 @@ def divide(gain: FloatArray, k: int) -> IntArray:
             chosen.append(others[int(np.argmax(gain[np.ix_(others, chosen)].sum(axis=1)))])
         cell[: len(chosen)] = chosen
         left = [m for m in left if m not in chosen]
-    return cells
+    return _exchanged(gain, cells)
+
+
+def _exchanged(gain: FloatArray, cells: IntArray) -> IntArray:
+    """The same with models of two cells exchanged, as long as cells then lose more: always the exchange that adds
+    most."""
+    n_models = len(gain)
+    place = np.empty(n_models, dtype=np.int64)
+    for c, cell in enumerate(cells):
+        place[cell[cell >= 0]] = c
+    inside = np.eye(len(cells))[place]
+    for _ in range(n_models * _EXCHANGES):
+        to = gain @ inside  # [m,cell]: what a model loses with those of a cell
+        own = to[np.arange(n_models), place]
+        more = to[:, place] - own[:, None]  # [m,n]: what m adds in the cell of n, without n's leaving
+        added = np.where(place[:, None] == place, 0.0, more + more.T - 2.0 * gain)
+        m, n = divmod(int(np.argmax(added)), n_models)
+        if added[m, n] <= _LEAST_ADDED * float(own.sum()):
+            break
+        place[[m, n]] = place[[n, m]]
+        inside[[m, n]] = inside[[n, m]]
+    exchanged = np.full_like(cells, -1)
+    for c, cell in enumerate(exchanged):
+        held = np.flatnonzero(place == c)
+        cell[: len(held)] = held
+    return exchanged
 
 
 def solving_steps(
@@ -195,7 +222,7 @@ def sizes(problem: BeliefMDP, n_models: int) -> list[Size]:
             n_points = int(binomials(resolution + k)[resolution + k - 1, k - 1])
             tables = 8 * n_cells * n_points * len(problem.q) * problem.available.size
             if max(_scratch(rows, n_points, k), tables) <= CELL_BYTES:
-                found.append(Size(k, resolution, float(n_cells * n_points * k * rows * _SWEEPS), n_cells))
+                found.append(Size(k, resolution, float(n_cells * n_points * k * rows * _SOLVING), n_cells))
                 break
     return sorted(found, key=lambda size: size.work)
 
