@@ -32,7 +32,8 @@ def plan(
         typer.Option(
             "--column",
             metavar="COLUMN=NAME",
-            help="Which column holds what: state, action, reward, next_state, episode, t, terminated, truncated.",
+            help="Which column holds what: state, action, reward, next_state, episode, t, terminated, truncated, "
+            "propensity.",
         ),
     ] = None,
     states: Annotated[str | None, typer.Option(help="How many states there are, or their names, by commas.")] = None,
@@ -98,9 +99,9 @@ def plan(
     """From a log of transitions to a policy, what it is worth for sure, and what to measure next.
 
     The log has the columns `state, action, reward, next_state` and, if it has them, `episode, t, terminated,
-    truncated`. Writes `policy.csv`, `policy.json` (for `load_policy`), `certificate.json`, `posterior.npz` (the prior
-    of an agent that goes on learning) and `report.html`. Nothing is written before everything is found; then an
-    earlier result in the folder gives way, and other files stay.
+    truncated, propensity` (the chance with which the action was taken). Writes `policy.csv`, `policy.json` (for
+    `load_policy`), `certificate.json`, `posterior.npz` (the prior of an agent that goes on learning) and `report.html`.
+    Nothing is written before everything is found; then an earlier result in the folder gives way, and other files stay.
 
     The policy does what was never tried in a state only where nothing was, unless you say `--try-untried`.
 
@@ -124,7 +125,14 @@ def plan(
     with loading():
         from beliefbound.base.options import chosen
         from beliefbound.jobs.from_log.command import PlanFileOptions, plan_file
-        from beliefbound.report.from_log.headline import estimate_words, free_words, mean_words, next_words, sure_words
+        from beliefbound.report.from_log.headline import (
+            checked_words,
+            estimate_words,
+            free_words,
+            mean_words,
+            next_words,
+            sure_words,
+        )
         from beliefbound.report.from_log.page import robust_words
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
@@ -142,6 +150,7 @@ def plan(
     print(f"policy: {found.choice.chosen.name}, in {target / 'policy.json'}")
     print(estimate_words(found))
     print(free_words(found))
+    print(checked_words(found))
     print(sure_words(found))
     print(mean_words(found))
     if not found.objective.is_mean:
