@@ -8,7 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
-from beliefbound.cli.app import Address, Horizon, Seed, TimedThreads, Where, app
+from beliefbound.cli.app import (
+    Actions,
+    Address,
+    AsNames,
+    Effort,
+    Horizon,
+    KeepSuspicious,
+    Seed,
+    Sort,
+    States,
+    TimedThreads,
+    Where,
+    app,
+)
 from beliefbound.cli.batch import batch, only_here
 from beliefbound.cli.show import closing, doing, end_interrupted, loading, show_table
 
@@ -36,9 +49,9 @@ def plan(
             "propensity.",
         ),
     ] = None,
-    states: Annotated[str | None, typer.Option(help="How many states there are, or their names, by commas.")] = None,
-    actions: Annotated[str | None, typer.Option(help="How many actions there are, or their names, by commas.")] = None,
-    names: Annotated[bool, typer.Option("--names", help="Ids are names though they look like numbers.")] = False,
+    states: States = None,
+    actions: Actions = None,
+    names: AsNames = False,
     terminal: Annotated[
         list[str] | None, typer.Option(help="A state where episodes end, besides those that the log marks; repeatable.")
     ] = None,
@@ -75,19 +88,13 @@ def plan(
     time_limit: Annotated[
         float | None, typer.Option("--time", min=0.0, help="Seconds for the bracket; 0: without one. Default: 20.")
     ] = None,
-    effort: Annotated[
-        int | None, typer.Option(min=1, help="In place of a time: so many steps of work, the same result every time.")
-    ] = None,
+    effort: Effort = None,
     interval: Annotated[
         str, typer.Option(help="betting: proven. t: Student's, narrower, true only in the limit of many models.")
     ] = "betting",
     measure: Annotated[bool, typer.Option(help="Find out what to measure next.")] = True,
-    sort: Annotated[
-        bool, typer.Option("--sort", help="Rows are not in order: sort them by episode and t first, in memory.")
-    ] = False,
-    keep_suspicious: Annotated[
-        bool, typer.Option("--keep-suspicious", help="Count rows that do not follow each other as they stand.")
-    ] = False,
+    sort: Sort = False,
+    keep_suspicious: KeepSuspicious = False,
     tasks: Annotated[
         bool, typer.Option("--tasks", help="Several logs, one a task, or a column `task`: a policy for the next task.")
     ] = False,

@@ -284,10 +284,15 @@ def plan_of(
         )
     comparisons = compared(others, choice.chosen, fresh, error / 4.0, range_)
     each = error / 8.0 / (len(LEVELS) + 3)
-    certified, attainable = (
-        mean if goal.is_mean else objective_interval(x, goal, each, range_)
-        for mean, x in ((value, fresh.values[0]), (best, fresh.best))
-    )
+    if goal.kind == "safe":
+        wide = None if range_ is None else (range_[0] - range_[1], range_[1] - range_[0])
+        certified = comparisons[0].gain
+        attainable = mean_interval(fresh.best - fresh.values[1][: len(fresh.best)], each, wide)
+    else:
+        certified, attainable = (
+            mean if goal.is_mean else objective_interval(x, goal, each, range_)
+            for mean, x in ((value, fresh.values[0]), (best, fresh.best))
+        )
     state_lower, state_upper = _states(fresh, task, error / 8.0)
     say("looking at what rests on the prior")
     rests = reliance(log, learnt, task, own, fresh, options.of_posterior, rng, confidence=confidence, starts=starts)

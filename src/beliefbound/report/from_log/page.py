@@ -117,7 +117,10 @@ def _safe_text(found: LogPlan) -> list[str]:
     assert found.safety is not None
     if found.safety.kept:
         return ["Nothing qualified: keep doing what you do. The files hold what the log shows of it."]
-    return ["In states where it does as behaviour does, and in states that the log never met, keep doing what you do."]
+    return [
+        f"Of those that are worse than behaviour with a probability of at most {100 * found.safety.level:g}%, it gains "
+        "most. In states where it does as behaviour does, and in states that the log never met, keep doing what you do."
+    ]
 
 
 def _safe_table(found: LogPlan) -> Table:
@@ -153,7 +156,7 @@ def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
         text.append(
             f"The best policy that learns as it acts is worth between {below(least)} and {above(found.upper.value)}."
         )
-    if not found.objective.is_mean and np.isfinite(found.attainable.high):
+    if found.objective.kind != "mean" and np.isfinite(found.attainable.high):
         text.append(f"No policy's, not even one's that learns, is above {found.attainable.high:.4g}: what knowing each "
                     f"model gives ({found.attainable.method}).")  # fmt: skip
     if found.robust is not None:
