@@ -13,7 +13,7 @@ from beliefbound.beliefs.from_log import learn
 from beliefbound.bounds.posterior.fresh import fresh_values
 from beliefbound.jobs.from_log.comparing import suggest_objective
 from beliefbound.jobs.from_log.plan import PlanOptions, plan_log
-from beliefbound.logs import log_of
+from beliefbound.logs import log_of, read_log
 from beliefbound.planning.task import Task
 from beliefbound.report.from_log.headline import checked_words, estimate_words, free_words
 from support.command_line import command
@@ -121,6 +121,19 @@ def test_a_certificate_says_between_which_actions_a_policy_draws():
     )
     assert sure.to_dict()["policy"]["actions"] == [1]
     assert sure.to_dict()["states"][0]["action"] == "1"
+
+
+@pytest.mark.parametrize("objective", ["mean", "safe:0.05", "cvar:0.2"])
+def test_behaviour_may_do_what_the_log_does_not_show(objective):
+    """Chances of an action that was never tried, given or left over by those that were logged."""
+    log = {"episode": [0] * 20 + [1] * 20, "state": [0] * 40, "action": [0, 1] * 20, "reward": [0.0, 1.0] * 20}
+    log |= {"next_state": [0] * 40}
+    knobs = {"discount": 0.9, "objective": objective} | QUICK
+    given = plan_log(read_log(log, actions=3), behaviour=StationaryPolicy(probabilities=[[0.4, 0.4, 0.2]]), **knobs)
+    logged = plan_log(read_log(log | {"propensity": [0.4] * 40}, actions=3), **knobs)
+    for found in (given, logged):
+        assert found.comparisons[0].other.policy.chances(3)[0] == pytest.approx([0.4, 0.4, 0.2])
+        assert found.policy.chances(3)[0, 2] <= 0.2 + 1e-9
 
 
 def test_nothing_better_is_nothing_changed():

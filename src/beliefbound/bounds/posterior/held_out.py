@@ -141,7 +141,7 @@ def held_out(
         gain=paired - (test.most - test.least),
         estimate=test.least + float(own.mean()),
         now=float(test.logged().mean()),
-        n_chosen=len(others.first) + log.n_episodes - len(whole.first) if start is None else len(others.first),
+        n_chosen=log.n_episodes - n,
         n_valued=n,
         n_cut=test.cut,
         chances=chances,

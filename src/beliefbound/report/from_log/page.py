@@ -196,8 +196,9 @@ def _checked_by(found: LogPlan) -> str:
     cut = f" {held.n_cut:,} of them were cut off; the rest of these is taken to pay the least." if held.n_cut else ""
     return (
         f" This is high-confidence policy improvement (HCPI) by importance-weighted returns: it needs no prior and no "
-        f"Markov property, only independent episodes and behaviour's chances, which are {held.chances}. Its policy is "
-        f"not the one above, which all episodes chose; it is in checked.policy.json.{cut}"
+        f"Markov property, only independent episodes, rewards within those of the log, and behaviour's chances, which "
+        f"are {held.chances}. Its policy is not the one above, which all episodes chose; it is in checked.policy.json."
+        f"{cut}"
     )
 
 
