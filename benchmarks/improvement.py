@@ -5,7 +5,8 @@
 Worlds, behaviour and logs are those of the papers (`benchmarks.improvement_worlds`), with behaviour known, as there, to
 everyone. Gains are shares of the way from behaviour to optimal value. Peers at several settings, of which each cell
 shows the best. Ours is `safe:0.05` as `plan_log` has it; *false* counts logs of which a 95% statement was not true of
-the written policy. Every world and log has its own seed, `(cell, number)`; what is in the folder is not made again.
+the policy that it is about: without a prior, the written one; by held-out episodes, that which the others chose. Every
+world and log has its own seed, `(cell, number)`; what is in the folder is not made again.
 """
 
 import json
@@ -20,6 +21,7 @@ import numpy as np
 from beliefbound import StationaryPolicy
 from beliefbound.base.validation import FloatArray
 from beliefbound.beliefs.from_log import learn
+from beliefbound.bounds.posterior.held_out import held_out
 from beliefbound.bounds.posterior.prior_free import prior_free
 from beliefbound.bounds.posterior.safe import choose_safe
 from beliefbound.planning.safe.adjusted import reward_adjusted, robust_l1
@@ -66,6 +68,8 @@ def one(world: str, share: float, n: int, number: int) -> dict[str, Any]:
     policy = choice.chosen.policy.chances(data.n_actions)
     free = prior_free(data, log.starts, policy, discount=DISCOUNT, horizon=None, error=0.05)
     seconds, own = time.process_time() - began, true.value(policy)
+    held = held_out(log, data, given=True, start=None, discount=DISCOUNT, horizon=None, error=0.05)
+    told = None if isinstance(held, str) else true.value(held.policy.policy.chances(data.n_actions))
     gains = {name: (true.value(policy) - now) / (best - now) for name, policy in peers(data).items()}
     return {
         "ours": (own - now) / (best - now),
@@ -74,6 +78,8 @@ def one(world: str, share: float, n: int, number: int) -> dict[str, Any]:
         "peers": gains,
         "free": None if free.vacuous else free.value / own,
         "free_false": own < free.value,
+        "held": None if isinstance(held, str) or told is None or held.vacuous else held.value / told,
+        "held_false": not (isinstance(held, str) or told is None) and (told < held.value or told - now < held.gain),
         "seconds": seconds,
     }
 
@@ -82,8 +88,8 @@ def table(folder: Path) -> str:
     """Everything in the folder, a row a cell."""
     rows = [
         "| world, trajectories | behaviour | logs | ours: mean / worst | worse | best peer: mean / worst | its setting "
-        "| worse | no prior: false | of the value |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| worse | no prior: false | of the value | held out: false | of the value |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for world, share, n in CELLS:
         file = folder / f"{world}-{share:g}-{n}.jsonl"
@@ -93,17 +99,22 @@ def table(folder: Path) -> str:
         own = np.array([row["ours"] for row in found])
         others = {name: np.array([row["peers"][name] for row in found]) for name in found[0]["peers"]}
         best = max(others, key=lambda name: float(others[name].mean()))
-        told = float(np.mean([row["free"] or 0.0 for row in found]))
         rows.append(
             f"| {world}, {n} | {100 * share:g}% | {len(own)} | {own.mean():.2f} / {own.min():+.2f} | {_worse(own)} | "
             f"{others[best].mean():.2f} / {others[best].min():+.2f} | {best} | {_worse(others[best])} | "
-            f"{_rate(found, 'free_false')} | {f'{told:.2f}' if told >= 0.005 else 'nothing'} |"
+            f"{_rate(found, 'free_false')} | {_share(found, 'free')} | {_rate(found, 'held_false')} | "
+            f"{_share(found, 'held')} |"
         )
     return "\n".join(rows)
 
 
 def _worse(gains: FloatArray) -> str:
     return f"{100 * float((gains < -_NONE).mean()):.0f}%"
+
+
+def _share(found: list[dict[str, Any]], name: str) -> str:
+    told = float(np.mean([row[name] or 0.0 for row in found]))
+    return f"{told:.2f}" if told >= 0.005 else "nothing"
 
 
 def _rate(found: list[dict[str, Any]], name: str) -> str:

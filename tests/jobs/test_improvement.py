@@ -13,9 +13,9 @@ from beliefbound.beliefs.from_log import learn
 from beliefbound.bounds.posterior.fresh import fresh_values
 from beliefbound.jobs.from_log.comparing import suggest_objective
 from beliefbound.jobs.from_log.plan import PlanOptions, plan_log
-from beliefbound.logs import log_of
+from beliefbound.logs import log_of, read_log
 from beliefbound.planning.task import Task
-from beliefbound.report.from_log.headline import estimate_words, free_words
+from beliefbound.report.from_log.headline import checked_words, estimate_words, free_words
 from support.command_line import command
 
 QUICK = {"n_models": 100, "time_limit": 0, "measure": False}
@@ -63,6 +63,77 @@ def test_a_clear_improvement_is_taken_and_told():
     assert told["prior_free"] == {"value": found.prior_free.value}
     assert told["safety"]["changed"] == ["0"]
     json.dumps(told, allow_nan=False)
+
+
+def short_episodes(n: int, *, known: bool = True):
+    """`two_arms` as episodes of two steps, with the chances of behaviour."""
+    log = two_arms(n)
+    rng = np.random.default_rng(1)
+    a = (rng.random(n) > 0.8).astype(int)
+    paid = (rng.random(n) < np.where(a == 1, 0.9, 0.1)).astype(float)
+    p = np.where(a == 0, 0.8, 0.2) if known else None
+    sizes = {"n_states": log.n_states, "n_actions": log.n_actions}
+    return log_of([0] * n, a, paid, [0] * n, episodes=np.arange(n) // 2, propensities=p, **sizes)
+
+
+def test_held_out_episodes_are_told_with_what_they_prove(tmp_path):
+    """Chances that were logged or given prove; estimated ones do not, and the words say so."""
+    knobs = {"discount": 0.9, "horizon": 2, "objective": "safe:0.05"} | QUICK
+    found = plan_log(short_episodes(2000), **knobs)
+    assert found.held_out.gain > 0.0
+    assert found.held_out.policy.policy.chances(2)[0, 0, 1] > 0.2
+    words = checked_words(found)
+    assert "whatever the process is: a policy that 500 episodes chose" in words
+    assert "more than what is done now, by 500 others, 95% confidence" in words
+    told = found.to_dict()["held_out"]
+    assert told["proven"]
+    assert (told["chances"], told["cut_off"], told["file"]) == ("logged", 0, None)
+    assert told["value"] == found.held_out.value < told["estimate"]
+    assert found.policy.chances(2)[0, 0].tolist() == [0.0, 1.0]
+    few = plan_log(short_episodes(60), **knobs)
+    assert "is not shown, by 15 others" in checked_words(few)
+    nothing = replace(found, held_out=found.held_out._replace(vacuous=True))
+    assert "nothing can be said of a policy that 500 episodes chose" in checked_words(nothing)
+    assert nothing.to_dict()["held_out"]["value"] is None
+    guessed = plan_log(short_episodes(2000, known=False), **knobs)
+    assert "not proven, since behaviour's chances are estimated from the log" in checked_words(guessed)
+    assert "confidence" not in checked_words(guessed)
+    assert not guessed.to_dict()["held_out"]["proven"]
+    given = plan_log(short_episodes(2000, known=False), behaviour=StationaryPolicy(probabilities=[[0.8, 0.2]]), **knobs)
+    assert given.held_out.chances == "given"
+    assert given.held_out.value == pytest.approx(found.held_out.value, rel=0.05)
+    bare = plan_log(two_arms(400), **knobs)
+    assert checked_words(bare).startswith("no check by held-out episodes: which steps make an episode is not known")
+    assert "no column 'episode'" in bare.to_dict()["held_out"]["missing"]
+
+
+def test_a_certificate_says_between_which_actions_a_policy_draws():
+    """SPIBB keeps behaviour's chance of what was hardly tried: the file has both actions, not the likelier one."""
+    found = plan_log(two_arms(60, 0.9), discount=0.9, objective="safe:0.05", **QUICK)
+    mixed = StationaryPolicy(probabilities=[[0.25, 0.75]])
+    drawn = replace(found, choice=found.choice._replace(chosen=found.choice.chosen._replace(policy=mixed)))
+    told = drawn.to_dict()
+    assert told["policy"]["actions"] == [{"0": 0.25, "1": 0.75}]
+    assert told["states"][0]["action"] == {"0": 0.25, "1": 0.75}
+    assert told["states"][0]["prior_share"] == pytest.approx(found.learnt.prior_share[0] @ [0.25, 0.75])
+    sure = replace(
+        found, choice=found.choice._replace(chosen=found.choice.chosen._replace(policy=StationaryPolicy([1])))
+    )
+    assert sure.to_dict()["policy"]["actions"] == [1]
+    assert sure.to_dict()["states"][0]["action"] == "1"
+
+
+@pytest.mark.parametrize("objective", ["mean", "safe:0.05", "cvar:0.2"])
+def test_behaviour_may_do_what_the_log_does_not_show(objective):
+    """Chances of an action that was never tried, given or left over by those that were logged."""
+    log = {"episode": [0] * 20 + [1] * 20, "state": [0] * 40, "action": [0, 1] * 20, "reward": [0.0, 1.0] * 20}
+    log |= {"next_state": [0] * 40}
+    knobs = {"discount": 0.9, "objective": objective} | QUICK
+    given = plan_log(read_log(log, actions=3), behaviour=StationaryPolicy(probabilities=[[0.4, 0.4, 0.2]]), **knobs)
+    logged = plan_log(read_log(log | {"propensity": [0.4] * 40}, actions=3), **knobs)
+    for found in (given, logged):
+        assert found.comparisons[0].other.policy.chances(3)[0] == pytest.approx([0.4, 0.4, 0.2])
+        assert found.policy.chances(3)[0, 2] <= 0.2 + 1e-9
 
 
 def test_nothing_better_is_nothing_changed():

@@ -411,7 +411,7 @@ def test_the_command_answers_three_questions(tmp_path, capsys):
     assert re.search(mean, said)
     assert "report: " in said
     said = json.loads((tmp_path / "out" / "certificate.json").read_text())
-    assert dict(zip(["new", "old"], said["policy"]["actions"], strict=True))["old"] == "fix"
+    assert "fix" in dict(zip(["new", "old"], said["policy"]["actions"], strict=True))["old"]  # alone, or among others
 
 
 def test_a_plan_tells_itself_like_every_other_result(tmp_path):

@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray
 from beliefbound.beliefs.dirichlet import DirichletBelief
 from beliefbound.beliefs.kinds.mixture import MixtureBelief
 from beliefbound.beliefs.kinds.sparse import SparseDirichletBelief
 from beliefbound.logs.log import Log
 
-_CONCENTRATIONS, _CENTRES = (0.3, 1.0, 3.0), (1, 2, 3, 4, 5, 7, 10)
+FEW = "few successors"
+CONCENTRATIONS, CENTRES = (0.3, 1.0, 3.0), (1, 2, 3, 4, 5, 7, 10)
 _LEAST = 1e-3  # of the weight of the grid: less is left out
 
 
@@ -26,17 +28,22 @@ class FewSuccessors(NamedTuple):
     foretold: float
 
 
+def sizes_about(centre: float, n_states: int) -> FloatArray:
+    """Weights `[k]` of 1, 2, … successors, about so many."""
+    return np.asarray(0.1 ** np.abs(np.arange(1, n_states + 1) - float(centre)))
+
+
 def few_successors(log: Log, like: DirichletBelief) -> FewSuccessors:
     """The posterior of a log's transitions; rewards, terminal states, actions and start are those of another one."""
     counts = log.transition_counts() * ~like.terminal[:, None, None]
     parts, evidence = [], []
-    for alpha in _CONCENTRATIONS:
-        for centre in _CENTRES:
+    for alpha in CONCENTRATIONS:
+        for centre in CENTRES:
             blank = SparseDirichletBelief(
                 log.n_states,
                 log.n_actions,
                 concentration=alpha,
-                sizes=0.1 ** np.abs(np.arange(1, log.n_states + 1) - float(centre)),
+                sizes=sizes_about(centre, log.n_states),
                 rewards=like.rewards,
                 terminal=like.terminal,
                 available=like.available,

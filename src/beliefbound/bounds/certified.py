@@ -56,6 +56,7 @@ class CertifiedEntries(Entries):
     regret: RegretEntries
     confidence: float
     model_values: list[float] | None
+    effort: int | None
     names: NamesEntries = NamesEntries()
 
 
@@ -71,6 +72,7 @@ class Certified(Result):
       model_values: `[m]`, the exact value on each model, where it is known.
       policy: the policy, where it can be saved.
       names: of states, actions and models, where the belief has any.
+      effort: steps of the bracket that `best` comes from; `None` where there was none, or its belief is not finite.
     """
 
     lower: Bound
@@ -81,8 +83,9 @@ class Certified(Result):
     model_values: FloatArray | None = field(default=None, repr=False, compare=False)
     policy: Policy | None = field(default=None, repr=False, compare=False)
     names: Names = field(default=Names(), repr=False, compare=False)
+    effort: int | None = field(default=None, repr=False, compare=False)
 
-    _kind, _entries, _version = "certified policy", CertifiedEntries, 2
+    _kind, _entries, _version = "certified policy", CertifiedEntries, 3
 
     @property
     def exact(self) -> bool:
@@ -140,6 +143,7 @@ class Certified(Result):
             "regret": self.regret.to_dict(),
             "confidence": float(self.confidence),
             "model_values": None if self.model_values is None else self.model_values.tolist(),
+            "effort": self.effort,
             "names": self.names.to_dict(),
         }
 
@@ -155,7 +159,7 @@ class Certified(Result):
         values = None if entries.model_values is None else array_of(entries.model_values, (None,), "model_values")
         best, regret = Bound._from_entries(entries.best, None), Regret._from_entries(entries.regret, policy)
         names = Names.from_entries(entries.names, models=None if values is None else len(values))
-        return cls(lower, upper, best, regret, entries.confidence, values, policy, names)
+        return cls(lower, upper, best, regret, entries.confidence, values, policy, names, entries.effort)
 
 
 def certify(
@@ -170,6 +174,7 @@ def certify(
     samples: int = 1000,
     target_gap: float | None = None,
     time_limit: float | None = None,
+    effort: int | None = None,
     rng: Rng = None,
     threads: int | None = None,
     progress: bool = False,
@@ -188,8 +193,8 @@ def certify(
       confidence: with which value and distance hold together. What is exact holds with certainty.
       samples: walks, where the value is simulated; fewer once `stop` says so. For counts: scenarios, of the policy and
         of a relaxation alike; fewer once `time_limit` is over. For beliefs that draw: fresh models.
-      target_gap, time_limit, threads, progress, watch, stop: of `bracket`, where the belief is finite and there is no
-        `upper`.
+      target_gap, time_limit, effort, threads, progress, watch, stop: of `bracket`, where the belief is finite and
+        there is no `upper`.
       rng: a generator, a seed, or `None` for fresh randomness.
 
     >>> from beliefbound import FiniteBelief, StationaryPolicy
@@ -200,7 +205,7 @@ def certify(
     """
     delta, source = 1.0 - check_probability(confidence, "confidence"), as_rng(rng)
     samples, threads = check_count(samples, "samples"), check_threads(threads)
-    limits = limits_of(target_gap=target_gap, time_limit=time_limit, effort=None, stop=stop)
+    limits = limits_of(target_gap=target_gap, time_limit=time_limit, effort=effort, stop=stop)
     if upper is not None and (not isinstance(upper, Bound) or upper.side != "upper" or upper.of != BAYES):
         raise ParameterError(f"upper is {shown(upper)}; give an upper bound on the {BAYES}")
     stages = getattr(policy, "horizon", None) if horizon is None else horizon
@@ -218,18 +223,18 @@ def certify(
     known = AnyPolicy(policy)
     known.check(task)
     own, values = _exactly(known, task)
-    simulated, graph = own is None, None
+    simulated, graph, steps = own is None, None, None
     if upper is None:
         sure = 1.0 - 0.5 * delta if simulated else confidence
         knobs: dict[str, Any] = {"confidence": sure, "threads": threads, "progress": progress, "watch": watch}
         found, graph = bracket_of(task, limits, seed=seed_of(source), **knobs)
-        upper = found.upper if found.upper.exact else _at(found.upper, found.confidence)
+        upper, steps = found.upper if found.upper.exact else _at(found.upper, found.confidence), found.effort
     paired = None
     if own is None:
         error = delta if upper.exact else 0.5 * delta
         low, high, paired = _sampled(known, task, source, samples, error, stop, graph)
         own = low, high
-    return _certified(known, task, own, upper, paired, values)
+    return replace(_certified(known, task, own, upper, paired, values), effort=steps)
 
 
 def _counted(

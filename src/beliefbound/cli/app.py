@@ -55,6 +55,18 @@ Signal = Annotated[
     typer.Option(help="What the agent sees of rewards: known, deterministic, bernoulli, unobserved, continuous."),
 ]
 Seed = Annotated[int, typer.Option(min=0)]
+Effort = Annotated[
+    int | None, typer.Option(min=1, help="In place of a time: so many steps of work, the same result every time.")
+]
+States = Annotated[str | None, typer.Option(help="How many states there are, or their names, by commas.")]
+Actions = Annotated[str | None, typer.Option(help="How many actions there are, or their names, by commas.")]
+AsNames = Annotated[bool, typer.Option("--names", help="Ids are names though they look like numbers.")]
+Sort = Annotated[
+    bool, typer.Option("--sort", help="Rows are not in order: sort them by episode and t first, in memory.")
+]
+KeepSuspicious = Annotated[
+    bool, typer.Option("--keep-suspicious", help="Count rows that do not follow each other as they stand.")
+]
 Repair = Annotated[bool, typer.Option("--repair", help="Play the runs of corrupt parts again.")]
 
 

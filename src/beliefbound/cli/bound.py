@@ -10,6 +10,7 @@ import typer
 from beliefbound.cli.app import (
     Absorbing,
     Address,
+    Effort,
     Gap,
     Horizon,
     Initial,
@@ -39,9 +40,7 @@ def bound(
     horizon: Horizon = None,
     target_gap: Gap = None,
     time_limit: TimeLimit = None,
-    effort: Annotated[
-        int | None, typer.Option(min=1, help="In place of a time: so many steps of work, the same result every time.")
-    ] = None,
+    effort: Effort = None,
     target: Annotated[
         str, typer.Option(help="value, or decision: stop as soon as one first action is proven optimal.")
     ] = "value",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import Seed, TimedThreads, app
+from beliefbound.cli.app import Actions, AsNames, Effort, KeepSuspicious, Seed, Sort, States, TimedThreads, app
 from beliefbound.cli.show import closing, doing, loading, show_table
 
 
@@ -42,15 +42,11 @@ def imitate(
             help="Which column holds what: state, action, next_state, demonstrator, episode, t, terminated, truncated.",
         ),
     ] = None,
-    states: Annotated[str | None, typer.Option(help="How many states there are, or their names, by commas.")] = None,
-    actions: Annotated[str | None, typer.Option(help="How many actions there are, or their names, by commas.")] = None,
-    names: Annotated[bool, typer.Option("--names", help="Ids are names though they look like numbers.")] = False,
-    sort: Annotated[
-        bool, typer.Option("--sort", help="Rows are not in order: sort them by episode and t first, in memory.")
-    ] = False,
-    keep_suspicious: Annotated[
-        bool, typer.Option("--keep-suspicious", help="Count rows that do not follow each other as they stand.")
-    ] = False,
+    states: States = None,
+    actions: Actions = None,
+    names: AsNames = False,
+    sort: Sort = False,
+    keep_suspicious: KeepSuspicious = False,
     draws: Annotated[int, typer.Option(min=16, max=100_000, help="Models that are kept, in all.")] = 256,
     chains: Annotated[int, typer.Option(min=4, max=64, help="Markov chains, an even number.")] = 4,
     steps: Annotated[
@@ -60,9 +56,7 @@ def imitate(
     time_limit: Annotated[
         float, typer.Option("--time", min=0.0, help="Seconds for a bracket of policies that learn; 0: without one.")
     ] = 5.0,
-    effort: Annotated[
-        int | None, typer.Option(min=1, help="In place of a time: so many steps of work, the same result every time.")
-    ] = None,
+    effort: Effort = None,
     seed: Seed = 1,
     threads: TimedThreads = None,
 ) -> None:

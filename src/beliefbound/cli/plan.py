@@ -8,7 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
-from beliefbound.cli.app import Address, Horizon, Seed, TimedThreads, Where, app
+from beliefbound.cli.app import (
+    Actions,
+    Address,
+    AsNames,
+    Effort,
+    Horizon,
+    KeepSuspicious,
+    Seed,
+    Sort,
+    States,
+    TimedThreads,
+    Where,
+    app,
+)
 from beliefbound.cli.batch import batch, only_here
 from beliefbound.cli.show import closing, doing, end_interrupted, loading, show_table
 
@@ -32,12 +45,13 @@ def plan(
         typer.Option(
             "--column",
             metavar="COLUMN=NAME",
-            help="Which column holds what: state, action, reward, next_state, episode, t, terminated, truncated.",
+            help="Which column holds what: state, action, reward, next_state, episode, t, terminated, truncated, "
+            "propensity.",
         ),
     ] = None,
-    states: Annotated[str | None, typer.Option(help="How many states there are, or their names, by commas.")] = None,
-    actions: Annotated[str | None, typer.Option(help="How many actions there are, or their names, by commas.")] = None,
-    names: Annotated[bool, typer.Option("--names", help="Ids are names though they look like numbers.")] = False,
+    states: States = None,
+    actions: Actions = None,
+    names: AsNames = False,
     terminal: Annotated[
         list[str] | None, typer.Option(help="A state where episodes end, besides those that the log marks; repeatable.")
     ] = None,
@@ -74,19 +88,13 @@ def plan(
     time_limit: Annotated[
         float | None, typer.Option("--time", min=0.0, help="Seconds for the bracket; 0: without one. Default: 20.")
     ] = None,
-    effort: Annotated[
-        int | None, typer.Option(min=1, help="In place of a time: so many steps of work, the same result every time.")
-    ] = None,
+    effort: Effort = None,
     interval: Annotated[
         str, typer.Option(help="betting: proven. t: Student's, narrower, true only in the limit of many models.")
     ] = "betting",
     measure: Annotated[bool, typer.Option(help="Find out what to measure next.")] = True,
-    sort: Annotated[
-        bool, typer.Option("--sort", help="Rows are not in order: sort them by episode and t first, in memory.")
-    ] = False,
-    keep_suspicious: Annotated[
-        bool, typer.Option("--keep-suspicious", help="Count rows that do not follow each other as they stand.")
-    ] = False,
+    sort: Sort = False,
+    keep_suspicious: KeepSuspicious = False,
     tasks: Annotated[
         bool, typer.Option("--tasks", help="Several logs, one a task, or a column `task`: a policy for the next task.")
     ] = False,
@@ -98,9 +106,9 @@ def plan(
     """From a log of transitions to a policy, what it is worth for sure, and what to measure next.
 
     The log has the columns `state, action, reward, next_state` and, if it has them, `episode, t, terminated,
-    truncated`. Writes `policy.csv`, `policy.json` (for `load_policy`), `certificate.json`, `posterior.npz` (the prior
-    of an agent that goes on learning) and `report.html`. Nothing is written before everything is found; then an
-    earlier result in the folder gives way, and other files stay.
+    truncated, propensity` (the chance with which the action was taken). Writes `policy.csv`, `policy.json` (for
+    `load_policy`), `certificate.json`, `posterior.npz` (the prior of an agent that goes on learning) and `report.html`.
+    Nothing is written before everything is found; then an earlier result in the folder gives way, and other files stay.
 
     The policy does what was never tried in a state only where nothing was, unless you say `--try-untried`.
 
@@ -124,7 +132,14 @@ def plan(
     with loading():
         from beliefbound.base.options import chosen
         from beliefbound.jobs.from_log.command import PlanFileOptions, plan_file
-        from beliefbound.report.from_log.headline import estimate_words, free_words, mean_words, next_words, sure_words
+        from beliefbound.report.from_log.headline import (
+            checked_words,
+            estimate_words,
+            free_words,
+            mean_words,
+            next_words,
+            sure_words,
+        )
         from beliefbound.report.from_log.page import robust_words
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
@@ -142,6 +157,7 @@ def plan(
     print(f"policy: {found.choice.chosen.name}, in {target / 'policy.json'}")
     print(estimate_words(found))
     print(free_words(found))
+    print(checked_words(found))
     print(sure_words(found))
     print(mean_words(found))
     if not found.objective.is_mean:

@@ -14,11 +14,16 @@ def verify(
     certificate: Annotated[
         Path,
         typer.Argument(
-            help="bounds.json of `beliefbound bound`, robust.json of `robust`, or certificate.json of `plan`."
+            help="bounds.json of `beliefbound bound`, robust.json of `robust`, certificate.json of `plan`, or what "
+            "`certify` wrote."
         ),
     ],
     models: Annotated[
         Path | None, typer.Argument(help="The models, or the log, it was made from; default: where the file says.")
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="The policy that was certified, where it is no longer there; agent.py:Class must be named."),
     ] = None,
     threads: Threads = None,
 ) -> None:
@@ -39,7 +44,7 @@ def verify(
         from beliefbound.jobs.verify import verify as verified
 
     with closing() as (watch, _):
-        result = verified(certificate, models, threads=threads, watch=watch)
+        result = verified(certificate, models, policy=policy, threads=threads, watch=watch)
     for words in result.words:
         print(words)
     if result.code:

@@ -154,7 +154,7 @@ def per_task(population: Population, plan: Plan, start: Any, **knobs: Any) -> li
 
 
 def _made(sources: Sequence[str], options: PlanFileOptions) -> str:
-    listed = ", ".join(sources[:4]) + (", …" if len(sources) > 4 else "")
+    listed = " ".join(sources[:4]) + (" …" if len(sources) > 4 else "")
     command = f"beliefbound plan {listed} --tasks --discount {options.discount:g} --seed {options.seed}"
     return (
         f"`{command}`: {DRAWS} draws of the hyperparameters of every row, {CHOOSE} tasks to make policies and as many "

@@ -39,7 +39,13 @@ _TOLD = 8  # differences that are told of one file
 
 
 _PLAN = "beliefbound certificate"  # the format of plans
-_KINDS = {"bracket": "bound", "robust bracket": "robust", _PLAN: "from_log.command"}  # which job makes it again
+_CERTIFIED = "certified policy"
+_KINDS = {  # which job makes it again
+    "bracket": "bound",
+    "robust bracket": "robust",
+    _CERTIFIED: "certify",
+    _PLAN: "from_log.command",
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ class Verification:
       different: what is not as it was found now; nothing else is told where there is some.
       not_compared: what could not be compared: files that are not there; on another machine or version, what differs.
       differs: version or machine, where they are not those that made it; empty where they are.
-      found: what was found now, a `Bracket`, a `RobustBracket` or a `LogPlan`.
+      found: what was found now, a `Bracket`, a `RobustBracket`, a `Certified` or a `LogPlan`.
       words: all that, in sentences, the weightiest first.
     """
 
@@ -75,14 +81,17 @@ def verify(
     certificate: Path | str,
     models: Path | str | None = None,
     *,
+    policy: str | None = None,
     threads: int | None = None,
     watch: Callable[[TracePoint], object] | None = None,
 ) -> Verification:
-    """Take the steps of a `bounds.json`, a `robust.json` or a plan's `certificate.json` again and compare everything
-    that was written.
+    """Take the steps of a `bounds.json`, a `robust.json`, a plan's `certificate.json` or the certificate of a policy
+    again and compare everything that was written.
 
     Args:
       models: the models, or the log; default: the path in the file, as it stands, or from where the file is.
+      policy: that which was certified; default: the path in the file. A class, `agent.py:Class`, is loaded only if it
+        is named here.
 
     Raises:
       FileError: the file is damaged or of a certificate that cannot be made again; or the models are others.
@@ -93,12 +102,15 @@ def verify(
     if named not in _KINDS or "job" not in content:
         raise FileError(
             f"{file} is no certificate that can be made again by this command; it takes what `beliefbound bound`, "
-            f"`beliefbound robust` and `beliefbound plan` wrote, and this is of the kind {named!r}: call the function "
+            f"`robust`, `certify` and `plan` wrote, and this is of the kind {named!r}: call the function "
             "that made it with its seed and effort"
         )
     kind = import_module(f"beliefbound.jobs.{_KINDS[named]}")
+    more = {"policy": policy} if named == _CERTIFIED else {}
+    if policy is not None and not more:
+        raise FileError(f"{file} is not of a policy that was certified: it needs no --policy")
     try:
-        again: Again = kind.again(file, content, models, threads=threads, watch=watch)
+        again: Again = kind.again(file, content, models, threads=threads, watch=watch, **more)
     except FileError:
         raise
     except BeliefboundError as cause:
@@ -110,9 +122,11 @@ def verify(
         checked.compare()
         if not checked.different:  # what differs already need not be drawn
             again.write_pages(place)
-            write_contents(place, kind.JOB)
+            if kind.JOB is not None:
+                write_contents(place, kind.JOB)
             checked.compare()
-            checked.compare_contents()
+            if kind.JOB is not None:
+                checked.compare_contents()
         return _judged(checked, content, again)
 
 
@@ -223,7 +237,7 @@ def _judged(checked: _Check, content: dict[str, Any], again: Again) -> Verificat
     words = [f"found again ({again.where}): {ends}", *(f"not the same {difference}" for difference in differs)]
     different, missing = tuple(checked.different), tuple(checked.missing)
     if different and differs:
-        ours = msgspec.json.decode((checked.place / checked.kind.FILE).read_bytes())
+        ours = msgspec.json.decode((checked.place / (checked.kind.FILE or checked.file.name)).read_bytes())
         scale = max(abs(found.lower.value), abs(found.upper.value))
         written, now = ({key: held for key, held in one.items() if key not in _SEARCHED} for one in (content, ours))
         if _near(written, now, scale):
@@ -238,7 +252,8 @@ def _judged(checked: _Check, content: dict[str, Any], again: Again) -> Verificat
     if missing:
         said = ["not compared: " + "; ".join(missing), *words, "all that is there is identical, bit for bit"]
         return Verification((), missing, differs, found, tuple(said))
-    words.append(f"identical: all {len(names_in(checked.place)) + 1} files, bit for bit")
+    many = len(names_in(checked.place)) + (checked.kind.JOB is not None)  # the list of files too
+    words.append("identical, bit for bit" if many == 1 else f"identical: all {many} files, bit for bit")
     return Verification((), (), differs, found, tuple(words))
 
 

@@ -1,14 +1,13 @@
 """From counts to a `Log`: ids or names, sizes, and where episodes end."""
 
-from typing import Any
-
 import numpy as np
 
 from beliefbound.base.errors import FileError, ParameterError
 from beliefbound.base.tables import pl
 from beliefbound.base.validation import IntArray, frozen
 from beliefbound.logs.counting import FAULTS, Counter
-from beliefbound.logs.log import ENDED, Cells, Log
+from beliefbound.logs.episodes import episodes_of
+from beliefbound.logs.log import ENDED, Cells, Episodes, Log
 
 MOST_PAIRS = 50_000_000  # of a state and an action
 
@@ -83,9 +82,23 @@ def assemble(counter: Counter, source: str, *, keep_suspicious: bool = False) ->
         n_terminated=int(count[ended].sum()),
         n_truncated=counter.n_truncated,
         ended=added,
+        episodes=None if counter.faults else _steps(counter, s_names, a_names, n_states - 1 if added else None),
         notes=tuple(notes),
         source=source,
     )
+
+
+def _steps(
+    counter: Counter, s_names: tuple[str, ...] | None, a_names: tuple[str, ...] | None, over: int | None
+) -> Episodes | None:
+    """The steps that were kept; `over`: the state that was added for terminated ones."""
+    rows = counter.kept.rows()
+    if rows is None:
+        return None
+    target = numbers_of(rows["next_state"], s_names)
+    if over is not None:
+        target = np.where(rows["terminated"].to_numpy(), over, target)
+    return episodes_of(rows, numbers_of(rows["state"], s_names), numbers_of(rows["action"], a_names), target)
 
 
 def _faults(counter: Counter, source: str, keep: bool) -> list[str]:
@@ -126,8 +139,7 @@ def numbers_of(values: pl.Series, names: tuple[str, ...] | None) -> IntArray:
     """Ids of states or actions, from ids or names."""
     if names is None or values.dtype.is_integer():
         return values.to_numpy().astype(np.int64)
-    place: dict[Any, int] = {name: i for i, name in enumerate(names)}
-    return np.array([place[name] for name in values], dtype=np.int64)
+    return values.cast(pl.Enum(names)).to_physical().to_numpy().astype(np.int64)
 
 
 def _free(name: str, taken: tuple[str, ...]) -> str:

@@ -4,6 +4,7 @@ state, action, next_state   whole numbers from 0, or names (then all of them are
 reward                      a finite number
 episode, t                  optional: which episode, and which step of it, whole numbers
 terminated, truncated       optional: true or false, 1 or 0
+propensity                  optional: the chance with which whoever acted took the action, above 0 and at most 1
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from beliefbound.base.tables import pl
 from beliefbound.base.validation import shown
 
 REQUIRED = ("state", "action", "reward", "next_state")
-OPTIONAL = ("episode", "t", "terminated", "truncated")
+OPTIONAL = ("episode", "t", "terminated", "truncated", "propensity")
 IDS = ("state", "action", "next_state")
 Size = int | Sequence[str] | None  # how many there are, or their names
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "")
@@ -70,6 +71,8 @@ class Columns:
             frame = frame.with_columns(self._whole(frame, "t", -(2**62)))
         if self.has("episode"):
             self._none_empty(frame, "episode")
+        if self.has("propensity"):
+            frame = frame.with_columns(self._chances(frame))
         return frame
 
     def _find(self, header: list[str]) -> dict[str, str]:
@@ -146,16 +149,29 @@ class Columns:
         return whole.alias(column)
 
     def _rewards(self, frame: pl.DataFrame) -> pl.Series:
-        values = frame["reward"]
-        number = self._decimals(frame, _stripped(values)).cast(pl.Float64, strict=False)
+        number = self._numbers(frame, "reward")
         bad = ~number.is_finite().fill_null(False)
         if bad.any():
             i = bad.arg_max() or 0
-            raise self._wrong(frame, "reward", i, f"is {_told(values[i])}; rewards are finite numbers")
-        return number.alias("reward")
+            raise self._wrong(frame, "reward", i, f"is {_told(frame['reward'][i])}; rewards are finite numbers")
+        return number
 
-    def _decimals(self, frame: pl.DataFrame, values: pl.Series) -> pl.Series:
-        """Rewards with decimal commas as ones with points; an error where the log has both marks."""
+    def _chances(self, frame: pl.DataFrame) -> pl.Series:
+        number = self._numbers(frame, "propensity")
+        bad = ~((number > 0.0) & (number <= 1.0)).fill_null(False)
+        if bad.any():
+            i = bad.arg_max() or 0
+            told = f"is {_told(frame['propensity'][i])}; it is the chance with which the action was taken there"
+            raise self._wrong(frame, "propensity", i, f"{told}, above 0 and at most 1; or leave the column out")
+        return number
+
+    def _numbers(self, frame: pl.DataFrame, column: str) -> pl.Series:
+        """A column of numbers, null where there is none."""
+        values = self._decimals(frame, column, _stripped(frame[column]))
+        return values.cast(pl.Float64, strict=False).alias(column)
+
+    def _decimals(self, frame: pl.DataFrame, column: str, values: pl.Series) -> pl.Series:
+        """Numbers with decimal commas as ones with points; an error where the log has both marks."""
         if values.dtype != pl.String:
             if values.dtype.is_float() and (values != values.floor()).any():
                 self._decimal = self._decimal or "."
@@ -166,9 +182,9 @@ class Columns:
             if marked.any() and (self._decimal or mark) != mark:
                 i = marked.arg_max() or 0
                 told = (
-                    f"is {_told(values[i])}, where other rewards have a decimal {'comma' if mark == '.' else 'point'}"
+                    f"is {_told(values[i])}, where other numbers have a decimal {'comma' if mark == '.' else 'point'}"
                 )
-                raise self._wrong(frame, "reward", i, f"{told}; write 1234.5, without marks between thousands")
+                raise self._wrong(frame, column, i, f"{told}; write 1234.5, without marks between thousands")
             self._decimal = mark if marked.any() else self._decimal
         return values.str.replace(",", ".", literal=True) if commas.any() else values
 

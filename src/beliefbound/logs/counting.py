@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from beliefbound.base.errors import FileError
 from beliefbound.base.tables import pl
 from beliefbound.logs.columns import Columns
+from beliefbound.logs.episodes import Keeper
 
 MOST_VALUES = 256
 _MOST_ROWS = 500_000  # of partial counts that wait to be merged
@@ -50,6 +51,7 @@ class Counter:
         self.starts: list[pl.DataFrame] = []
         self.faults: dict[str, Fault] = {}
         self.n_rows = self.n_episodes = self.n_truncated = 0
+        self.kept = Keeper()
         self._last: pl.DataFrame | None = None
         self._seen: set[object] = set()
         self._rising: Any = None
@@ -166,6 +168,7 @@ class Counter:
         begun = rows.filter(~same)
         self._begin(begun)
         self._split(begun)
+        self.kept.add(frame, rows.select(~same).to_series())
 
     def _begin(self, begun: pl.DataFrame) -> None:
         self.n_episodes += len(begun)

@@ -32,8 +32,9 @@ def read_log(
 
     Args:
       path: a table with the columns `state, action, reward, next_state` and, if it has them, `episode, t, terminated,
-        truncated`; other columns are ignored. A file: Parquet, or text with cells separated by commas, semicolons, tabs
-        or bars, also compressed by gzip. Or a DataFrame of polars or pandas, or a dictionary of columns.
+        truncated, propensity` (the chance with which the action was taken); other columns are ignored. A file: Parquet,
+        or text with cells separated by commas, semicolons, tabs or bars, also compressed by gzip. Or a DataFrame of
+        polars or pandas, or a dictionary of columns.
       columns: the names that these columns have in the file, where they differ: `{"state": "s"}`.
       states, actions: how many there are, or their names in order; default: those that occur. Ids that are names are
         numbered in alphabetical order.

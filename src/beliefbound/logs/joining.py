@@ -65,6 +65,7 @@ def joined(first: Log, second: Log) -> Joined:
         actions=a_names,
         n_rows=first.n_rows + second.n_rows,
         ended=first.ended or second.ended,
+        episodes=None,
         notes=(*first.notes, *(f"{second.source}: {note}" for note in second.notes)),
         source=f"{first.source} and {second.source}",
     )

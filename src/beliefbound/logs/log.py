@@ -19,6 +19,7 @@ from beliefbound.policy.results import html_table
 
 ENDED = "(terminated)"
 _SHOWN = 8
+_ALIKE = 1e-6  # chances that differ by less are the same, written with few digits
 
 
 def plain(name: str) -> str:
@@ -41,6 +42,46 @@ class Cells(NamedTuple):
     place_squares: FloatArray  # mean squared row
 
 
+class Episodes(NamedTuple):
+    """Steps `[i]`, those of an episode together and in order.
+
+    Attributes:
+      first: `[e]`, where each episode begins.
+      state, action, next_state, reward: what happened.
+      propensity: the chance with which the action was taken; `None` where nobody logged it.
+    """
+
+    first: IntArray
+    state: IntArray
+    action: IntArray
+    next_state: IntArray
+    reward: FloatArray
+    propensity: FloatArray | None
+
+    @property
+    def lengths(self) -> IntArray:
+        """Steps of each episode, `[e]`."""
+        return np.diff(np.append(self.first, len(self.state)))
+
+    def chosen(self, which: BoolArray) -> "Episodes":
+        """Some of them, by a mark `[e]`.
+
+        >>> two = Episodes(np.array([0, 2]), *(np.arange(3),) * 3, np.zeros(3), None)
+        >>> two.chosen(np.array([False, True])).state.tolist()
+        [2]
+        """
+        lengths = self.lengths
+        kept = np.repeat(which, lengths)
+        return Episodes(
+            np.cumsum(lengths[which]) - lengths[which],
+            self.state[kept],
+            self.action[kept],
+            self.next_state[kept],
+            self.reward[kept],
+            None if self.propensity is None else self.propensity[kept],
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Log:
     """Transitions that were logged, counted.
@@ -54,6 +95,8 @@ class Log:
       states, actions: names; `None` where ids are numbers.
       n_rows, n_episodes, n_terminated, n_truncated: how much was read.
       ended: whether a state was added for terminated steps.
+      episodes: the first million steps in order, for whole episodes; `None` where the log has no column `episode`, rows
+        that do not follow each other, or one episode that never ends.
       notes: what a reader should know, suspicious rows among it.
       source: where it came from.
     """
@@ -71,6 +114,7 @@ class Log:
     n_terminated: int
     n_truncated: int
     ended: bool
+    episodes: Episodes | None = field(repr=False)
     notes: tuple[str, ...]
     source: str
 
@@ -104,14 +148,35 @@ class Log:
         return frozen(self.starts / self.starts.sum())
 
     def behaviour(self) -> StationaryPolicy:
-        """The policy that the log was made with, as frequencies; uniform where nothing was tried.
+        """The policy that the log was made with; uniform where nothing was tried.
 
-        What a logging policy knew beyond the state is averaged out: it is the memoryless policy with the same choices
-        on average.
+        Where the chances of actions were logged, and are the same whenever a pair was tried, it is these; what is left
+        goes evenly to actions that were not tried. Else frequencies: what a logging policy knew beyond the state is
+        averaged out, to the memoryless policy with the same choices on average.
         """
         visits = self.visits.astype(np.float64)
+        known = self._logged_chances(visits > 0.0)
+        if known is not None:
+            return StationaryPolicy(probabilities=known)
         visits[visits.sum(axis=1) == 0.0] = 1.0
         return StationaryPolicy(probabilities=visits / visits.sum(axis=1, keepdims=True))
+
+    def _logged_chances(self, tried: BoolArray) -> FloatArray | None:
+        """Chances `[s,a]` that the log states; `None` where it does not, or they differ within a pair."""
+        steps = self.episodes
+        if steps is None or steps.propensity is None:
+            return None
+        ends = np.full((2, *tried.shape), np.nan)
+        for own, extreme in zip(ends, (np.fmin, np.fmax), strict=True):
+            extreme.at(own, (steps.state, steps.action), steps.propensity)
+        known = np.where(tried, ends[0], 0.0)
+        left, open_ = 1.0 - known.sum(axis=1), (~tried).sum(axis=1)
+        alike = np.nan_to_num(ends[1] - ends[0]).max() <= _ALIKE and not np.isnan(known).any()
+        met = tried.any(axis=1)
+        if not alike or (left[met] < -_ALIKE).any() or (np.abs(left[met & (open_ == 0)]) > _ALIKE).any():
+            return None
+        known += np.where(tried, 0.0, (np.maximum(left, 0.0) / np.maximum(open_, 1))[:, None])
+        return np.asarray(known / known.sum(axis=1, keepdims=True))
 
     def state_name(self, s: int) -> str:
         """The name of a state, or its number."""

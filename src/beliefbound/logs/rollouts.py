@@ -27,6 +27,7 @@ def log_of(
     terminated: Any = None,
     truncated: Any = None,
     episodes: Any = None,
+    propensities: Any = None,
     n_states: Size = None,
     n_actions: Size = None,
     source: str = "arrays",
@@ -38,6 +39,7 @@ def log_of(
     """
     given = {"state": states, "action": actions, "reward": rewards, "next_state": next_states}
     given |= {"terminated": terminated, "truncated": truncated, "episode": episodes}
+    given["propensity"] = propensities
     try:
         frame = pl.DataFrame({name: np.asarray(x) for name, x in given.items() if x is not None})
     except (pl.exceptions.PolarsError, TypeError, ValueError) as fault:

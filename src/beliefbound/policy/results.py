@@ -79,7 +79,7 @@ class Result:
         """Write the result as JSON, for `load`; its policy, if it has one, into a file beside it."""
         file = as_path(path)
         policy: Policy | None = getattr(self, "policy", None)
-        name = None if policy is None else _policy_name(file, policy)
+        name = None if policy is None else policy_name(file, policy)
         content = self.as_file(name)
         if policy is not None and name is not None:
             getattr(self, "names", Names()).save(policy, file.parent / name)
@@ -165,7 +165,8 @@ def damaged(file: Path) -> Iterator[None]:
         raise FileError(f"{file} is damaged: {cause}") from None
 
 
-def _policy_name(file: Path, policy: Policy) -> str:
+def policy_name(file: Path, policy: Policy) -> str:
+    """The name of a policy's file beside that of a result."""
     return f"{file.stem}.policy.{'json' if isinstance(policy, TablePolicy) else 'npz'}"
 
 

@@ -86,7 +86,7 @@ def write_batch(rows: Sequence[Row], asked: int, place: Path) -> Path:
     wrong = frozenset(i for i, row in enumerate(rows) if row.error is not None)
     page = Page(
         title=f"{asked} problems",
-        lead=f"Each pair of bounds holds {holds}{proven}.",
+        lead=f"{holds}{proven}.",
         sections=[
             Section(
                 "Bounds on the Bayes-optimal values",

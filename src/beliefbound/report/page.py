@@ -53,7 +53,8 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, paragraphs, in which `code` stands between backticks, lines to copy, tables and pictures."""
+    """A heading, paragraphs, in which `code` stands between backticks and which begin with a capital letter, lines to
+    copy, tables and pictures."""
 
     heading: str
     text: Sequence[str] = ()
@@ -86,7 +87,11 @@ def render(page: Page) -> str:
 
     template = files("beliefbound.report").joinpath("page.html").read_text(encoding="utf-8")
     engine = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    engine.filters["prose"] = lambda text: Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
+
+    def prose(text: str) -> Markup:
+        return Markup(_CODE.sub(r"<code>\1</code>", str(escape(f"{text[:1].upper()}{text[1:]}"))))
+
+    engine.filters["prose"] = prose
     return engine.from_string(template).render(page=page)
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.optimize as optimize
 
 from beliefbound import MDP, evaluate
-from beliefbound.bounds.posterior.safe import policy_of
+from beliefbound.bounds.posterior.safe_candidates import policy_of
 from beliefbound.logs import log_of
 from beliefbound.planning.optimal import backward_induction, policy_iteration
 from beliefbound.planning.safe.adjusted import reward_adjusted, robust_l1, worst_mean

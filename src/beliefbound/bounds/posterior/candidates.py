@@ -74,8 +74,8 @@ def choose(
     few = np.arange(min(n_train, affordable(task, source, _OWN, work=_TRAIN_WORK / 2.0, least=2)))
     own = optimal_values(train.models.select(few), discount=task.discount, horizon=task.horizon)
     pool += [Candidate(f"optimum of sampled model {i + 1}", StationaryPolicy(x)) for i, x in enumerate(own.actions)]
-    if behaviour is not None:
-        pool.append(Candidate("behaviour", behaviour))
+    if behaviour is not None and not behaviour.chances(task.belief.n_actions)[..., ~task.belief.available].any():
+        pool.append(Candidate("behaviour", behaviour))  # one that does what is not offered here is none
     if objective.kind != "mean":
         pool += _responses(train, pool, objective)
     pool = list({candidate.policy: candidate for candidate in reversed(pool)}.values())[::-1]

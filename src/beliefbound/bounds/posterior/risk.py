@@ -73,7 +73,7 @@ class Objective(NamedTuple):
         share = f"{100 * self.level:g}%"
         return {
             "mean": "the mean value",
-            "safe": f"the gain over behaviour, of policies that are worse than it with at most {share}",
+            "safe": "the mean gain over behaviour",
             "worst": "the value on the worst model drawn",
             "cvar": f"the mean value on the worst {share} of models",
             "l1": f"the mean value if weights of the models drawn may be off by {self.level:g} in L1",

@@ -1,8 +1,6 @@
 """`safe:LEVEL`: the best candidate among those that are hardly ever worse than behaviour; else behaviour itself.
 
-*Candidates*: pessimistic improvements at several degrees of doubt, SPIBB and Soft-SPIBB, and the policies of the
-expected MDP, of reward-adjusted and of robust MDPs, which give way to behaviour where they would do what was hardly
-tried (`planning.safe`); and mixtures of behaviour with the most cautious one.
+*Candidates* (`bounds.posterior.safe_candidates`) are made of the log's frequencies and of models of the posterior.
 
 *Screen*. On models of a posterior that doubts a pair as if it had led to the worst `SCREEN` times already, a candidate
 may be worth less than behaviour with a probability of at most the level: of `n` models at most `level (n + 1) − 1`.
@@ -14,7 +12,7 @@ docs/improvement.md has measured.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,17 +20,13 @@ from beliefbound.base.errors import ParameterError
 from beliefbound.base.validation import BoolArray, FloatArray
 from beliefbound.bounds.posterior.candidates import Candidate, Choice
 from beliefbound.bounds.posterior.doubtful import Doubtful
+from beliefbound.bounds.posterior.safe_candidates import distinct, of_frequencies, of_posterior
 from beliefbound.planning.expected import expected_optimum
-from beliefbound.planning.safe.adjusted import reward_adjusted, robust_l1
 from beliefbound.planning.safe.frequencies import Frequencies
-from beliefbound.planning.safe.pessimistic import bootstrapped, pessimistic
-from beliefbound.planning.safe.soft_spibb import soft_spibb
-from beliefbound.planning.safe.spibb import spibb
 from beliefbound.planning.task import Task
-from beliefbound.policy import MemorylessPolicy, StationaryPolicy, TablePolicy
+from beliefbound.policy import TablePolicy
 
 SCREEN, SCORE = 2.0, 0.1  # doubt of the posteriors that screen and that choose
-_DOUBTS = (0.1, 0.25, 0.5, 1.0, 2.0)
 _MODELS, _FEW = 200, 40
 _WORK = 2e9  # multiply-adds to solve them
 MOST_ENTRIES = 20_000_000  # states² × actions
@@ -74,7 +68,8 @@ def choose_safe(
             f"most); give another, such as mean"
         )
     expected = Candidate("expected MDP", expected_optimum(task))
-    pool = _candidates(task, data, expected)
+    made = of_frequencies(data, discount=task.discount, horizon=task.horizon)
+    pool = distinct(made | of_posterior(task, data, expected.policy, rng))
     n = int(min(_MODELS, max(_FEW, math.ceil(2.0 / level), _WORK / (len(pool) * (S + 1.0) ** 3))))
     n = max(n, math.ceil(2.0 / level))
     gains = []
@@ -93,35 +88,3 @@ def choose_safe(
     changed = (np.abs(stages - data.behaviour).max(axis=(0, 2)) > 1e-9) & ~data.terminal
     safety = Safety(tuple(c.name for c in pool), worse, score, level, n, kept, changed)
     return Choice(chosen, expected, (*pool, Candidate(KEEP, behaviour)), np.append(score, 0.0), 0, n), safety
-
-
-def _candidates(task: Task, data: Frequencies, expected: Candidate) -> list[Candidate]:
-    when: dict[str, Any] = {"discount": task.discount, "horizon": task.horizon}
-    made = {f"pessimistic, doubt {m:g}": pessimistic(data, doubt=m, **when) for m in _DOUBTS}
-    cautious = made[f"pessimistic, doubt {_DOUBTS[-1]:g}"]
-    made["half behaviour, half pessimistic"] = 0.5 * (cautious + data.behaviour)
-    for least in (5, 10):
-        made[f"SPIBB, at most behaviour below {least} visits"] = spibb(data, least=least, **when)
-    made["SPIBB, as behaviour below 5 visits"] = spibb(data, least=5, bound="equal", **when)
-    made["reward-adjusted MDP"] = bootstrapped(data, reward_adjusted(data, penalty=_scale(data), **when))
-    if task.horizon is None:
-        made["Soft-SPIBB"] = soft_spibb(data, budget=0.5, discount=task.discount)
-        made["robust MDP, L1"] = bootstrapped(data, robust_l1(data, distance=1.0, discount=task.discount))
-    made["expected MDP"] = bootstrapped(data, expected.policy.chances(data.n_actions))
-    named = [Candidate(name, policy_of(chances)) for name, chances in made.items()]
-    return list({c.policy: c for c in reversed(named)}.values())[::-1]
-
-
-def _scale(data: Frequencies) -> float:
-    """A twentieth of the range of rewards."""
-    return 0.05 * float(np.ptp(data.reward))
-
-
-def policy_of(chances: FloatArray) -> TablePolicy:
-    """A policy of chances `[s,a]` or `[t,s,a]`, deterministic where they are."""
-    if (np.abs(chances - np.rint(chances)) < 1e-12).all():
-        actions = chances.argmax(axis=-1)
-        return MemorylessPolicy(actions) if chances.ndim == 3 else StationaryPolicy(actions)
-    if chances.ndim == 3:
-        return MemorylessPolicy(probabilities=chances)
-    return StationaryPolicy(probabilities=chances)

@@ -17,12 +17,12 @@ from beliefbound.base.io.result_folder import digest, one_result
 from beliefbound.base.options import chosen
 from beliefbound.base.validation import FloatArray
 from beliefbound.beliefs.from_log import action_id, state_id
-from beliefbound.beliefs.log_priors import PRIORS
 from beliefbound.beliefs.log_rewards import RewardChoice
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.bounds.record import TracePoint
 from beliefbound.jobs.from_log.plan import PlanOptions, Taken, plan_of
 from beliefbound.jobs.from_log.writing import CERTIFICATE, SOMETIMES, write_files, write_pages
+from beliefbound.jobs.log_files import LogFileOptions, prior_of, start_of
 from beliefbound.jobs.made import Again, found_at, machine
 from beliefbound.logs import Log, read_log, read_minari
 from beliefbound.policy.naming import Names
@@ -38,27 +38,16 @@ _EVERY = 10_000_000  # rows between two words about reading
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PlanFileOptions(PlanOptions):
+class PlanFileOptions(LogFileOptions, PlanOptions):
     """What can be asked of `beliefbound plan`, in words of the command line.
 
     Attributes:
-      columns: `COLUMN=NAME`, which column of the file holds what.
-      states, actions: a number, or names by commas.
-      names: whether ids are names though they look like numbers.
-      sort: whether rows are put in the order of episodes and steps first.
-      keep_suspicious: whether rows that do not follow each other count as they stand.
       behaviour: a file of the policy that made the log, `.csv` or `policy.json`.
       known_rewards: a CSV file `state, action, reward`.
       initial, terminal: names or numbers of states; `prior`: its name, or a number.
       others: as for `plan_log`.
     """
 
-    columns: Sequence[str] | None = None
-    states: str | None = None
-    actions: str | None = None
-    names: bool = False
-    sort: bool = False
-    keep_suspicious: bool = False
     known_rewards: Path | None = None
     initial: Sequence[str] | None = None
     terminal: Sequence[str] | None = None
@@ -69,13 +58,8 @@ class PlanFileOptions(PlanOptions):
 
     def of_log(self, log: Log) -> PlanOptions:
         """What the words mean for a log."""
-        start = None
-        if self.initial:
-            start = np.zeros(log.n_states)
-            for name in self.initial:
-                start[state_id(log, name)] += 1.0 / len(self.initial)
         meant = {
-            "initial": start,
+            "initial": start_of(self.initial, log),
             "terminal": [state_id(log, name) for name in self.terminal] if self.terminal else None,
             "prior": prior_of(str(self.prior)),
             "behaviour": None if self.behaviour is None else _behaviour(self.behaviour, log),
@@ -215,16 +199,7 @@ def read_source(source: str, options: PlanFileOptions, say: Callable[[str], obje
             told = rows
             say(f"{rows:,} rows read")
 
-    return read_log(
-        source,
-        columns=column_mapping(options.columns),
-        states=size_of(options.states),
-        actions=size_of(options.actions),
-        names=options.names,
-        sort=options.sort,
-        keep_suspicious=options.keep_suspicious,
-        progress=progress,
-    )
+    return read_log(source, progress=progress, **options.reading)
 
 
 def _behaviour(file: Path, log: Log) -> Any:
@@ -249,32 +224,3 @@ def _known(file: Path, log: Log) -> FloatArray:
             raise FileError(f"{file}, line {line}: state {state}, action {action} is given more than once")
         known[at] = reward
     return known
-
-
-def column_mapping(given: Sequence[str] | None) -> dict[str, str]:
-    """Which column of a file holds what, from `COLUMN=NAME`."""
-    mapping = {}
-    for each in given or ():
-        column, equals, name = each.partition("=")
-        if not equals or not name:
-            raise ParameterError(f"--column is {each!r}; give COLUMN=NAME, such as state=s")
-        mapping[column] = name
-    return mapping
-
-
-def size_of(text: str | None) -> int | list[str] | None:
-    """How many states or actions there are, or their names, from what was said."""
-    if text is None:
-        return None
-    return int(text) if text.isdigit() else [name.strip() for name in text.split(",")]
-
-
-def prior_of(text: str) -> Any:
-    """A prior of the dynamics by name, or its concentration."""
-    if text in ("suggest", *PRIORS):
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        choices = f"suggest, {', '.join(PRIORS)}"
-        raise ParameterError(f"the prior is {text!r}; give {choices}, or a concentration above 0") from None

@@ -11,7 +11,8 @@ from beliefbound.beliefs.from_log import Learnt
 from beliefbound.bounds.posterior.candidates import Candidate
 from beliefbound.bounds.posterior.fresh import Fresh
 from beliefbound.bounds.posterior.risk import Estimate, mean_interval, worse_interval
-from beliefbound.bounds.posterior.safe import MOST_ENTRIES, policy_of
+from beliefbound.bounds.posterior.safe import MOST_ENTRIES
+from beliefbound.bounds.posterior.safe_candidates import policy_of
 from beliefbound.logs.log import Log
 from beliefbound.planning.expected import expected_optimum
 from beliefbound.planning.task import Task

@@ -11,7 +11,8 @@
    the bracket of `bounds.bracket` where the problem is small enough. Hence `lower ≤ Bayes-optimal value ≤ upper`.
    An average is no promise about the one process that made the log: that pays less than `credible.low` with a
    probability of at most `1 − confidence` (`bounds.posterior.risk`), a statement of its own, if the prior is right;
-   and another one whatever the process is (`bounds.posterior.prior_free`).
+   and another one whatever the process is (`bounds.posterior.prior_free`). Where episodes are known, an independent
+   check beside them: a policy chosen from half of the episodes and valued on the others (`bounds.posterior.held_out`).
 4. Comparison with the behaviour policy of the log and with the expected MDP's policy, on the same models; the
    distribution of the value under the posterior.
 5. How much rests on the prior (`jobs.from_log.prior`), and what to measure next (`bounds.information`), each with
@@ -56,6 +57,7 @@ from beliefbound.bounds.bracket import bracket_of, seed_of
 from beliefbound.bounds.information.dirichlet import Known
 from beliefbound.bounds.posterior.candidates import choose
 from beliefbound.bounds.posterior.fresh import Fresh, affordable, fresh_values
+from beliefbound.bounds.posterior.held_out import held_out
 from beliefbound.bounds.posterior.prior_free import prior_free
 from beliefbound.bounds.posterior.risk import (
     LEVELS,
@@ -282,10 +284,15 @@ def plan_of(
         )
     comparisons = compared(others, choice.chosen, fresh, error / 4.0, range_)
     each = error / 8.0 / (len(LEVELS) + 3)
-    certified, attainable = (
-        mean if goal.is_mean else objective_interval(x, goal, each, range_)
-        for mean, x in ((value, fresh.values[0]), (best, fresh.best))
-    )
+    if goal.kind == "safe":
+        wide = None if range_ is None else (range_[0] - range_[1], range_[1] - range_[0])
+        certified = comparisons[0].gain
+        attainable = mean_interval(fresh.best - fresh.values[1][: len(fresh.best)], each, wide)
+    else:
+        certified, attainable = (
+            mean if goal.is_mean else objective_interval(x, goal, each, range_)
+            for mean, x in ((value, fresh.values[0]), (best, fresh.best))
+        )
     state_lower, state_upper = _states(fresh, task, error / 8.0)
     say("looking at what rests on the prior")
     rests = reliance(log, learnt, task, own, fresh, options.of_posterior, rng, confidence=confidence, starts=starts)
@@ -305,6 +312,15 @@ def plan_of(
             error=error,
             given=task.start if starts is None else None,
         )
+    checked = held_out(
+        log,
+        data if learnt.belief.available.all() or not options.only_tried else replace(data, available=log.visits >= 0),
+        given=options.behaviour is not None,
+        start=task.start if starts is None else None,
+        discount=task.discount,
+        horizon=task.horizon,
+        error=error,
+    )
     names = Names(log.states, log.actions)
     return LogPlan(
         log=log,
@@ -319,6 +335,7 @@ def plan_of(
         upper=upper,
         safety=safety,
         prior_free=free,
+        held_out=checked,
         credible=credible_lower(
             fresh.values[0] if fresh.drawn is None else fresh.drawn, confidence, -np.inf if ends is None else ends[0]
         ),

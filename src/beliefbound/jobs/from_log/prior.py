@@ -20,7 +20,7 @@ from beliefbound.base.validation import FloatArray, IntArray, frozen
 from beliefbound.beliefs.belief import Belief
 from beliefbound.beliefs.capabilities import expected, terminal
 from beliefbound.beliefs.dirichlet import DirichletBelief
-from beliefbound.beliefs.few_successors import few_successors
+from beliefbound.beliefs.few_successors import FEW, few_successors
 from beliefbound.beliefs.from_log import Learnt, learn
 from beliefbound.beliefs.log_priors import PRIORS
 from beliefbound.beliefs.model_source import ModelSource
@@ -34,7 +34,6 @@ from beliefbound.report.from_log.result import Reliance, UnderPrior
 
 _MODELS, _FEW, _WORK = 120, 8, 2e9  # of each row: at most, at least, and multiply-adds to solve them
 _SOLVED = 12  # of which optimal policies are found
-FEW = "few successors"
 FEW_WORDS = "rows with few successors, nobody knows which or how few"
 _MOST = 0.5
 _RISKY = 0.001  # of a policy's steps, actions never tried: once, and an episode may go wrong

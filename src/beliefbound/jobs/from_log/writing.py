@@ -14,15 +14,15 @@ from beliefbound.jobs.made import write_json
 from beliefbound.logs.log import Log
 from beliefbound.policy import TablePolicy
 from beliefbound.report.from_log.certificate import certificate
-from beliefbound.report.from_log.headline import mean_words, sure_words, warned
+from beliefbound.report.from_log.headline import checked_words, mean_words, sure_words, warned
 from beliefbound.report.from_log.page import page_of
 from beliefbound.report.from_log.pictures import pictures
 from beliefbound.report.from_log.result import LogPlan
 from beliefbound.report.page import REPORT, write_page
 
-CERTIFICATE, _POSTERIOR, _ROBUST = "certificate.json", "posterior.npz", "robust.json"
+CERTIFICATE, _POSTERIOR, _ROBUST, _CHECKED = "certificate.json", "posterior.npz", "robust.json", "checked.policy.json"
 SOMETIMES = frozenset(  # files that not every plan has
-    {_POSTERIOR, _ROBUST, "robust.policy.npz"}
+    {_POSTERIOR, _ROBUST, "robust.policy.npz", _CHECKED}
     | {f"figures/{name}.{end}" for name in ("bracket", "measuring") for end in ("png", "svg")}
 )
 
@@ -38,7 +38,11 @@ def write_files(found: LogPlan, job: dict[str, Any], place: Path) -> None:
         save_belief(place / posterior, found.learnt.belief, states=log.states, actions=log.actions)
     if found.robust is not None:
         found.robust.bracket.save(place / _ROBUST)
-    write_json(place / CERTIFICATE, {**certificate(found, posterior=posterior, robust=_ROBUST), "job": job})
+    checked = None if isinstance(found.held_out, str) else _CHECKED
+    if not isinstance(found.held_out, str):
+        found.held_out.policy.policy.save(place / _CHECKED, note=_upper(checked_words(found)), **names)
+    told = certificate(found, posterior=posterior, robust=_ROBUST, checked=checked)
+    write_json(place / CERTIFICATE, {**told, "job": job})
 
 
 def write_pages(found: LogPlan, made: str, place: Path) -> None:

@@ -17,10 +17,10 @@ from beliefbound.beliefs.folder import write_models
 from beliefbound.beliefs.from_log import action_id, state_id
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.steps import Limits
-from beliefbound.jobs.from_log.command import column_mapping, prior_of, size_of
 from beliefbound.jobs.imitation.plan import imitated
+from beliefbound.jobs.log_files import LogFileOptions, prior_of, start_of
 from beliefbound.jobs.made import write_json
-from beliefbound.logs.demonstrations import Demonstrations, read_demonstrations
+from beliefbound.logs.demonstrations import read_demonstrations
 from beliefbound.logs.log import Log
 from beliefbound.planning.inverse.posterior import from_demonstrations
 from beliefbound.policy import TablePolicy
@@ -32,7 +32,7 @@ FILE = "imitation.json"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ImitateOptions:
+class ImitateOptions(LogFileOptions):
     """What can be asked of `beliefbound imitate`, in words of the command line.
 
     Attributes:
@@ -41,7 +41,6 @@ class ImitateOptions:
       reward: `state`, `pair`, or a CSV file of features: `state`, perhaps `action`, and one column per feature.
       reward_prior: `uniform`, `sparse` or `normal`; `rationality`: a number where it is known.
       prior: of the dynamics, as for `beliefbound plan`.
-      columns, states, actions, names, sort, keep_suspicious: of the files, as for `beliefbound plan`.
       initial: start states, by name or number; default: as demonstrations begin.
       draws, chains, steps: of the Markov chains, as for `from_demonstrations`.
       grid: `ROWSxCOLUMNS`, where states are cells of a map, row by row.
@@ -55,12 +54,6 @@ class ImitateOptions:
     reward_prior: str | None = None
     rationality: float | None = None
     prior: str = "suggest"
-    columns: Sequence[str] | None = None
-    states: str | None = None
-    actions: str | None = None
-    names: bool = False
-    sort: bool = False
-    keep_suspicious: bool = False
     initial: Sequence[str] | None = None
     draws: int = 256
     chains: int = 4
@@ -92,14 +85,9 @@ def imitate_file(
     bracket; a second one leaves at once and writes nothing."""
     check_writable(out)
     say(f"reading {source}")
-    demos = _read(source, options)
+    demos = read_demonstrations(source, transitions=options.transitions, **options.reading)
     grid = _grid(options.grid, demos.log)
     reward = options.reward if options.reward in ("state", "pair") else _features(Path(options.reward), demos.log)
-    start = None
-    if options.initial:
-        start = np.zeros(demos.log.n_states)
-        for name in options.initial:
-            start[state_id(demos.log, name)] += 1.0 / len(options.initial)
     say("learning what they want and how the world works")
     rng = as_rng(options.seed)
     found = from_demonstrations(
@@ -109,7 +97,7 @@ def imitate_file(
         reward_prior=options.reward_prior,
         rationality=options.rationality,
         prior=prior_of(options.prior),
-        initial=start,
+        initial=start_of(options.initial, demos.log),
         draws=options.draws,
         chains=options.chains,
         steps=options.steps,
@@ -150,19 +138,6 @@ def _write(done: Imitated, place: Path) -> None:
     write_models(place / "posterior.npz", belief, discount=done.found.discount)
     write_page(page_of(done, place / "figures"), place / REPORT)
     write_json(place / FILE, done.to_dict())
-
-
-def _read(source: str, options: ImitateOptions) -> Demonstrations:
-    return read_demonstrations(
-        source,
-        transitions=options.transitions,
-        columns=column_mapping(options.columns),
-        states=size_of(options.states),
-        actions=size_of(options.actions),
-        names=options.names,
-        sort=options.sort,
-        keep_suspicious=options.keep_suspicious,
-    )
 
 
 def _grid(text: str | None, log: Log) -> tuple[int, int] | None:

@@ -98,7 +98,7 @@ def front(found: League, stem: Path) -> Picture:
     hollow = f" Hollow: fewer than {FEWEST} common runs."
     marks = " Marks on the time axis are agents that played fewer steps: their time, without a score."
     few = bool((~whole["ranked"]).any())
-    return Picture(path, caption + hollow * few + marks * bool(len(shorter)))
+    return Picture(path, caption + hollow * few + marks * bool(len(shorter)), wide=True)
 
 
 def _curves_said(agents: int) -> str:

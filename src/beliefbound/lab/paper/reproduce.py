@@ -199,7 +199,7 @@ def _page(folder: Path, frame: pl.DataFrame, table: pl.DataFrame, curve: pl.Data
             Section(
                 "How it was made",
                 [
-                    f"beliefbound paper --runs {runs} --seed {spec.seeds[0]}",
+                    f"`beliefbound paper --runs {runs} --seed {spec.seeds[0]}`",
                     "MCBRL draws new models at step 1 and then after 11, 12, 13, … steps; at every step it does at "
                     "most 10 sweeps of MMBI, warm-started, stopping when the expected values change by less than "
                     "0.001 in total. Exploit does one sweep on the expected MDP a step. As in the original, the "

@@ -5,13 +5,13 @@ less and episodes end), and what was never tried leads there. So pessimism of an
 need not know about what was not seen.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from beliefbound.base.validation import BoolArray, FloatArray, IntArray
-from beliefbound.logs.log import Log
+from beliefbound.logs.log import Episodes, Log
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,27 @@ class Frequencies:
         kept = ~terminal[c.state]
         s, a, t = (x[kept] for x in (c.state, c.action, c.next_state))
         return cls(s, a, t, c.reward[kept], c.times[kept].astype(np.float64), behaviour, available, terminal)
+
+    def without(self, steps: Episodes, *, by_value: bool) -> "Frequencies":
+        """The same but for these steps, all of which were counted; `by_value`: rewards are told apart, else outcomes
+        have their mean."""
+        kept = ~self.terminal[steps.state]
+        s = np.concatenate([self.state, steps.state[kept]])
+        a = np.concatenate([self.action, steps.action[kept]])
+        t = np.concatenate([self.next_state, steps.next_state[kept]])
+        r = np.concatenate([self.reward, steps.reward[kept]])
+        times = np.concatenate([self.times, np.full(int(kept.sum()), -1.0)])
+        outcome = (s * self.n_actions + a) * self.n_states + t
+        order = np.lexsort((r, outcome))
+        new = np.diff(outcome[order], prepend=-1) != 0
+        if by_value:
+            new |= np.diff(r[order], prepend=np.nan) != 0.0
+        first = np.flatnonzero(new)
+        left = np.add.reduceat(times[order], first)
+        some, at = left > 0.0, order[first]
+        paid = r[at] if by_value else np.add.reduceat((times * r)[order], first) / np.where(some, left, 1.0)
+        at = at[some]
+        return replace(self, state=s[at], action=a[at], next_state=t[at], reward=paid[some], times=left[some])
 
     @property
     def n_states(self) -> int:

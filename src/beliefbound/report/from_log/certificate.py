@@ -1,22 +1,28 @@
 """The content of `certificate.json`: what was found from a log, as numbers and words.
 
 format        "beliefbound certificate"
-version       4
+version       5
 lower         the policy is worth at least this, on average over the posterior
 upper         no policy, not even one that learns, is worth more
 confidence    with which everything in the file holds together; except `priors`, every interval on its own, `measure`,
-              all of its intervals together, and `credible` and `prior_free`, each on its own
+              all of its intervals together, and `credible`, `prior_free` and `held_out`, each on its own
 credible      what the process that made the log pays the policy at least, with the probability `confidence`: value
               (null: nothing can be said), method; prior and least: that which says least of all that the log does not
               refute, and what it says
 prior_free    what the process that made the log pays the policy at least, whatever that process is, with `confidence`:
               value (null: nothing can be said); null where rewards take too many values
+held_out      an independent check by episodes that had no part in choosing (HCPI): policy, another one than `policy`,
+              in file; value: what it earns at least (null: nothing can be said), gain: how much more than what is done
+              now (below 0: not shown to be better), both with `confidence`, whatever the process is, if proven; not
+              where chances of behaviour are estimated, in place of logged or given; estimate, now (what the episodes
+              paid); chosen_on, valued_on, cut_off: episodes; or missing: why there is none
 safety        for the objective safe: level, models, kept (nothing qualified: keep doing what you do), changed (states
               in which the policy does something else), candidates: name, probability_worse, gain; null for others
 by_prior      whether it is mostly the prior that speaks; `warnings` say how
 discount      of the problem
 horizon       decisions; null: for ever
-policy        file, origin, kind, gap (upper − lower) and actions: one name or number per state, of the first stage
+policy        file, origin, kind, gap (upper − lower) and actions: one per state, of the first stage: its name or
+              number; where it is drawn, {action: chance}
 objective     what was asked to be large, of the policy: name, value, low, high, method; attainable: the same of knowing
               each model, whose high no policy's exceeds
 initial       {state: probability} of the start
@@ -28,7 +34,8 @@ robust        of `objective`, on models drawn from the posterior for it and abou
 comparisons   name, value, gain and probability of being worse, each with low, high, method, asymptotic (the
               interval is right only in the limit of many models)
 risk          quantiles and cvar of the policy's value over models
-states        name, action, lower, upper (Student's, asymptotic), visits, prior_share, terminal
+states        name, action (as in `policy`), lower, upper (Student's, asymptotic), visits, prior_share (of what is done
+              there), terminal
 priors        the policy and perfect knowledge under other priors: `credible` as above; `evidence`: by how many powers
               of ten its leave-one-pair-out likelihood is below that of the best of them
 prior_share   of the policy's steps, the part about which the prior speaks
@@ -46,19 +53,25 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.report.from_log.headline import by_prior
 from beliefbound.report.from_log.result import LogPlan
 
-FORMAT, VERSION = "beliefbound certificate", 4
+FORMAT, VERSION = "beliefbound certificate", 5
 _PAIRS = 200  # measurements that the certificate lists
 
 
 def certificate(
-    found: LogPlan, *, policy: str = "policy.json", posterior: str | None, robust: str | None
+    found: LogPlan,
+    *,
+    policy: str = "policy.json",
+    posterior: str | None,
+    robust: str | None,
+    checked: str | None = None,
 ) -> dict[str, Any]:
-    """The content of `certificate.json`, beside which the policy, the posterior and the robust bracket are in files of
-    these names; `None`: in none."""
+    """The content of `certificate.json`, beside which the policy, the posterior, the robust bracket and the policy of
+    held-out episodes are in files of these names; `None`: in none."""
     log, learnt, task = found.log, found.learnt, found.task
     start = np.flatnonzero(task.start)
     chosen = found.choice.chosen
@@ -77,6 +90,7 @@ def certificate(
         "prior_free": None
         if found.prior_free is None
         else {"value": None if found.prior_free.vacuous else found.prior_free.value},
+        "held_out": _held_out(found, checked),
         "safety": _safety(found),
         "by_prior": by_prior(found),
         "warnings": [warning.removeprefix("WARNING: ") for warning in found.reliance.warnings],
@@ -87,7 +101,7 @@ def certificate(
             "origin": chosen.name,
             "kind": "stationary" if chosen.policy.horizon is None else "memoryless",
             "gap": max(0.0, found.upper.value - found.lower.value),
-            "actions": [log.action_name(a) if log.actions else a for a in found.first_actions.tolist()],
+            "actions": [_taken(found, own, log.actions is not None) for own in found.first_chances],
         },
         "objective": {"name": str(found.objective), "meaning": found.objective.words, **_estimate(found.certified)}
         | {"attainable": _estimate(found.attainable)},
@@ -154,6 +168,25 @@ def certificate(
     }
 
 
+def _held_out(found: LogPlan, file: str | None) -> dict[str, Any]:
+    held = found.held_out
+    if isinstance(held, str):
+        return {"missing": held}
+    return {
+        "policy": held.policy.name,
+        "file": file,
+        "proven": held.proven,
+        "chances": held.chances,
+        "value": None if held.vacuous else held.value,
+        "gain": held.gain,
+        "estimate": held.estimate,
+        "now": held.now,
+        "chosen_on": held.n_chosen,
+        "valued_on": held.n_valued,
+        "cut_off": held.n_cut,
+    }
+
+
 def _safety(found: LogPlan) -> dict[str, Any] | None:
     safety = found.safety
     if safety is None:
@@ -183,16 +216,24 @@ def _finite(x: Any) -> Any:
     return None if isinstance(x, float) and not np.isfinite(x) else x
 
 
+def _taken(found: LogPlan, chances: FloatArray, named: bool) -> Any:
+    """The action that is taken with chances `[a]`, by name or number, or those between which it is drawn."""
+    taken = np.flatnonzero(chances > 0.0).tolist()
+    if len(taken) == 1:
+        return found.log.action_name(taken[0]) if named else taken[0]
+    return {found.log.action_name(a): float(chances[a]) for a in taken}
+
+
 def _states(found: LogPlan) -> list[dict[str, Any]]:
-    log, actions, visits = found.log, found.first_actions, found.log.visits
+    log, chances, visits = found.log, found.first_chances, found.log.visits
     return [
         {
             "name": log.state_name(s),
-            "action": log.action_name(int(actions[s])),
+            "action": _taken(found, chances[s], True),
             "lower": float(found.state_lower[s]),
             "upper": float(found.state_upper[s]),
             "visits": int(visits[s].sum()),
-            "prior_share": float(found.learnt.prior_share[s, actions[s]]),
+            "prior_share": float(chances[s] @ found.learnt.prior_share[s]),
             "terminal": bool(found.learnt.terminal[s]),
         }
         for s in range(log.n_states)

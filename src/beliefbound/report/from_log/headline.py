@@ -80,6 +80,32 @@ def free_words(found: LogPlan, digits: int = 4) -> str:
     return f"whatever the process is, it earns at least {below(free.value, digits)} {chance}"
 
 
+def checked_words(found: LogPlan, digits: int = 4) -> str:
+    """What episodes say that had no part in choosing a policy."""
+    held = found.held_out
+    if isinstance(held, str):
+        return f"no check by held-out episodes: {held}"
+    which = f"a policy that {held.n_chosen:,} episodes chose ({held.policy.name})"
+    chance = f"by {held.n_valued:,} others, {100 * held.confidence:.4g}% confidence"
+    if not held.proven:
+        return (
+            f"check by held-out episodes, not proven, since behaviour's chances are estimated from the log (log them "
+            f"in a column propensity, or give --behaviour): {which} is estimated to earn {held.estimate:.{digits}g}, "
+            f"what is done now {held.now:.{digits}g}"
+        )
+    if held.vacuous:
+        return f"check by held-out episodes, whatever the process is: nothing can be said of {which}, {chance}"
+    better = (
+        f"and at least {below(held.gain, digits)} more than what is done now"
+        if held.gain > 0.0
+        else "but that it is better than what is done now is not shown"
+    )
+    return (
+        f"check by held-out episodes, whatever the process is: {which} earns at least {below(held.value, digits)}, "
+        f"{better}, {chance}"
+    )
+
+
 def sure_words(found: LogPlan, digits: int = 4) -> str:
     """What the process that made the log pays the policy at least, and with which probability."""
     own, least, name = found.credible.low, found.reliance.least, found.learnt.name

@@ -8,6 +8,7 @@ from beliefbound.bounds.posterior.risk import LEVELS, Estimate
 from beliefbound.report.from_log.headline import (
     above,
     below,
+    checked_words,
     estimate_words,
     free_words,
     mean_words,
@@ -116,7 +117,10 @@ def _safe_text(found: LogPlan) -> list[str]:
     assert found.safety is not None
     if found.safety.kept:
         return ["Nothing qualified: keep doing what you do. The files hold what the log shows of it."]
-    return ["In states where it does as behaviour does, and in states that the log never met, keep doing what you do."]
+    return [
+        f"Of those that are worse than behaviour with a probability of at most {100 * found.safety.level:g}%, it gains "
+        "most. In states where it does as behaviour does, and in states that the log never met, keep doing what you do."
+    ]
 
 
 def _safe_table(found: LogPlan) -> Table:
@@ -141,6 +145,7 @@ def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     text = [
         f"{_sentence(free_words(found))} This needs no prior: it holds for every policy at once if steps are "
         f"independent draws of fixed chances and rewards take no other values than the log shows.",
+        f"{_sentence(checked_words(found))}{_checked_by(found)}",
         f"{_sentence(sure_words(found))} {found.credible.method[:1].upper()}{found.credible.method[1:]}: if the "
         f"prior is right, the true process is exchangeable with the models sampled from the posterior.",
         f"{value} is {_told(found.certified)}.",
@@ -151,7 +156,7 @@ def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
         text.append(
             f"The best policy that learns as it acts is worth between {below(least)} and {above(found.upper.value)}."
         )
-    if not found.objective.is_mean and np.isfinite(found.attainable.high):
+    if found.objective.kind != "mean" and np.isfinite(found.attainable.high):
         text.append(f"No policy's, not even one's that learns, is above {found.attainable.high:.4g}: what knowing each "
                     f"model gives ({found.attainable.method}).")  # fmt: skip
     if found.robust is not None:
@@ -168,7 +173,8 @@ def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
             ]
             for c in found.comparisons
         ],
-        "On the same models: gains are paired. Behaviour is the policy that made the log, as frequencies per state.",
+        "On the same models: gains are paired. Behaviour is the policy that made the log, as given, else as "
+        "frequencies per state.",
     )
     risk = Table(
         ["share of models", "value", "from", "to"],
@@ -180,6 +186,20 @@ def _certain(found: LogPlan, drawn: dict[str, Picture]) -> Section:
     )
     figures = [drawn["values"], drawn["states"], *([drawn["bracket"]] if "bracket" in drawn else [])]
     return Section("How good, for sure", text, [against, risk], figures)
+
+
+def _checked_by(found: LogPlan) -> str:
+    """What the check by held-out episodes rests on."""
+    held = found.held_out
+    if isinstance(held, str):
+        return ""
+    cut = f" {held.n_cut:,} of them were cut off; the rest of these is taken to pay the least." if held.n_cut else ""
+    return (
+        f" This is high-confidence policy improvement (HCPI) by importance-weighted returns: it needs no prior and no "
+        f"Markov property, only independent episodes, rewards within those of the log, and behaviour's chances, which "
+        f"are {held.chances}. Its policy is not the one above, which all episodes chose; it is in checked.policy.json."
+        f"{cut}"
+    )
 
 
 def robust_words(found: LogPlan) -> str:

@@ -79,8 +79,7 @@ def _heat(found: LogPlan, states: IntArray, axes: Any, values: FloatArray, what:
 def _policy_map(found: LogPlan, states: IntArray, axes: Any) -> None:
     q = np.where(found.task.belief.available, found.fresh.q, np.nan)
     _heat(found, states, axes, q - np.nanmax(q, axis=1, keepdims=True), "value against the best action", "YlGn")
-    chances = found.policy.chances(found.log.n_actions)
-    chances = chances if chances.ndim == 2 else chances[0]
+    chances = found.first_chances
     y, x = np.nonzero(chances[states] > 0.0)
     size = 60.0 * chances[states][y, x]
     axes.scatter(x, y, s=size, facecolors="none", edgecolors="#ff8c1a", linewidths=1.8)

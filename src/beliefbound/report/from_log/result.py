@@ -20,6 +20,7 @@ from beliefbound.bounds.bracket import Bracket
 from beliefbound.bounds.information.result import Information
 from beliefbound.bounds.posterior.candidates import Candidate, Choice
 from beliefbound.bounds.posterior.fresh import Fresh
+from beliefbound.bounds.posterior.held_out import HeldOut
 from beliefbound.bounds.posterior.prior_free import PriorFree
 from beliefbound.bounds.posterior.risk import Estimate, Objective
 from beliefbound.bounds.posterior.safe import Safety
@@ -115,6 +116,8 @@ class LogPlan(Result):
       credible: its `low` is what the process that made the log pays the chosen policy at least, with the probability
         `confidence`, if the prior is right.
       prior_free: what it is worth at least whatever the process is; `None` where rewards take too many values.
+      held_out: an independent check: what a policy chosen from half of the episodes earns at least by the others; or
+        why there is none.
       safety: how candidates fared against behaviour, for the objective `safe`; `None` for others.
       bracket: the bracket of policies that learn, where it was computed.
       robust: the bracket of an objective that looks at bad models, on models drawn for it; `None` for others.
@@ -140,6 +143,7 @@ class LogPlan(Result):
     upper: Bound
     credible: Estimate
     prior_free: PriorFree | None
+    held_out: HeldOut | str
     safety: Safety | None
     bracket: Bracket | None
     robust: DrawnModels | None
@@ -167,16 +171,20 @@ class LogPlan(Result):
         return self.choice.chosen.policy
 
     @property
+    def first_chances(self) -> FloatArray:
+        """`[s,a]`, what the policy does at the first stage."""
+        chances: FloatArray = self.policy.chances(self.log.n_actions)
+        return chances if chances.ndim == 2 else chances[0]
+
+    @property
     def first_actions(self) -> IntArray:
         """`[s]`, the likeliest action of each state at the first stage."""
-        chances = self.policy.chances(self.log.n_actions)
-        taken: IntArray = (chances if chances.ndim == 2 else chances[0]).argmax(axis=-1)
+        taken: IntArray = self.first_chances.argmax(axis=-1)
         return taken
 
     def first_action(self, state: int) -> str:
         """The likeliest action of a state, by name; where it is drawn, with how often it is."""
-        chances = self.policy.chances(self.log.n_actions)
-        own = (chances if chances.ndim == 2 else chances[0])[state]
+        own = self.first_chances[state]
         name, share = self.log.action_name(int(own.argmax())), float(own.max())
         return name if share > 1.0 - 1e-9 else f"{name} ({100 * share:.0f}% of the time)"
 
@@ -208,6 +216,7 @@ class LogPlan(Result):
 
     def _rows(self) -> list[tuple[str, str]]:
         from beliefbound.report.from_log.headline import (
+            checked_words,
             estimate_words,
             free_words,
             mean_words,
@@ -219,6 +228,7 @@ class LogPlan(Result):
         rows = [
             ("estimate", estimate_words(self, 6)),
             ("no prior", free_words(self)),
+            ("held out", checked_words(self)),
             ("by the prior", sure_words(self)),
         ]
         rows += [("on average", mean_words(self)), ("policy", policy_shown(self))]
