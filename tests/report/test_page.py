@@ -60,6 +60,18 @@ def test_the_lines_of_a_report_act_with_the_policy(folder, monkeypatch):
     assert done["action"] in ("wait", "go")
 
 
+def test_paragraphs_begin_with_a_capital_and_tables_have_rows():
+    """Sentences are made as parts of others; a command between backticks stays as it is."""
+    lines = ["no action is proven", "`beliefbound plan` does so"]
+    html = render(
+        Page("T", "lead", [Section("S", lines, tables=[Table(["nothing"], []), Table(["x"], [["1"]], "rows")])])
+    )
+    for found in ("<p>No action is proven</p>", "<p><code>beliefbound plan</code>", "Lead", "<caption>Rows</caption>"):
+        assert found in html
+    assert "nothing" not in html
+    assert html.count("<table") == 1
+
+
 def test_pictures_that_must_not_shrink_say_so(tmp_path):
     (tmp_path / "x.png").write_bytes(b"")
     drawn = [Picture(tmp_path / "x.png", "a graph", wide=True), Picture(tmp_path / "x.png", "a curve")]
