@@ -1,12 +1,13 @@
 """A plan against what is done now: what is chosen, what is said, and what is written."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from beliefbound import StationaryPolicy
+from beliefbound import StationaryPolicy, load_policy
 from beliefbound.base.errors import ParameterError
 from beliefbound.beliefs.few_successors import few_successors
 from beliefbound.beliefs.from_log import learn
@@ -183,6 +184,33 @@ def test_the_command_reads_behaviour_and_says_both_statements(tmp_path):
     bad = command(*asked, wrong)
     assert bad.returncode != 0
     assert "behaviour never takes action go" in bad.stderr
+
+
+@pytest.mark.full
+def test_the_command_writes_the_policy_that_was_checked(tmp_path):
+    """From a column of another name to the words, the file, the page, and the same again."""
+    rng = np.random.default_rng(2)
+    rows = ["episode,state,action,reward,next_state,chance"]
+    for i in range(400):
+        go = rng.random() < 0.3
+        rows.append(
+            f"{i // 2},on,{'go' if go else 'stay'},{int(rng.random() < (0.9 if go else 0.1))},on,{0.3 if go else 0.7}"
+        )
+    (tmp_path / "log.csv").write_text("\n".join(rows) + "\n")
+    out = tmp_path / "out"
+    asked = ("plan", tmp_path / "log.csv", "--discount", 0.9, "--horizon", 2, "--column", "propensity=chance")
+    told = command(*asked, "--time", 0, "--no-measure", "--out", out)
+    assert re.search(
+        r"check by held-out episodes, whatever the process is: a policy that 100 episodes chose", told.stdout
+    )
+    said = json.loads((out / "certificate.json").read_text())["held_out"]
+    assert said["proven"]
+    assert said["gain"] > 0.0
+    assert load_policy(out / said["file"]).chances(2)[0, 0, 0] > 0.3  # go, by name the first
+    assert "high-confidence policy improvement" in (out / "report.html").read_text()
+    assert command("verify", out / "certificate.json").returncode == 0
+    (out / "checked.policy.json").unlink()
+    assert command("verify", out / "certificate.json").returncode == 3
 
 
 def test_few_successors_find_how_many_there_are():

@@ -10,6 +10,7 @@ from beliefbound import FiniteBelief, plan_log, write_models
 from beliefbound.jobs.bound import BoundOptions, certify_folder
 from beliefbound.jobs.from_log.writing import write_files, write_pages
 from beliefbound.jobs.robust import RobustOptions, robust_folder
+from beliefbound.report.batch import Row, write_batch
 from beliefbound.report.page import Page, Picture, Section, Table, render
 from support.oracles import random_models
 
@@ -58,6 +59,25 @@ def test_the_lines_of_a_report_act_with_the_policy(folder, monkeypatch):
     done: dict[str, object] = {}
     exec(unescape(lines).split("\nact.observe")[0], done)
     assert done["action"] in ("wait", "go")
+
+
+def test_paragraphs_begin_with_a_capital_and_tables_have_rows():
+    """Sentences are made as parts of others; a command between backticks stays as it is."""
+    lines = ["no action is proven", "`beliefbound plan` does so"]
+    html = render(
+        Page("T", "lead", [Section("S", lines, tables=[Table(["nothing"], []), Table(["x"], [["1"]], "rows")])])
+    )
+    for found in ("<p>No action is proven</p>", "<p><code>beliefbound plan</code>", "Lead", "<caption>Rows</caption>"):
+        assert found in html
+    assert "nothing" not in html
+    assert html.count("<table") == 1
+
+
+@pytest.mark.parametrize(("sure", "said"), [(1.0, "Every bracket holds with certainty"), (0.9, "with confidence 0.9")])
+def test_the_page_of_many_problems_begins_with_a_sentence(tmp_path, sure, said):
+    row = Row(problem="a", lower=1.0, upper=2.0, gap=0.5, confidence=sure, action="wait", proven=False)
+    page = write_batch([row], 1, tmp_path / "all").read_text()
+    assert re.search(rf'<p class="lead">.*{said}.*; the first action is proven optimal in 0 of 1\.</p>', page)
 
 
 def test_pictures_that_must_not_shrink_say_so(tmp_path):

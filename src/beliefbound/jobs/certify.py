@@ -65,7 +65,7 @@ def certify_policy(
         made=Made.of(folder, models, **how),
         policy=str(policy),
         digest=digest(source),
-        samples=options.samples,
+        samples=None if found.exact else options.samples,
         seed=options.seed,
         library=version("beliefbound"),
         interrupted=asked.is_set(),
@@ -80,14 +80,15 @@ class PolicyJob(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     Attributes:
       made: the models and the problem (`jobs.made`).
       policy: where it was read from, as it was said; `digest`: SHA-256 of that file.
-      samples, seed: as asked for; `library`: the version that made it.
+      samples: as asked for, where the value is simulated; null where it is exact.
+      seed: as asked for; `library`: the version that made it.
       interrupted: whether somebody ended it before its time.
     """
 
     made: Made
     policy: str
     digest: str
-    samples: int
+    samples: int | None
     seed: int
     library: str
     interrupted: bool
@@ -122,18 +123,19 @@ def again(
     options = CertifyOptions(
         horizon=job.made.horizon,
         confidence=job.made.confidence,
-        samples=job.samples,
+        samples=CertifyOptions.samples if job.samples is None else job.samples,
         seed=job.seed,
         threads=threads,
     )
     found = _certified(acting, folder, options, effort=max(1, entries.effort or 1), watch=watch)
+    told = msgspec.structs.replace(job, samples=None if found.exact else options.samples)
     return Again(
         found,
         (entries.lower.value, entries.upper.value),
         f"{path}, {acting}, seed {job.seed}",
         job.made.machine,
         job.library,
-        lambda place: _write(found, job, place / file.name, name),
+        lambda place: _write(found, told, place / file.name, name),
         lambda place: None,
     )
 

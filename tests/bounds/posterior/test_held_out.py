@@ -214,3 +214,11 @@ def test_candidates_know_nothing_of_the_episodes_held_out():
     other = log_of(e.state, e.action, swapped, e.next_state, **sizes)
     assert checked(other).policy.policy == checked(log).policy.policy
     assert checked(other).value != checked(log).value
+
+
+def test_of_large_problems_few_candidates_are_made_and_of_larger_ones_none(monkeypatch):
+    log = logged(60, 4)
+    monkeypatch.setattr("beliefbound.bounds.posterior.held_out._FEW_ENTRIES", 1)
+    assert checked(log).policy.name.startswith(("SPIBB, at most behaviour below 5 visits", "pessimistic, doubt 1"))
+    monkeypatch.setattr("beliefbound.bounds.posterior.held_out._MOST_ENTRIES", 1)
+    assert checked(log) == "3 states and 2 actions are too many for it"

@@ -15,24 +15,29 @@ is proven.
 
 import math
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.posterior.candidates import Candidate
-from beliefbound.bounds.posterior.safe import MOST_ENTRIES
 from beliefbound.bounds.posterior.safe_candidates import of_frequencies, policy_of
 from beliefbound.bounds.posterior.weighted import Weighted
 from beliefbound.bounds.statistics.clipped import foreseen, nonnegative_mean_at_least
 from beliefbound.logs.log import Episodes, Log
 from beliefbound.planning.safe.frequencies import Frequencies
+from beliefbound.planning.safe.pessimistic import pessimistic
+from beliefbound.planning.safe.spibb import spibb
 
 Chances = Literal["logged", "given", "estimated"]
 _LEAST = 20  # episodes, of which half are held out
 _STEPS = 50_000  # on which candidates are compared
 _SHARES = (1.0, 0.5, 0.25)  # of a candidate in its mixture with behaviour
 _FAR = 4.0  # standard deviations
+_FEW_ENTRIES, _MOST_ENTRIES = (
+    400_000,
+    4_000_000,
+)  # states² × actions up to which every candidate is made; and two of them
 _NOTHING = 1e-3
 
 
@@ -91,8 +96,8 @@ def held_out(
         return (
             "which steps make an episode is not known: there is no column 'episode', or rows do not follow each other"
         )
-    if S * S * A > MOST_ENTRIES:
-        return f"{S:,} states are too many"
+    if S * S * A > _MOST_ENTRIES:
+        return f"{S:,} states and {A:,} actions are too many for it"
     if start is not None:
         if float(start.max()) < 1.0:
             return "the start is not that of the log's episodes"
@@ -123,7 +128,7 @@ def held_out(
     n, alpha = len(test.episodes.first), error / 2.0
     policy, promise = "behaviour", -np.inf
     chosen = seen.behaviour
-    for name, made in of_frequencies(seen, discount=discount, horizon=horizon).items():
+    for name, made in _candidates(seen, discount, horizon).items():
         for share in _SHARES:
             mixed = share * made + (1.0 - share) * seen.behaviour
             bound, _ = foreseen(train.returns(mixed), n, alpha)
@@ -147,6 +152,16 @@ def held_out(
         chances=chances,
         confidence=1.0 - error,
     )
+
+
+def _candidates(data: Frequencies, discount: float, horizon: int | None) -> dict[str, FloatArray]:
+    """Policies by name; of a large problem two, which take a second or so."""
+    when: dict[str, Any] = {"discount": discount, "horizon": horizon}
+    if data.n_states**2 * data.n_actions <= _FEW_ENTRIES:
+        return of_frequencies(data, **when)
+    return {"SPIBB, at most behaviour below 5 visits": spibb(data, least=5, **when)} | {
+        "pessimistic, doubt 1": pessimistic(data, doubt=1.0, **when)
+    }
 
 
 def frequencies(visits: FloatArray) -> FloatArray:
