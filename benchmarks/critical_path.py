@@ -4,7 +4,7 @@ seconds of the processor that it takes, and then laid out on 1, 2, 4 and 16 work
 A round of a search (`bounds.strands`) is a few strands; a strand is what one thread does, with tasks between that any
 thread may take. A worker that has no strand takes tasks. What it leaves out: memory that cores share, waking a thread.
 
-    python -m benchmarks.critical_path 70 chain-64 species-4    # steps, problems of `benchmarks.race`
+    python -m benchmarks.critical_path 70 chain-64 counts-5    # steps; problems of `benchmarks.race`, counts of states
 """
 
 import heapq
@@ -13,13 +13,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from beliefbound.base.executors import elsewhere
 from beliefbound.base.executors.team import Team
+from beliefbound.beliefs import DirichletBelief
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.finite import search
 from benchmarks.race import problem
 
 WORKERS = (2, 4, 16)
-PROBLEMS = ("species-4", "species-6", "bandit-64-5", "chain-16", "chain-64")
+PROBLEMS = ("species-4", "species-6", "bandit-64-5", "chain-16", "chain-64", "counts-5", "counts-20")
 Strand = list[list[float]]  # seconds: of what its thread does (one number), of tasks (several), in turn
 
 
@@ -62,6 +64,24 @@ class Recording(Team):
         return found
 
 
+def mapped(function: Callable[..., Any], blocks: Sequence[Any], scratch: Sequence[Any]) -> list[Any]:
+    """Samples under counts, one by one: a round of one strand."""
+    found, seconds = [], []
+    for block in blocks:
+        begin = time.thread_time()
+        found.append(function(block, scratch[0]))
+        seconds.append(time.thread_time() - begin)
+    Recording.rounds.append([[seconds]])
+    return found
+
+
+def case(name: str) -> tuple[Any, float]:
+    """A belief and its discount."""
+    if not name.startswith("counts-"):
+        return problem(name)
+    return DirichletBelief(int(name.removeprefix("counts-")), 2, concentration=0.2, initial=0), 0.95
+
+
 def laid_out(strands: list[Strand], workers: int) -> float:
     """Seconds of a round on so many workers."""
     now, free, waiting = 0.0, workers, list(range(len(strands)))
@@ -98,11 +118,11 @@ def laid_out(strands: list[Strand], workers: int) -> float:
 
 
 def main(effort: int = 70, *names: str) -> None:
-    search.Team = Recording  # type: ignore[misc]
+    search.Team, elsewhere.map_with_scratch = Recording, mapped  # type: ignore[misc, assignment]
     print(f"{effort} steps; times the work in the same time, on {', '.join(map(str, WORKERS))} workers")
     for name in names or PROBLEMS:
-        belief, discount = problem(name)
-        bracket(belief, discount=discount, effort=25, rng=1)  # to load what is compiled
+        belief, discount = case(name)
+        bracket(belief, discount=discount, effort=effort // 3, rng=1)  # to load what is compiled
         Recording.rounds.clear()
         begin = time.process_time()
         bracket(belief, discount=discount, effort=effort, rng=1)

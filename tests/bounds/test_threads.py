@@ -1,8 +1,17 @@
 """Certificates are the same bit by bit on any number of threads: bounds, traces, policies, decisions."""
 
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import beliefbound
+from beliefbound.base.executors import ThreadExecutor
+from beliefbound.base.executors.elsewhere import sampling_on
 from beliefbound.beliefs import DirichletBelief
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.finite.relaxation import Certifier
@@ -58,3 +67,60 @@ def test_long_ones(n_models):
 @pytest.mark.full
 def test_counts():
     same_on_threads(CHAIN, discount=0.95, effort=40)
+
+
+def elsewhere(executor):
+    with sampling_on(executor):
+        return bracket(CHAIN, discount=0.95, effort=8, rng=3)
+
+
+def test_samples_by_an_executor_are_the_same():
+    """What travels to a worker is pickled, and made again there."""
+    here, there = bracket(CHAIN, discount=0.95, effort=8, rng=3, threads=1), elsewhere(ThreadExecutor(2))
+    assert [(b.value, b.method) for b in there.bounds] == [(b.value, b.method) for b in here.bounds]
+    assert there.policy == here.policy
+
+
+@pytest.mark.full
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed: extra `ray`")
+def test_samples_on_ray_are_the_same_whoever_dies(tmp_path):
+    """In a process of its own, which Ray's threads end with. The first block of all kills its worker."""
+    script = tmp_path / "there.py"
+    script.write_text(SCRIPT)
+    paths = [str(Path(beliefbound.__file__).parents[1]), str(Path(__file__).parents[1])]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    found = subprocess.run(
+        [sys.executable, script, tmp_path / "died"], capture_output=True, text=True, timeout=600, env=env, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    here = bracket(CHAIN, discount=0.95, effort=8, rng=3, threads=1)
+    assert (tmp_path / "died").exists()
+    assert found.stdout.splitlines()[-1].split() == [repr(b.value) for b in here.bounds]
+
+
+SCRIPT = """
+import os, sys
+from functools import partial
+from pathlib import Path
+import beliefbound as bb
+from beliefbound.base.executors import opened
+from beliefbound.base.executors.elsewhere import sampling_on
+
+def mortal(function, place, block):
+    if not place.exists():
+        place.write_text("once")
+        os.kill(os.getpid(), 9)
+    return function(block)
+
+class Mortal:
+    def __init__(self, executor):
+        self.executor = executor
+    def map(self, function, blocks, *, stop=None):
+        return self.executor.map(partial(mortal, function, Path(sys.argv[1])), blocks, stop=stop)
+
+if __name__ == "__main__":
+    belief = bb.DirichletBelief(5, 2, concentration=0.2, initial=0)
+    with opened("ray", threads=2) as executor, sampling_on(Mortal(executor)):
+        found = bb.bracket(belief, discount=0.95, effort=8, rng=3)
+    print(*[repr(b.value) for b in found.bounds])
+"""

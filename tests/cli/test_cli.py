@@ -1,5 +1,6 @@
 """The command line teaches, reports, and never shows a traceback for a user's mistake."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -136,3 +137,18 @@ def test_bound_takes_a_model_folder_to_a_bracket_a_policy_and_a_report(tmp_path)
         assert failed.returncode == 1
         assert message in failed.stderr
         assert "Traceback" not in failed.stderr
+
+
+@pytest.mark.full
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed: extra `ray`")
+def test_a_cluster_that_is_not_there_is_one_line_and_nothing_is_written(tmp_path):
+    (tmp_path / "log.csv").write_text("state,action,reward,next_state\n0,0,1,0\n0,1,0,0\n")
+    where = ("--executor", "ray", "--address", "127.0.0.1:1")
+    done = command("plan", "log.csv", "--discount", "0.9", *where, "--out", "plan", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith("start one with: ray start --head")
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "plan").exists()
+    refused = command("plan", "log.csv", "--discount", "0.9", *where[2:], "--out", "plan", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "threads have none; add: --executor ray" in refused.stderr

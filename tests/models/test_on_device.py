@@ -3,6 +3,7 @@ on a card where there is one."""
 
 import importlib.util
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -163,3 +164,21 @@ def test_without_a_library_or_a_card_the_error_names_what_is_missing(belief, mon
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(BeliefboundError, match=r"needs torch, which is not installed; .*beliefbound\[gpu\]"):
         bb.mmbi(belief, discount=0.9, device="cuda")
+
+
+def test_where_there_is_no_card_or_not_as_many_that_is_said(belief, monkeypatch):
+    """By a stand-in for PyTorch: what it answers on a machine without a card, and on one with two."""
+    modules, cards = __import__("sys").modules, SimpleNamespace(is_available=lambda: False, device_count=lambda: 2)
+
+    def device(text):
+        kind, _, number = text.partition(":")
+        return SimpleNamespace(type=kind, index=int(number) if number else None)
+
+    monkeypatch.setitem(modules, "torch", SimpleNamespace(device=device, cuda=cards))
+    monkeypatch.setitem(modules, "array_api_compat", SimpleNamespace())
+    monkeypatch.setitem(modules, "array_api_compat.torch", SimpleNamespace())
+    with pytest.raises(ParameterError, match="'cuda': PyTorch sees no GPU here; leave the device out"):
+        bb.mmbi(belief, discount=0.9, device="cuda")
+    cards.is_available = lambda: True
+    with pytest.raises(ParameterError, match="'cuda:2': there are 2 GPUs, from cuda:0 on"):
+        belief.on("cuda:2")

@@ -41,8 +41,21 @@ def only_here(executor: str, address: str | None) -> None:
     """One problem is not divided over a cluster."""
     if executor != "threads" or address is not None:
         raise typer.BadParameter(
-            "one problem is searched by threads of this machine; give several", param_hint="executor"
+            "models are searched by threads of this machine; give several folders", param_hint="executor"
         )
+
+
+@contextmanager
+def sampled_on(executor: str, threads: int | None, address: str | None) -> Iterator[None]:
+    """Samples of one problem on a cluster, where that is asked for."""
+    if executor == "threads" and address is None:
+        yield
+        return
+    from beliefbound.base.executors import opened
+    from beliefbound.base.executors.elsewhere import sampling_on
+
+    with opened(executor, threads=threads, address=address) as where, sampling_on(where):
+        yield
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from beliefbound.cli.app import (
     Where,
     app,
 )
-from beliefbound.cli.batch import batch, only_here
+from beliefbound.cli.batch import batch, sampled_on
 from beliefbound.cli.show import closing, doing, end_interrupted, loading, show_table
 
 
@@ -116,7 +116,8 @@ def plan(
     and what differs between them; `population.npz` is the prior of an agent that learns there.
 
     Several logs without it are several problems, as for `bound`: a plan for each in a folder of its name, a table and a
-    page of all. The same command goes on where it was left; `--executor ray` plans on a cluster.
+    page of all. The same command goes on where it was left; `--executor ray` plans on a cluster. One log's samples are
+    drawn there.
 
     Example: `beliefbound plan log.csv --discount 0.95 --out plan`
     """
@@ -127,7 +128,6 @@ def plan(
     if len(logs) > 1:
         _plan_all(logs, out or Path("plans"), given)
         return
-    only_here(executor, address)
     log = logs[0]
     with loading():
         from beliefbound.base.options import chosen
@@ -143,7 +143,7 @@ def plan(
         from beliefbound.report.from_log.page import robust_words
 
     target = out or Path(f"{Path(log.removeprefix('minari:')).name.split('.')[0]}-plan")
-    with closing() as (watch, say_stop):
+    with sampled_on(executor, threads, address), closing() as (watch, say_stop):
         options = chosen(PlanFileOptions, given)
         found, report = plan_file(log, target, options, watch=watch, say=doing(watch), stopping=say_stop)
     print(found.log.summary())

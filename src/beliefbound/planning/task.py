@@ -142,6 +142,9 @@ class Task:
             raise BeliefError(f"expected a belief, got {_described(belief)}")
         return belief
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.belief, self.start, self.discount, self.horizon)  # parts are made again
+
     @property
     def effective_horizon(self) -> float:
         """`Σ_k γ^k` over the decisions."""

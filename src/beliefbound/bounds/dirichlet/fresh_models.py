@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from beliefbound.base.executors.threads import map_with_scratch
+from beliefbound.base.executors.elsewhere import map_numbered
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.dirichlet.effort import batch, most_sweeps, valued
 from beliefbound.bounds.dirichlet.prepared import Ranged
@@ -51,13 +51,17 @@ class FreshModels:
     def sample(self, count: int, scratch: list[Any]) -> None:
         """`count` more batches, on as many threads as there is scratch."""
         first = len(self.values)
-        self.values += map_with_scratch(self._batch, range(first, first + count), scratch)
+        self.values += map_numbered(self, range(first, first + count), lambda: scratch)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "values": []}
 
     def scratch(self) -> FloatArray:
         """Empty arrays for the models of one thread."""
         return np.empty((len(self.problem.available), width_of(self.problem), self.n))
 
-    def _batch(self, index: int, models: FloatArray) -> FloatArray:
+    def one(self, index: int, models: FloatArray) -> FloatArray:
+        """The values of a batch."""
         problem, start = self.problem, self.task.start
         stream = seed_stream(np.array([*self.address, index], dtype=np.uint64))
         pairs, n_states = len(problem.available), problem.n_states

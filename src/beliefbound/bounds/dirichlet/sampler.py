@@ -15,13 +15,14 @@ Rare outcomes are in neither sample: they are bounded (`bounds.dirichlet.rare`).
 sizes at once, so it does not matter when the clock stops the work. Student's interval, on request, is asymptotic.
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from beliefbound.base.executors.threads import available_threads, map_with_scratch
+from beliefbound.base.executors.elsewhere import map_numbered
+from beliefbound.base.executors.threads import available_threads
 from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.bound import Bound, Kind
@@ -56,21 +57,26 @@ class Sampler:
         self.operations = {"lower": 0.0, "upper": 0.0}
 
     @cached_property
+    def _trajectories(self) -> "_Trajectories":
+        return _Trajectories(self.task, self.seed, self.effort.levels)
+
+    @property
     def policy(self) -> ParticlePolicy:
-        return ParticlePolicy.of(self.task, self.seed, self.effort.levels)
+        return self._trajectories.policy
 
     @cached_property
     def _workspaces(self) -> list[Workspace]:
         sizes = {n for _, n in self.effort.levels}
         each = 8 * len(self.problem.available) * width_of(self.problem) * (64 + 2 * sum(sizes))
-        return workers(self.threads, self.policy.workspace, each, _MEMORY)
+        return workers(self.threads, self._trajectories.scratch, each, _MEMORY)
+
+    @cached_property
+    def _chains(self) -> "_Chains":
+        return _Chains(self.task, self.seed, self.stages, self.effort)
 
     @cached_property
     def chains(self) -> list[Chain]:
-        def make() -> Chain:
-            return Chain(self.task, self.problem, self.seed, self.stages, self.effort)
-
-        return workers(self.threads, make, 2 * PARTICLE_BYTES, _MEMORY)
+        return workers(self.threads, self._chains.scratch, 2 * PARTICLE_BYTES, _MEMORY)
 
     def each(self, side: str) -> float:
         """Operations of a sample, as far as is known."""
@@ -79,28 +85,19 @@ class Sampler:
 
     def simulate(self, count: int) -> None:
         """`count` more trajectories."""
-
-        def one(i: int, space: Workspace) -> tuple[float, float]:
-            return self.policy.simulate(np.random.default_rng((self.seed, 1, i)), space)
-
-        for value, operations in self._map(one, len(self.values), count, self._workspaces):
+        first = len(self.values)
+        for value, operations in map_numbered(
+            self._trajectories, range(first, first + count), lambda: self._workspaces
+        ):
             self.values.append(value)
             self.operations["lower"] += operations
 
     def relax(self, count: int) -> None:
         """`count` more chains."""
-
-        def one(i: int, chain: Chain) -> Drop:
-            return chain.run(i)
-
-        for drop in self._map(one, len(self.drops), count, self.chains):
+        first = len(self.drops)
+        for drop in map_numbered(self._chains, range(first, first + count), lambda: self.chains):
             self.drops.append(drop.value)
             self.operations["upper"] += drop.operations
-
-    @staticmethod
-    def _map(function: Any, first: int, count: int, scratch: list[Any]) -> Iterator[Any]:
-        """`function(first, …), function(first + 1, …), …`: what it gives depends on its number only."""
-        return iter(map_with_scratch(function, range(first, first + count), scratch))
 
     def lower(self, alpha: float, interval: Interval = "betting") -> Bound | None:
         """The lower bound from the trajectories so far; nothing from very few."""
@@ -133,6 +130,44 @@ class Sampler:
         if interval == "betting":
             return least_mean(x, 0.0, alpha)
         return max(0.0, mean_bound(x, "lower", confidence=1.0 - alpha, range_=None, interval=interval))
+
+
+@dataclass
+class _Trajectories:
+    """Trajectories of a policy that looks ahead, by their numbers."""
+
+    task: Task
+    seed: int
+    levels: tuple[tuple[float, int], ...]
+
+    @cached_property
+    def policy(self) -> ParticlePolicy:
+        return ParticlePolicy.of(self.task, self.seed, self.levels)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Trajectories, (self.task, self.seed, self.levels)
+
+    def scratch(self) -> Workspace:
+        return self.policy.workspace()
+
+    def one(self, number: int, space: Workspace) -> tuple[float, float]:
+        return self.policy.simulate(np.random.default_rng((self.seed, 1, number)), space)
+
+
+class _Chains(NamedTuple):
+    """Chains of particle sets, by their numbers."""
+
+    task: Task
+    seed: int
+    stages: int
+    effort: Effort
+
+    def scratch(self) -> Chain:
+        return Chain(self.task, above_of(self.task).problem, self.seed, self.stages, self.effort)
+
+    @staticmethod
+    def one(number: int, chain: Chain) -> Drop:
+        return chain.run(number)
 
 
 def least_mean(samples: FloatArray, floor: float, alpha: float) -> float:

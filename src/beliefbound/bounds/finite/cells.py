@@ -33,6 +33,7 @@ from beliefbound.kernels.graph.nodes import BeliefMDP
 
 _SIZES = {8: (9, 6), 6: (12, 9), 5: (16, 12), 4: (16,), 3: (24,)}  # models in a cell: resolutions, finest first
 _SWEEPS = 200  # of one cell; valid after any number
+_SWEEP = 1.7  # operations, in time, of a grid point and an outcome, for each model of a cell and two more
 _TOGETHER = 8  # cells that are solved side by side, as far as memory allows
 _ROUNDS, _FOLLOWED = 40, 15  # of policy iteration; sweeps in one that follow a policy
 _ABOVE = 20.0  # times where sweeps end: what may be added for values that still rise
@@ -94,7 +95,7 @@ def solving_steps(
     points = grid(k, resolution, table)
     n_states, n_actions = problem.available.shape
     tables = np.empty((1, len(division), len(problem.q), n_states, len(points), n_actions))
-    sweep = len(points) * len(problem.arrive) * (k + 2.0)
+    sweep = _SWEEP * len(points) * len(problem.arrive) * (k + 2.0)
     meter.add(20.0 * len(points) * k)
     together = max(1, min(_TOGETHER, CELL_BYTES // _scratch(len(problem.arrive), len(points), k)))
     for first in range(0, len(division), together):

@@ -40,7 +40,7 @@ from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.planning.task import FiniteTask
 
 _BETTER = 0.8  # of the work, for the better search, where there is one
-_NOW = 0.2  # of a round: what each gets at least, however far it is ahead
+_NOW = 0.1  # of a round: what each gets at least, however far it is ahead
 _HISTORIES = (Kind.HISTORIES, Kind.SCENARIOS)
 _BELIEFS = (Kind.DISTINCT_BELIEFS, Kind.CELLS, Kind.ALPHA_VECTORS)
 _NODES = 1_000_000  # beliefs in the graph of histories
