@@ -183,21 +183,21 @@ def test_pairs_of_one_row_have_the_same_particles():
     problem = problem_of(task, np.array([5], dtype=np.uint64), horizon=None)
     rows, slots = new_rows(problem, 50, 40), np.empty(6, dtype=np.int64)
     counts = np.zeros((6, n_columns(problem)), dtype=np.int64)
-    assert particles_at(problem, rows, 0, counts, slots)
+    assert particles_at(problem, rows, counts, slots)
     draws = rows.draws[slots]
     assert (draws[[0, 1, 3, 4], :2] == draws[0, :2]).all()
     assert (draws[0, 2] == draws[0, 0]).all()  # paid on arrival in heads
     assert (draws[2, :2] == [[1.0], [0.0]]).all()
     before = slots.copy()
     counts[4, 1] = 3  # three tails seen at another pair
-    assert particles_at(problem, rows, 0, counts, slots)
+    assert particles_at(problem, rows, counts, slots)
     assert (slots != before).tolist() == [True, True, False, True, True, False]
     tails = rows.draws[slots[0], 1]
     assert abs(tails.mean() - 4 / 5) < 4.5 * np.sqrt(0.8 * 0.2 / 6 / 40)
     other = counts.copy()
     other[4, 1], other[0, 1], other[3, 1] = 0, 1, 2  # the same tails, seen elsewhere
     again = np.empty_like(slots)
-    assert particles_at(problem, rows, 0, other, again)
+    assert particles_at(problem, rows, other, again)
     assert (again == slots).all()
     fresh = np.empty((6, width_of(problem), 25))
     draw_models(problem, counts, stream_from(np.random.default_rng(0)), fresh)
@@ -211,7 +211,7 @@ def test_particles_of_three_values_have_the_moments_of_the_posterior():
     rows, slots = new_rows(problem, 4, 40_000), np.empty(2, dtype=np.int64)
     counts = np.zeros((2, 6), dtype=np.int64)
     counts[0, 4] = 3  # value 2, next state 0, three times
-    assert particles_at(problem, rows, 0, counts, slots)
+    assert particles_at(problem, rows, counts, slots)
     draws = rows.draws[slots[0]]
     alpha = np.array([1.0, 2.0, 3.5])
     mean = alpha / alpha.sum()

@@ -23,7 +23,7 @@ from beliefbound.kernels.random import inverse_cdf
 from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import Task
 
-_LEAST = 0.2  # share of particles that still count when they are renewed
+_LEAST = 0.35  # share of particles that still count when they are renewed
 _TAIL = 0.05  # scenarios end where this share of the value is left
 _MOST_STEPS = 2000  # a discount of .9985; beyond, what is left counts as the most that it can be
 
@@ -65,11 +65,9 @@ class Chain:
     def policy(self) -> IntArray:
         return np.empty((self.problem.n_states, self.n), dtype=np.int64)
 
-    def draw(
-        self, problem: BAMDP, generation: int, counts: IntArray, left: int, slots: IntArray, q: FloatArray
-    ) -> None:
+    def draw(self, problem: BAMDP, counts: IntArray, left: int, slots: IntArray, q: FloatArray) -> None:
         """Particles after `counts`, and their optimal values. There must be space for a row of every pair."""
-        particles_at(problem, self.rows, generation, counts, slots)
+        particles_at(problem, self.rows, counts, slots)
         optimal(problem.discount, self.rows.draws, slots, left, self.policy, q)
 
     def run(self, index: int, uniforms: FloatArray | None = None) -> Drop:
@@ -85,7 +83,7 @@ class Chain:
         clear(self.rows)
         self.policy[:] = self.first
         search.counts[:] = 0
-        self.draw(problem, 0, search.counts, problem.horizon, search.slots[0], search.q[0])
+        self.draw(problem, search.counts, problem.horizon, search.slots[0], search.q[0])
         renewal.begin(problem, search, self.rows.draws, self.states)
         top = float(self.weights @ search.node["upper"][: len(self.states)])
         best = search.q[0, 0].reshape(problem.n_states, -1, self.n).max(axis=1)
@@ -102,10 +100,10 @@ class Chain:
         search, least = self.search, math.log(_LEAST * self.n)
         while True:
             fits = self.rows.size[0] + len(problem.available) <= len(self.rows.draws)
-            most = len(search.set) if fits else search.size[renewal.SETS]
+            most = len(search.start) if fits else search.size[renewal.SETS]
             found = renewal.cheapest(problem, search, self.rows.draws, x, u, self.effort.nodes, most, least, 0)
             if found[1] == renewal.DONE:
                 return float(found[0])
             x, newest = int(search.size[renewal.WAITING]), int(search.size[renewal.SETS]) - 1
-            left, generation = problem.horizon - int(search.node[x]["stage"]), int(search.set[newest]["generation"])
-            self.draw(problem, generation, search.counts, left, search.slots[newest], search.q[newest])
+            left = problem.horizon - int(search.node[x]["stage"])
+            self.draw(problem, search.counts, left, search.slots[newest], search.q[newest])

@@ -25,9 +25,11 @@ _SHARE = 0.4  # of the budget, for each side
 _LEVELS = ((0.5, 1024), (0.15, 256), (0.0, 64))  # of the value that is left, at least: particles
 _LEAST = 32  # particles: with 16 a bracket is 6% wider (`soak/constants.py`)
 _ALIKE = 4.0  # times what steps take by themselves: fewer particles would save little
-_SAMPLES, _FEW = 256, 16  # that a stage should have of each kind; that it must have, or else it does without
+_SAMPLES, _CHAINS = 256, 192  # trajectories and chains that a stage should have
+_FEW = 16  # of each kind, that it must have, or else it does without
 _SETS, _HISTORIES = 60, 250  # of a typical chain
-_PARTICLES, _MOST_SETS, _NODES = 256, 512, 2048  # of a chain, where the budget allows: its sets, and its histories
+_PARTICLES, _MOST_SETS, _NODES = 512, 2048, 4096  # of a chain, where the budget allows: its sets, and its histories
+_RARELY = 4.0  # times what one sample may take: what a chain that uses all it may would
 _POOL = 1.5  # what the values of the policy's pool take, beside the solution of the models
 _PIECE = 0.01  # of the budget, for one sample
 _BATCH_BYTES = 8 << 20  # models that are drawn and solved together
@@ -101,7 +103,7 @@ def effort(problem: BAMDP, stage: int, stages: int, depth: int) -> Effort:
     >>> tasks = [Task.of(DirichletBelief(n, 2), discount=0.95) for n in (5, 50)]
     >>> small, large = (problem_of(task, np.zeros(1, np.uint64), horizon=None) for task in tasks)
     >>> effort(small, 2, 1, 100)
-    Effort(levels=((0.5, 1024), (0.15, 256), (0.0, 64)), particles=256, nodes=2048, sets=512)
+    Effort(levels=((0.5, 1024), (0.15, 256), (0.0, 64)), particles=512, nodes=4096, sets=2048)
     >>> effort(large, 2, 1, 100).particles
     32
     """
@@ -139,14 +141,15 @@ def _chain(problem: BAMDP, stage: int, stages: int) -> tuple[int, int, int]:
     typical = _SETS * work(problem) + _HISTORIES * node  # operations for each particle
     n = _PARTICLES
     while n > _LEAST and (
-        n * typical * _SAMPLES > share or max(8 * stages * pairs * _SETS, 2 * row) * n > PARTICLE_BYTES
+        n * typical * _CHAINS > share or max(8 * stages * pairs * _SETS, 2 * row) * n > PARTICLE_BYTES
     ):
         n //= 2
     if 2 * row * n > PARTICLE_BYTES or n * (fresh(problem) + work(problem)) * _FEW > share:
         return 0, 0, 0
-    ratio = min(1.0, share / (n * typical * _SAMPLES))
-    sets = min(ratio * _MOST_SETS, (piece(stage) / n - fresh(problem)) / work(problem))
-    nodes = min(ratio * _NODES, piece(stage) / (n * node))
+    ratio = min(1.0, share / (n * typical * _CHAINS))
+    most = _RARELY * piece(stage) / n
+    sets = min(ratio * _MOST_SETS, (most - fresh(problem)) / work(problem))
+    nodes = min(ratio * _NODES, most / node)
     if sets < 2.0 or nodes < 50.0:
         return 0, 0, 0
     return n, _power_of_two(nodes), _power_of_two(sets)

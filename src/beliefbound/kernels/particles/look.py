@@ -28,7 +28,6 @@ from beliefbound.kernels.particles.rows import (
 from beliefbound.kernels.particles.solving import Models, follow, models_in, solve
 from beliefbound.kernels.reference import by_reference
 
-GENERATION = np.int64(0)  # of all particles; a number of Python would be compiled for on its own
 STAGE, STATE = range(2)  # `Trajectory.place`
 EARNED, FACTOR, STEPS = range(3)  # `Trajectory.sums`
 
@@ -130,7 +129,7 @@ def look(problem, space, counts, s, left, first, mix):
     n_states, n_actions = problem.n_states, problem.posterior.n_actions
     rows, models, pool, values = space.rows, space.models, space.pool, space.values
     own, q, expected = models.policy, models.q, space.expected.models.policy
-    while not particles_at(problem, rows, GENERATION, counts, models.slots):
+    while not particles_at(problem, rows, counts, models.slots):
         clear(rows)  # there is space for a row of every pair
     expected_policy(problem, space.expected, counts, first, left)
     for t in range(n_states):

@@ -10,9 +10,15 @@ the *composite problem* goes on with the fresh particles after action `a` at `h`
 
 *Its optimal value is at least `V*` in expectation.* Whether `h` is a place of renewal depends on the history, never on
 the particles, so for a fixed policy everything is linear in the old set as an (unnormalised) measure: in expectation
-over it, the history has its true probability, and `Pr(h) Q⁻_a` and `Pr(h) Q⁺_a` cancel, the fresh set being
-independent of the old one. By induction over renewals every policy that sees the history only has its true value,
-and the best one chosen with the sets known has at least that.
+over it, the history has its true probability, and `Pr(h) Q⁻_a` and `Pr(h) Q⁺_a` cancel if the fresh set is independent
+of how likely `h` was on the sets before. By induction over renewals every policy that sees the history only has its
+true value, and the best one chosen with the sets known has at least that.
+
+*What must be fresh.* How likely `h` was depends on the rows that were seen on the way, as they were drawn then. Draws
+of a row are a function of what has been counted of it (`kernels.particles.rows`), and counts only grow: a row that was
+seen since the last renewal is drawn anew, independently, and its old draws are met nowhere after `h`; a row that was
+not keeps its draws, which were part of no likelihood. So a fresh set is independent of how likely `h` was and has the
+law of the posterior, though it shares with the old one all rows that nothing was learnt of: a renewal draws a few rows.
 
 *The information relaxation of the composite problem is a shortest path*, as in `kernels.graph.information_relaxation`,
 with `W` = QMDP of the particles in use (at a renewal, of the old ones). All losses are non-negative, for certain: at a
@@ -64,7 +70,6 @@ NODE = np.dtype(
         ("alive", np.float64),  # chance that no outcome on the way was one that was cut
     ]
 )
-SET = np.dtype([("start", np.int64), ("generation", np.int64)])  # the node where particles were drawn
 
 
 @by_reference
@@ -80,7 +85,7 @@ class Search(NamedTuple):
     child: np.ndarray  # int32 [n,row], −1 where not built
     table: np.ndarray  # int32 [2^j]: open addressing by key
     words: np.ndarray  # uint64 [pair,column]: what an outcome adds to a key
-    set: np.ndarray  # SET [set]
+    start: np.ndarray  # int64 [set]: the node where its particles were drawn
     slots: np.ndarray  # int64 [set,pair]: rows of its particles
     q: np.ndarray  # [set,stage,pair,m]: optimal values; one stage when there is no horizon
     keys: np.ndarray  # [queue]: costs
@@ -115,7 +120,7 @@ def new_search(problem: BAMDP, nodes: int, sets: int, stages: int, n: int, max_n
         child=np.empty((nodes, rows), dtype=np.int32),
         table=np.full(1 << bits, -1, dtype=np.int32),
         words=words,
-        set=np.empty(sets, dtype=SET),
+        start=np.empty(sets, dtype=np.int64),
         slots=np.empty((sets, pairs), dtype=np.int64),
         q=np.empty((sets, stages, pairs, n)),
         keys=np.empty((max_nodes + 1) * n_actions + 2),
@@ -160,7 +165,7 @@ def log_size_change(problem, search, x, pair, column):
     ever, reward_ever = search.ever[:n_outcomes], search.ever[n_outcomes:]
     since, reward_since = search.since[:n_outcomes], search.since[n_outcomes:]
     tally(posterior, search.counts, pair, ever, reward_ever)
-    count(search, x, search.set[search.node[x].set].start)
+    count(search, x, search.start[search.node[x].set])
     tally(posterior, search.counts, pair, since, reward_since)
     row, j, k = row_of(posterior, pair), column % n_outcomes, column // n_outcomes
     total, new = 0.0, 0.0
@@ -188,7 +193,7 @@ def expand(problem, search, draws, x):
     slots, weights, likely = search.slots[search.node[x].set], search.weight[x], search.likely
     first, q = search.q[search.node[x].set, 0], search.q[search.node[x].set, 0]
     if problem.horizon >= 0:
-        q = search.q[search.node[x].set, stage + 1 - search.node[search.set[search.node[x].set].start].stage]
+        q = search.q[search.node[x].set, stage + 1 - search.node[search.start[search.node[x].set]].stage]
     search.node[x].stamp = -1
     for row in range(search.prob.shape[1]):
         search.child[x, row], search.prob[x, row] = -1, 0.0
@@ -237,7 +242,7 @@ def begin(problem, search, draws, states):
     search.size.fill(0)
     search.size[NODES], search.size[SETS] = states.size, 1
     search.table.fill(-1)
-    search.set[0].start, search.set[0].generation = 0, 0
+    search.start[0] = 0
     n = search.weight.shape[1]
     for i in range(states.size):
         x = search.node[i]
@@ -283,7 +288,7 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
     total = chances(problem, draws[search.slots[drawn, pair]], search.weight[parent], pair, row % columns, weights)
     for m in range(weights.size):
         weights[m] /= total
-    used = stage - search.node[search.set[drawn].start].stage
+    used = stage - search.node[search.start[drawn]].stage
     needed = node.left < least or (problem.horizon >= 0 and used + 1 >= search.q.shape[1])
     if needed:
         if search.size[SETS] >= most_sets:
@@ -292,8 +297,7 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
         for a in range(problem.posterior.n_actions):
             search.old[a] = dot(weights, q[t * problem.posterior.n_actions + a])
         count(search, x, ROOT)
-        search.set[search.size[SETS]].start = x
-        search.set[search.size[SETS]].generation = search.set[drawn].generation + 1
+        search.start[search.size[SETS]] = x
         search.size[SETS] += 1
     search.size[NODES] = x + 1
     search.table[slot] = x

@@ -1,10 +1,10 @@
 """Particles at any posterior of a product-Dirichlet belief, models in lanes.
 
 Rows of parameters are independent under the belief, and what is counted at one says nothing of another. So the `n`
-particles at a posterior are put together from draws for each pair (state, action): a function of an address, a
-*generation* and what has been counted of the pair's row and of its rewards, kept in `Rows`. Equal counts give equal
-particles by whatever way they were reached; particles of different generations are independent; after one more
-observation only what depends on it is new. All particles weigh the same: none is ever used up.
+particles at a posterior are put together from draws for each pair (state, action): a function of an address and what
+has been counted of the pair's row and of its rewards, kept in `Rows`. Equal counts give equal particles by whatever way
+they were reached; after one more observation only what depends on it is new, and independent of what was there. All
+particles weigh the same: none is ever used up.
 
 Pairs, outcomes and columns are those of `kernels.posterior`. Where pairs share a row, its draws have a stream of their
 own, addressed by the row and the counts of all its pairs, so that all of them get the same probabilities. Arrays over
@@ -61,7 +61,7 @@ class Scratch(NamedTuple):
 
 @by_reference
 class Rows(NamedTuple):
-    """Draws for pairs, by generation, pair and counts."""
+    """Draws for pairs, by pair and counts."""
 
     size: np.ndarray  # int64 [1]: slots in use
     key: np.ndarray  # uint64 [slot,2]
@@ -142,12 +142,12 @@ def next_state(posterior, pair, column):
 
 @out_of_line
 @njit(**FAST)
-def address_of(address, generation, what, outcomes, rewards, stream):
+def address_of(address, what, outcomes, rewards, stream):
     """A `stream` of its own for `what` after these counts."""
     begin_address(stream)
     for x in address:
         add_word(stream, x)
-    add_word(stream, np.uint64(generation))
+    add_word(stream, np.uint64(0))  # particles stay those of policies that were saved
     add_word(stream, np.uint64(what))
     for x in outcomes:
         add_word(stream, np.uint64(x))
@@ -171,16 +171,16 @@ def find(table, key, stream):
 
 @out_of_line
 @njit(**FAST)
-def slot_of(problem, rows, generation, pair, counts):
+def slot_of(problem, rows, pair, counts):
     """The draws of a pair after `counts[pair,column]`: their slot, −1 when there is no space."""
     posterior, scratch = problem.posterior, rows.scratch
     outcomes, rewards, stream, own = scratch.outcomes, scratch.rewards, scratch.streams[0], scratch.streams[0]
     tally(posterior, counts, pair, outcomes, rewards)
     if posterior.tied:
         told = rewards if rewards.size > 1 else rewards[:0]  # known rewards tell nothing
-        address_of(problem.address, generation, pair, outcomes, told, stream)
+        address_of(problem.address, pair, outcomes, told, stream)
     else:
-        address_of(problem.address, generation, pair, counts[pair], rewards[:0], stream)
+        address_of(problem.address, pair, counts[pair], rewards[:0], stream)
     slot, place = find(rows.table, rows.key, stream)
     if slot < 0 and rows.size[0] < rows.draws.shape[0]:
         slot = rows.size[0]
@@ -190,7 +190,7 @@ def slot_of(problem, rows, generation, pair, counts):
         if posterior.tied:
             own = scratch.streams[1]
             what = posterior.row.size + posterior.row[pair]
-            address_of(problem.address, generation, what, outcomes, rewards[:0], own)
+            address_of(problem.address, what, outcomes, rewards[:0], own)
         draw_outcomes(posterior, pair, scratch, own, scratch.theta)
         draw_pair(problem, pair, scratch, scratch.theta, stream, rows.draws[slot])
     return slot
@@ -249,10 +249,10 @@ def draw_chances(counts, pair, scratch, stream, out):
 
 @out_of_line
 @njit(**FAST)
-def particles_at(problem, rows, generation, counts, slots):
+def particles_at(problem, rows, counts, slots):
     """Slots `slots[pair]` of the particles after `counts[pair,column]`; false when there is no space."""
     for pair in range(slots.size):
-        slots[pair] = slot_of(problem, rows, generation, pair, counts)
+        slots[pair] = slot_of(problem, rows, pair, counts)
         if slots[pair] < 0:
             return False
     return True
