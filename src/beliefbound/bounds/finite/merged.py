@@ -5,7 +5,8 @@ Nothing here is sampled. Three kinds of work take turns, by the operations each 
 
 1. *Vectors.* Rounds of point-based backups (`kernels.graph.alpha`), each with twice as many beliefs, met on
    trajectories that act on what is known so far. The best vector at the start is a policy and its exact value.
-2. *Cells* (`bounds.finite.cells`): the agent is told which few models hold the true one. Larger cells as work grows.
+2. *Cells* (`bounds.finite.cells`): the agent is told which few models hold the true one. Several sizes are tried as
+   work grows, and the one kept that is lowest at the beliefs which the search has built last.
 3. *Search*, with the vectors that are used most and the best cells as leaf values of the nodes that it adds from then
    on. A node keeps the vector whose value it has, so the policy of the lower bound is a finite-state controller: it
    ends in vectors, which are controllers themselves.
@@ -20,7 +21,7 @@ from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.backups import PointBackups, new_points
-from beliefbound.bounds.finite.cells import Size, cell_steps, sizes, worthwhile
+from beliefbound.bounds.finite.cells import Size, cell_steps, sizes
 from beliefbound.bounds.finite.controller import Controller, controller_of, vector_nodes
 from beliefbound.bounds.finite.first_actions import action_bounds, grow
 from beliefbound.bounds.finite.pairs import gain_steps
@@ -39,8 +40,8 @@ _CAPACITY = 20_000  # vectors
 _NODES = 2_000_000  # beliefs in the graph
 _GAIN = 1e-5  # of the scale of values: what a new vector must add
 _LEAVES = 48  # vectors of a state at the leaves of the graph: each costs a look at every node
-_VECTORS = 0.35  # share of the work
-_CELLS = 0.3  # what larger cells may take, as a share of the work so far
+_VECTORS = 0.2  # share of the work
+_CELLS = 0.3  # what all cells together may take, as a share of the work so far
 _CONSISTENT_EVERY = 2.0  # times the work, and values are made consistent again
 _LAGGED = 0.999  # of the gap: less, and it has fallen
 _ALLOCATE = 10.0  # operations, in time, of a number in a new array
@@ -71,7 +72,7 @@ class MergedSearch:
         self.certifier: Certifier | None = None
         self.closed = False
         self._points, self._more_vectors = _FIRST_POINTS, True
-        self._vector_work = 0.0
+        self._vector_work, self._cell_work = 0.0, 0.0
 
     @property
     def width(self) -> float:
@@ -85,20 +86,20 @@ class MergedSearch:
         certifier = Certifier(self.task, self.problem, self.policies, **knobs)
         yield from certifier.beginning(self.meter)
         self.certifier = certifier
-        affordable = list[Size]()
-        last: Size | None = None
+        untried = list[Size]()
         if self.task.models.n_models > 1:
             if self._losses is None:
                 self._losses = yield from gain_steps(self.problem, self.task, self.meter)
-            affordable = sizes(self.problem, self.task.models.n_models)
+            untried = sizes(self.problem, self.task.models.n_models)
         growing, consistent = True, 0.0
         while growing or self._more_vectors:
-            larger = [size for size in affordable if size.work <= _CELLS * self.meter.done and worthwhile(size, last)]
+            most = _CELLS * self.meter.done - self._cell_work
+            affordable = [size for size in untried if size.work <= most]
             if self._more_vectors and (not growing or self._vector_work <= _VECTORS * self.meter.done):
                 yield from self._round()
-            elif larger:
-                last = max(larger, key=lambda size: size.models)
-                yield from self._tell_cells(last)
+            elif affordable:
+                untried = untried[len(affordable) :]
+                yield from self._tell_cells(affordable[-1])
             else:
                 before, width = certifier.work, self.width
                 growing = grow(certifier, self.record, certifier.rounding, self.meter.left)
@@ -137,29 +138,16 @@ class MergedSearch:
         if self.certifier is not None:
             self.certifier.use(self.problem)
 
-    def _refresh(self) -> Stepwise[None]:
-        """Give the nodes there are the leaf values that new ones would have."""
-        certifier = self.certifier
-        assert certifier is not None
-        x, n = 0, certifier.n_nodes
-        each = certifier.node_work * certifier.graph.child.shape[1] * certifier.graph.begin[n] / n
-        while x < n:
-            more = min(n, x + max(1, int(self.meter.left / each)))
-            certifier.refresh(x, more)
-            self.meter.add(CALL + (more - x) * each)
-            x = more
-            if self.meter.full():
-                yield
-        self.make_consistent()
-
     def _tell_cells(self, size: Size) -> Stepwise[None]:
-        """Solve cells of one size, which are used from now on. Larger ones may be looser at the start, where grids are
-        coarse for them, but they are tighter where the search goes: at beliefs with few models left."""
-        assert self._losses is not None
+        """Solve cells of one size, which are used from now on if they are lower where the search is. Larger ones tell
+        less, and finer grids are read more closely; which counts more is different from problem to problem."""
+        assert self._losses is not None and self.certifier is not None
         weights, start = np.array(self.task.weights), np.array(self.task.start)
         cells, value = yield from cell_steps(self.problem, self._losses, weights, start, size, self.meter)
-        self._replace(cells=cells)
-        yield from self._refresh()
+        self._cell_work += size.work
+        before = self.problem.cells
+        if len(before.models) == 0 or self.certifier.told(cells) < self.certifier.told(before):
+            self._replace(cells=cells, edition=self.problem.edition + 1)
         self.meter.full()
         told = f"told which {size.models} models hold the true one"
         self.record.add(Bound(self.allowance.upper(value), "upper", told, kind=Kind.CELLS))

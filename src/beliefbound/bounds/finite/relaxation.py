@@ -47,7 +47,8 @@ from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.kernels.graph import growth
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.alpha import Vectors
-from beliefbound.kernels.graph.cells import new_corners
+from beliefbound.kernels.graph.actions import told_at
+from beliefbound.kernels.graph.cells import Cells, new_corners
 from beliefbound.kernels.graph.information_relaxation import ScenarioLimits, run_block
 from beliefbound.kernels.graph.nodes import (
     ENTRIES,
@@ -70,6 +71,7 @@ FEW_NODES, MANY_NODES = 25, 2000  # that bounds let one expand, by what they may
 _MOST_SCENARIOS = 100_000_000  # their costs take 2.4 GB
 _CLOSED = 1e-10  # of the value: a gap that counts as none
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
+_LAST = 1000  # nodes at which cells are compared
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
 
 
@@ -197,14 +199,17 @@ class Certifier:
         return self.n_nodes < self.core_nodes and self._idle < growth.IDLE
 
     def use(self, problem: BeliefMDP) -> None:
-        """From now on, new nodes have leaf values of another problem of the same task."""
+        """From now on, new nodes have leaf values of another problem of the same task; and those where a walk ends, if
+        it is of a later edition."""
         if problem.cells is not self.problem.cells:
             self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))
         self.problem = problem
 
-    def refresh(self, begin: int, end: int) -> None:
-        """Better leaf values for nodes that were added with other ones."""
-        kernel.refresh(self.problem, self.graph, begin, end)
+    def told(self, cells: Cells) -> float:
+        """The mean upper value by cells of models at the nodes that were built last."""
+        begin, end = max(0, self.n_nodes - _LAST), self.n_nodes
+        graph = self.graph._replace(corners=new_corners(cells.models.shape[2]))
+        return float(told_at(self.problem._replace(cells=cells), graph, begin, end)) / (end - begin)
 
     @property
     def node_work(self) -> float:

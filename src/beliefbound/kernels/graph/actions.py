@@ -101,3 +101,16 @@ def open_action(problem, graph, node, a):
         graph.below[node, i], graph.leaf[node, i] = low[best] / p, problem.number[t, best]
         for j in range(begin, end):
             graph.mass[graph.model[j]] = 0.0
+
+
+@njit(**FAST)
+def told_at(problem, graph, begin, end):
+    """The sum of the upper values by cells of the nodes `begin … end − 1`."""
+    total = 0.0
+    for x in range(begin, end):
+        for j in range(graph.begin[x], graph.begin[x + 1]):
+            graph.mass[graph.model[j]] = graph.weight[j]
+        total += told_cell(problem, graph, np.int64(graph.state[x]), np.int64(graph.stage[x]))
+        for j in range(graph.begin[x], graph.begin[x + 1]):
+            graph.mass[graph.model[j]] = 0.0
+    return total

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.graph.nodes import NODES, OPENED
-from beliefbound.kernels.graph.search import contribution, make_child, settle
+from beliefbound.kernels.graph.search import contribution, make_child, renew, settle
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.reference import by_reference
 
@@ -61,7 +61,8 @@ def grow(problem, graph, start, roots, limits):
     root's gap. Every node remembers the largest contribution below it, so the leaf is found by walking down; its
     siblings that count nearly as much are built with it, and the way back updates values and contributions. Where
     beliefs are merged the graph has circles, and a walk may only carry values around one. With `limits.forced ≥ 0` the
-    first step of every walk is that action instead.
+    first step of every walk is that action instead. A walk that ends at a node with leaf values of an earlier edition gives
+    it those that there are now, and builds nothing.
 
     Returns `(idle, work)`: walks in a row that have built nothing, `IDLE` when nothing is left to gain or the graph is
     full; and the operations done, which end a call when they reach `limits.work`.
@@ -71,7 +72,7 @@ def grow(problem, graph, start, roots, limits):
     lazily = problem.cells.models.shape[0] > 0
     while graph.size[NODES] < limits.nodes and idle < IDLE and work < limits.work:
         before, opened = graph.size[NODES], graph.size[OPENED]
-        x, widest, gap = np.int64(-1), 0.0, 0.0
+        x, widest, gap, renewed = np.int64(-1), 0.0, 0.0, False
         for i in range(roots.size):
             root = roots[i]
             gap += start[i] * (graph.upper[root] - graph.lower[root])
@@ -91,6 +92,10 @@ def grow(problem, graph, start, roots, limits):
                 break
             if graph.child[x, row] < 0:
                 entries = graph.begin[x + 1] - graph.begin[x]
+                if graph.edition[x] < problem.edition:
+                    renew(problem, graph, x)
+                    renewed = True
+                    break
                 work += entries
                 each = 1.0 + limits.unit * entries * graph.child.shape[1]
                 if not add_children(problem, graph, x, a, row, _SIBLINGS * most, min((limits.work - work) / each, 1e9)):
@@ -103,11 +108,12 @@ def grow(problem, graph, start, roots, limits):
                 graph.share[path[i]] = 0.0
             s = graph.state[path[i]]
             work += _STEP * (problem.first[s, -1] - problem.first[s, 0])
-        entries = graph.begin[graph.size[NODES]] - graph.begin[before]
+        here = graph.begin[path[n - 1] + 1] - graph.begin[path[n - 1]]
+        entries = graph.begin[graph.size[NODES]] - graph.begin[before] + (here if renewed else 0)
         new_rows, each = (graph.size[NODES] - before) * graph.child.shape[1], limits.unit
         if lazily:
             each = _CLOSED
-            work += limits.unit * entries / max(1, graph.size[NODES] - before) * (graph.size[OPENED] - opened)
+            work += limits.unit * here * (graph.size[OPENED] - opened)
         work += _NODE * (graph.size[NODES] - before) + _ROW * new_rows + each * entries * graph.child.shape[1]
-        idle = 0 if graph.size[NODES] > before else idle + 1
+        idle = 0 if renewed or graph.size[NODES] > before else idle + 1
     return np.int64(idle), work

@@ -62,4 +62,5 @@ def example() -> BeliefMDP:
         horizon=1,
         mix=0.5,
         merged=False,
+        edition=0,
     )
