@@ -31,7 +31,8 @@ from beliefbound.kernels.graph.cells import (
 )
 from beliefbound.kernels.graph.nodes import BeliefMDP
 
-_SIZES = {8: (9, 6), 6: (12, 9), 5: (16, 12), 4: (16,), 3: (24,)}  # models in a cell: resolutions, finest first
+# Models in a cell and resolutions of their grids.
+_SIZES = ((3, 24), (4, 16), (8, 7), (6, 12), (8, 9))
 _SWEEPS = 200  # of one cell; valid after any number
 _SWEEP = 1.7  # operations, in time, of a grid point and an outcome, for each model of a cell and two more
 _TOGETHER = 8  # cells that are solved side by side, as far as memory allows
@@ -39,7 +40,6 @@ _ROUNDS, _FOLLOWED = 40, 15  # of policy iteration; sweeps in one that follow a 
 _ABOVE = 20.0  # times where sweeps end: what may be added for values that still rise
 _SOLVING = 80.0  # sweeps, in time, until a cell is solved
 _EXCHANGES, _LEAST_ADDED = 2, 1e-9  # of models between cells, for each model; the least share that one must add
-_FEWER = 0.75  # of the cells there were: what larger ones must save
 
 
 def divide(gain: FloatArray, k: int) -> IntArray:
@@ -199,32 +199,22 @@ def read_cells(problem: BeliefMDP, cells: Cells, weights: FloatArray) -> FloatAr
 
 
 class Size(NamedTuple):
-    """Models in a cell, resolution of the grid, the operations that it takes, and how many cells there are."""
+    """Models in a cell, resolution of the grid, and the operations that it takes."""
 
     models: int
     resolution: int
     work: float
-    cells: int = 1
-
-
-def worthwhile(size: Size, last: Size | None) -> bool:
-    """Whether a size is worth its work after another one: it has fewer cells by far, or two of more models."""
-    if last is None or size.cells <= _FEWER * last.cells:
-        return True
-    return size.cells <= 2 and size.models > last.models
 
 
 def sizes(problem: BeliefMDP, n_models: int) -> list[Size]:
     """All that there are for so many models and fit in memory, those of least work first."""
     found, rows = [], len(problem.arrive)
-    for k, resolutions in _SIZES.items():
-        n_cells = -(-n_models // k)
-        for resolution in resolutions if k <= n_models else ():
-            n_points = int(binomials(resolution + k)[resolution + k - 1, k - 1])
-            tables = 8 * n_cells * n_points * len(problem.q) * problem.available.size
-            if max(_scratch(rows, n_points, k), tables) <= CELL_BYTES:
-                found.append(Size(k, resolution, float(n_cells * n_points * k * rows * _SOLVING), n_cells))
-                break
+    for k, resolution in _SIZES:
+        n_cells, n_points = -(-n_models // k), int(binomials(resolution + k)[resolution + k - 1, k - 1])
+        tables = 8 * n_cells * n_points * len(problem.q) * problem.available.size
+        fits = max(_scratch(rows, n_points, k), tables) <= CELL_BYTES
+        if k <= n_models and fits:
+            found.append(Size(k, resolution, float(n_cells * n_points * k * rows * _SOLVING)))
     return sorted(found, key=lambda size: size.work)
 
 

@@ -5,7 +5,8 @@ Nothing here is sampled. Three strands go on side by side (`bounds.strands`), ea
 
 1. *Vectors.* Rounds of point-based backups (`kernels.graph.alpha`), each with twice as many beliefs, met on
    trajectories that act on what is known so far. The best vector at the start is a policy and its exact value.
-2. *Cells* (`bounds.finite.cells`): the agent is told which few models hold the true one. Larger cells as work grows.
+2. *Cells* (`bounds.finite.cells`): the agent is told which few models hold the true one. Several sizes are tried as
+   work grows, and the one kept that is lowest at the beliefs which the search has built last.
 3. *Search*, with the vectors that are used most and the best cells as leaf values of the nodes that it adds from then
    on. A node keeps the vector whose value it has, so the policy of the lower bound is a finite-state controller: it
    ends in vectors, which are controllers themselves.
@@ -24,14 +25,14 @@ from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.finite.adaptive import AdaptivePolicy
 from beliefbound.bounds.finite.backups import PointBackups, new_points
-from beliefbound.bounds.finite.cells import Size, cell_steps, sizes, worthwhile
+from beliefbound.bounds.finite.cells import Size, cell_steps, sizes
 from beliefbound.bounds.finite.controller import Controller, controller_of, vector_nodes
 from beliefbound.bounds.finite.first_actions import action_bounds, grow
 from beliefbound.bounds.finite.pairs import gain_steps
 from beliefbound.bounds.finite.problem import allowance_of, pool_numbers, scale_of
 from beliefbound.bounds.finite.relaxation import Address, Certifier
 from beliefbound.bounds.record import Record
-from beliefbound.bounds.steps import CALL, Steps, Stepwise
+from beliefbound.bounds.steps import CALL, Steps
 from beliefbound.bounds.strands import Parts, Strand, done_of
 from beliefbound.kernels.graph.alpha import Points, Vectors
 from beliefbound.kernels.graph.cells import Cells
@@ -45,9 +46,9 @@ _CAPACITY = 20_000  # vectors
 _NODES = 2_000_000  # beliefs in the graph
 _GAIN = 1e-5  # of the scale of values: what a new vector must add
 _LEAVES = 48  # vectors of a state at the leaves of the graph: each costs a look at every node
-_VECTORS = 0.35  # share of the work
+_VECTORS = 0.2  # share of the work
 _VECTORS_NOW = (0.1, 0.6)  # of a round: where they lag behind it, or are ahead of it
-_CELLS = 0.3  # what larger cells may take, as a share of the work so far
+_CELLS = 0.3  # what all cells together may take, as a share of the work so far
 _CELLS_NOW = 0.5  # of a round, while some are solved
 _CONSISTENT_EVERY = 2.0  # times the work, and values are made consistent again
 _LAGGED = 0.999  # of the gap: less, and it has fallen
@@ -78,9 +79,7 @@ class MergedSearch:
         self.certifier: Certifier | None = None
         self.closed = False
         self._points, self._more_vectors = _FIRST_POINTS, True
-        self._stale = False  # whether nodes have leaf values that were told before cells were
         self._sizes: list[Size] | None = None
-        self._last: Size | None = None
         self._searching, self._telling, self._backing_up = Strand(), Strand(), Strand(self._back_up(), divisible=False)
         self._backing_up.add(_ALLOCATE * (self.vectors.then.size + problem.v.size))
 
@@ -115,14 +114,14 @@ class MergedSearch:
         return [(strand, operations) for strand, operations in parts if operations > 0.0]
 
     def _larger(self) -> Size | None:
-        """The largest cells that are worth their work now."""
+        """The cells of most work that there is time for by now; those of less are not solved any more."""
         n_models = self.task.models.n_models
         if self._sizes is None:
             self._sizes = sizes(self.problem, n_models) if n_models > 1 else []
-        most = _CELLS * self.done
-        larger = [size for size in self._sizes if size.work <= most and worthwhile(size, self._last)]
-        self._last = max(larger, key=lambda size: size.models, default=self._last)
-        return self._last if larger else None
+        most = _CELLS * self.done - self._telling.done
+        affordable = [size for size in self._sizes if size.work <= most]
+        self._sizes = self._sizes[len(affordable) :]
+        return affordable[-1] if affordable else None
 
     def _search(self) -> Steps:
         """Search until the bracket is closed, or nothing is left to gain."""
@@ -134,9 +133,6 @@ class MergedSearch:
         self.certifier = certifier
         growing, consistent = True, 0.0
         while growing and not self.closed:
-            if self._stale:
-                self._stale = False
-                yield from self._refresh()
             before, width = certifier.work, self.width
             growing = grow(certifier, self.record, certifier.rounding, strand.left, self.team)
             strand.add(CALL + certifier.work - before)
@@ -170,24 +166,9 @@ class MergedSearch:
         if self.certifier is not None:
             self.certifier.use(self.problem)
 
-    def _refresh(self) -> Stepwise[None]:
-        """Give the nodes there are the leaf values that new ones would have."""
-        certifier, strand = self.certifier, self._searching
-        assert certifier is not None
-        x, n = 0, certifier.n_nodes
-        each = certifier.node_work * certifier.graph.child.shape[1] * certifier.graph.begin[n] / n
-        while x < n:
-            more = min(n, x + max(1, int(strand.left / each)))
-            certifier.refresh(x, more, self.team)
-            strand.add(CALL + (more - x) * each)
-            x = more
-            if strand.full():
-                yield
-        self.make_consistent()
-
     def _tell_cells(self, size: Size) -> Steps:
-        """Solve cells of one size, which are used from now on. Larger ones may be looser at the start, where grids are
-        coarse for them, but they are tighter where the search goes: at beliefs with few models left."""
+        """Solve cells of one size, which are used from now on if they are lower where the search is. Larger ones tell
+        less, and finer grids are read more closely; which counts more is different from problem to problem."""
         strand, task = self._telling, self.task
         if self._losses is None:
             self._losses = yield from gain_steps(self.problem, task, strand)
@@ -198,8 +179,9 @@ class MergedSearch:
     def _use_cells(self, cells: Cells, value: float) -> None:
         told = f"told which {cells.models.shape[2]} models hold the true one"
         self.record.add(Bound(self.allowance.upper(value), "upper", told, kind=Kind.CELLS))
-        self._replace(cells=cells)
-        self._stale = True
+        before, search = self.problem.cells, self.certifier
+        if len(before.models) == 0 or search is None or search.told(cells) < search.told(before):
+            self._replace(cells=cells, edition=self.problem.edition + 1)
 
     def _back_up(self) -> Steps:
         """Rounds of backups; after each the vectors used most are asked at the leaves."""

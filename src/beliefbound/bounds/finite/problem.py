@@ -75,6 +75,7 @@ def problem_steps(
         horizon=FOREVER if task.horizon is None else task.horizon,
         mix=float(mix),
         merged=False,
+        edition=0,
     )
 
 

@@ -47,8 +47,9 @@ from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.kernels.graph import growth
 from beliefbound.kernels.graph import search as kernel
+from beliefbound.kernels.graph.actions import told_at
 from beliefbound.kernels.graph.alpha import Vectors
-from beliefbound.kernels.graph.cells import new_corners
+from beliefbound.kernels.graph.cells import Cells, new_corners
 from beliefbound.kernels.graph.information_relaxation import ScenarioLimits, run_block
 from beliefbound.kernels.graph.nodes import (
     ENTRIES,
@@ -75,6 +76,7 @@ _CLOSED = 1e-10  # of the value: a gap that counts as none
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
 _SHARED = 1024  # nodes of a graph from which on threads share its batches, which are short before
 _LOOKED_AT = 8  # nodes that make a task of their own
+_LAST = 1000  # nodes at which cells are compared
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
 
 
@@ -224,23 +226,23 @@ class Certifier:
             begin, left = self.n_nodes, limits.work - work
             count, idle, done = growth.choose(problem, graph, self.weights, self.roots, limits, walks, idle, left)
             team.in_ranges(partial(_look_at, problem, begin), self.n_nodes - begin, views, _LOOKED_AT)
+            if walks.stale[:count].any():
+                team.in_ranges(partial(_renew, problem, walks), count, views, _LOOKED_AT)
             work += done + growth.carry_back(problem, graph, begin, walks, count, limits)
         return idle, work
 
     def use(self, problem: BeliefMDP) -> None:
-        """From now on, new nodes have leaf values of another problem of the same task."""
+        """From now on, new nodes have leaf values of another problem of the same task; and those where a walk ends, if
+        it is of a later edition."""
         if problem.cells is not self.problem.cells:
             self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))
         self.problem = problem
 
-    def refresh(self, begin: int, end: int, team: Team = ALONE) -> None:
-        """Better leaf values for nodes that were added with other ones."""
-
-        def work(first: int, last: int, graph: Graph) -> None:
-            kernel.refresh(self.problem, graph, begin + first, begin + last)
-
-        views = [with_own_scratch(self.graph) for _ in range(team.threads)]
-        team.in_ranges(work, end - begin, views, _LOOKED_AT)
+    def told(self, cells: Cells) -> float:
+        """The mean upper value by cells of models at the nodes that were built last."""
+        begin, end = max(0, self.n_nodes - _LAST), self.n_nodes
+        graph = self.graph._replace(corners=new_corners(cells.models.shape[2]))
+        return float(told_at(self.problem._replace(cells=cells), graph, begin, end)) / (end - begin)
 
     @property
     def node_work(self) -> float:
@@ -324,6 +326,11 @@ class Certifier:
 def _look_at(problem: BeliefMDP, begin: int, first: int, last: int, graph: Graph) -> None:
     """The leaf values of new nodes, counted from `begin`."""
     growth.look_at(problem, graph, begin + first, begin + last)
+
+
+def _renew(problem: BeliefMDP, walks: growth.Walks, first: int, last: int, graph: Graph) -> None:
+    """Better leaf values where walks have ended."""
+    growth.renew_ends(problem, graph, walks, first, last)
 
 
 def certifier_of(

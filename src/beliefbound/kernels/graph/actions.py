@@ -15,6 +15,7 @@ opens its greedy action, until that is open (`kernels.graph.search.settle`). Wit
 models and six actions costs a third.
 """
 
+import numpy as np
 from numba import njit
 
 from beliefbound.kernels.graph.cells import told_cell
@@ -101,3 +102,16 @@ def open_action(problem, graph, node, a):
         for j in range(begin, end):
             graph.mass[graph.model[j]] = 0.0
     return float(given * (end - begin))
+
+
+@njit(**FAST)
+def told_at(problem, graph, begin, end):
+    """The sum of the upper values by cells of the nodes `begin … end − 1`."""
+    total = 0.0
+    for x in range(begin, end):
+        for j in range(graph.begin[x], graph.begin[x + 1]):
+            graph.mass[graph.model[j]] = graph.weight[j]
+        total += told_cell(problem, graph, np.int64(graph.state[x]), np.int64(graph.stage[x]))
+        for j in range(graph.begin[x], graph.begin[x + 1]):
+            graph.mass[graph.model[j]] = 0.0
+    return total

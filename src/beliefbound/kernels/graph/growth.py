@@ -14,7 +14,7 @@ from numba import njit
 
 from beliefbound.kernels.graph.actions import open_action
 from beliefbound.kernels.graph.nodes import NODES
-from beliefbound.kernels.graph.search import add_child, backup, contribution, set_leaves, settle
+from beliefbound.kernels.graph.search import add_child, backup, contribution, renew, set_leaves, settle
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.reference import by_reference
@@ -47,11 +47,13 @@ class Walks(NamedTuple):
 
     node: np.ndarray  # int64 [walk,step]
     length: np.ndarray  # int64 [walk]
+    stale: np.ndarray  # bool [walk]: whether it ends at a node of an earlier edition, and builds nothing
 
 
 def new_walks(max_stage: int) -> Walks:
     """Space for a batch."""
-    return Walks(np.empty((_WALKS, max_stage + 2), dtype=np.int64), np.zeros(_WALKS, dtype=np.int64))
+    node, length = np.empty((_WALKS, max_stage + 2), dtype=np.int64), np.zeros(_WALKS, dtype=np.int64)
+    return Walks(node, length, np.zeros(_WALKS, dtype=np.bool_))
 
 
 @njit(inline="always", **FAST)
@@ -104,7 +106,7 @@ def choose(problem, graph, start, roots, limits, walks, idle, left):
             if count == 0:
                 idle = np.int64(IDLE)
             break
-        path, n, full = walks.node[count], 0, False
+        path, n, full, stale = walks.node[count], 0, False, False
         while True:
             path[n] = x
             n += 1
@@ -116,17 +118,21 @@ def choose(problem, graph, start, roots, limits, walks, idle, left):
                 break
             if graph.child[x, row] < 0:
                 entries = graph.begin[x + 1] - graph.begin[x]
+                if graph.edition[x] < problem.edition:
+                    graph.edition[x], stale = problem.edition, True
+                    work += each * entries * graph.child.shape[1]
+                    break
                 work += entries
                 more = min((left - work) / (1.0 + limits.unit * entries * graph.child.shape[1]), 1e9)
                 full = not add_children(problem, graph, x, a, row, _SIBLINGS * most, more)
                 break
             x = np.int64(graph.child[x, row])
-        built = graph.size[NODES] > before
+        built = stale or graph.size[NODES] > before
         for i in range(n - 1, -1, -1):
             if not built:  # it has only carried values around a circle
                 work += limits.unit * settle(problem, graph, path[i])
             share = contribution(problem, graph, path[i], np.int64(graph.greedy[path[i]]))[1]
-            graph.share[path[i]] = share if i < limits.max_stage else 0.0
+            graph.share[path[i]] = share if i < limits.max_stage and not (stale and i == n - 1) else 0.0
             s = graph.state[path[i]]
             work += _STEP * (problem.first[s, -1] - problem.first[s, 0])
         for x in range(before, graph.size[NODES]):
@@ -135,7 +141,7 @@ def choose(problem, graph, start, roots, limits, walks, idle, left):
             work += _NODE + n_rows * (_ROW + each * (graph.begin[x + 1] - graph.begin[x]))
         idle = np.int64(0) if built else idle + 1
         if built:
-            walks.length[count] = n
+            walks.length[count], walks.stale[count] = n, stale
             count += 1
         if full:
             idle = np.int64(IDLE)
@@ -154,19 +160,38 @@ def look_at(problem, graph, begin, end):
 
 @out_of_line
 @njit(**FAST)
+def renew_ends(problem, graph, walks, begin, end):
+    """Leaf values and values of the nodes where walks `begin … end − 1` have ended, if they are of an earlier edition,
+    each by itself."""
+    for w in range(begin, end):
+        if walks.stale[w]:
+            x = walks.node[w, walks.length[w] - 1]
+            renew(problem, graph, x)
+
+
+@njit(inline="always", **FAST)
+def opened_in(problem, graph, node):
+    """Outcomes of the open actions of a node, times its models."""
+    s, rows = graph.state[node], 0
+    for a in range(problem.available.shape[1]):
+        if graph.opened[node, a]:
+            rows += problem.first[s, a + 1] - problem.first[s, a]
+    return float(rows * (graph.begin[node + 1] - graph.begin[node]))
+
+
+@out_of_line
+@njit(**FAST)
 def carry_back(problem, graph, begin, walks, count, limits):
     """The values of all nodes that the walks have passed, the deepest first. Returns the operations of actions that
-    were opened, in the new nodes, from `begin` on, too."""
-    opened = 0.0
+    were opened, also in the new nodes, from `begin` on, and in those of an earlier edition."""
+    opened, deepest = 0.0, 0
     if problem.cells.models.shape[0] > 0:
         for x in range(begin, graph.size[NODES]):
-            s = graph.state[x]
-            for a in range(problem.available.shape[1]):
-                if graph.opened[x, a]:
-                    opened += (problem.first[s, a + 1] - problem.first[s, a]) * (graph.begin[x + 1] - graph.begin[x])
-    deepest = 0
+            opened += opened_in(problem, graph, x)
     for w in range(count):
         deepest = max(deepest, walks.length[w])
+        if walks.stale[w]:
+            opened += opened_in(problem, graph, walks.node[w, walks.length[w] - 1])
     for step in range(deepest - 1, -1, -1):
         for w in range(count):
             if step < walks.length[w]:
@@ -192,9 +217,10 @@ def grow(problem, graph, start, roots, limits, walks, idle):
     root's gap. Every node remembers the largest contribution below it, so the leaf is found by walking down; its
     siblings that count nearly as much are built with it, and the way back updates values and contributions. Where
     beliefs are merged the graph has circles, and a walk may only carry values around one. With `limits.forced ≥ 0` the
-    first step of every walk is that action instead. `idle`: walks in a row that have built nothing so far.
+    first step of every walk is that action instead. A walk that ends at a node with leaf values of an earlier edition
+    gives it those that there are now, and builds nothing. `idle`: walks in a row that have done nothing so far.
 
-    Returns `(idle, work)`: walks in a row that have built nothing, `IDLE` when nothing is left to gain or the graph is
+    Returns `(idle, work)`: walks in a row that have done nothing, `IDLE` when nothing is left to gain or the graph is
     full; and the operations done, which end a call when they reach `limits.work`.
     """
     work = 0.0
@@ -202,5 +228,6 @@ def grow(problem, graph, start, roots, limits, walks, idle):
         begin = graph.size[NODES]
         count, idle, done = choose(problem, graph, start, roots, limits, walks, idle, limits.work - work)
         look_at(problem, graph, begin, graph.size[NODES])
+        renew_ends(problem, graph, walks, 0, count)
         work += done + carry_back(problem, graph, begin, walks, count, limits)
     return idle, work

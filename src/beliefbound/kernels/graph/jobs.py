@@ -12,7 +12,7 @@ from beliefbound.kernels.beside import Job
 from beliefbound.kernels.graph.actions import close_actions, open_action
 from beliefbound.kernels.graph.cells import no_cells, told_cell
 from beliefbound.kernels.graph.controller import compile_controller
-from beliefbound.kernels.graph.growth import GrowthLimits, carry_back, choose, grow, look_at, new_walks
+from beliefbound.kernels.graph.growth import GrowthLimits, carry_back, choose, grow, look_at, new_walks, renew_ends
 from beliefbound.kernels.graph.nodes import BeliefMDP, new_graph
 from beliefbound.kernels.graph.pairs import least_of_pairings
 from beliefbound.kernels.graph.search import (
@@ -42,6 +42,7 @@ def jobs() -> Iterator[Job]:
     until, walks = typeof(GrowthLimits(1, 0.0, 0.0, 0.0, 0, 0)), typeof(new_walks(1))
     yield choose, (*here, floats, whole, until, walks, int64, float64)
     yield look_at, (*here, int64, int64)
+    yield renew_ends, (*here, walks, int64, int64)
     yield carry_back, (*here, int64, walks, int64, until)
     yield grow, (*here, floats, whole, until, walks, int64)
     yield freeze_values, (*here, whole, float64)
@@ -68,4 +69,5 @@ def example() -> BeliefMDP:
         horizon=1,
         mix=0.5,
         merged=False,
+        edition=0,
     )

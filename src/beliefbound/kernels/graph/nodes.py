@@ -38,6 +38,7 @@ class BeliefMDP(NamedTuple):
     horizon: int  # decisions; a huge number when infinite
     mix: float  # the policy maximises (1 − mix) · lower + mix · upper look-ahead
     merged: bool  # without a horizon: whether equal beliefs are one node, at whatever stage they are met
+    edition: int  # of the leaf values: nodes of an earlier one are given these when a walk ends at them
 
 
 @by_reference
@@ -60,6 +61,7 @@ class Graph(NamedTuple):
     child: np.ndarray  # int32 [n,row], −1 where not built
     leaf: np.ndarray  # int32 [n,row]: the policy that `below` is the value of, where there is no child
     opened: np.ndarray  # bool [n,a]: false: its outcomes have one number from above, for their sum
+    edition: np.ndarray  # int32 [n]: of its leaf values
     loss: np.ndarray  # [n,a]: upper − (r + γ Σ p above) ≥ 0, set by `freeze_values` and afterwards
     action: np.ndarray  # int32 [n]: what the policy does
     greedy: np.ndarray  # int32 [n]: action of largest upper value
@@ -97,6 +99,7 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         child=np.empty((nodes, rows), dtype=np.int32),
         leaf=np.empty((nodes, rows), dtype=np.int32),
         opened=np.empty((nodes, n_actions), dtype=np.bool_),
+        edition=np.empty(nodes, dtype=np.int32),
         loss=np.empty((nodes, n_actions)),
         action=np.empty(nodes, dtype=np.int32),
         greedy=np.empty(nodes, dtype=np.int32),

@@ -21,8 +21,6 @@ which are compared.) Cost of a node: `models left · rows ·
 (A + |pool|)` multiply-adds. A node keeps only the models that still have weight.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numba import njit
 
@@ -40,7 +38,6 @@ from beliefbound.kernels.graph.pairs import best_sum, least_of_pairings
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.random import GOLDEN, mix
-from beliefbound.kernels.reference import by_reference
 
 _SWEEPS = 10  # over a graph with circles before its values are frozen; they are valid after any number
 QUANTUM = 2.0**-40  # of weights in keys of beliefs
@@ -184,6 +181,7 @@ def note_link(graph, parent, row, node):
 @njit(**FAST)
 def set_leaves(problem, graph, node):
     """Expected rewards, outcome probabilities and the children's leaf values of a node, none of which is linked."""
+    graph.edition[node] = problem.edition
     if problem.cells.models.shape[0] > 0:
         close_actions(problem, graph, node)
         return
@@ -333,48 +331,26 @@ def contribution(problem, graph, node, a):
     return row, most
 
 
-@by_reference
-class Before(NamedTuple):
-    """What was known of the outcomes of a node."""
-
-    above: np.ndarray  # [row]
-    below: np.ndarray  # [row]
-    child: np.ndarray  # int32 [row]
-    leaf: np.ndarray  # int32 [row]
-    opened: np.ndarray  # bool [a]
-
-
-def refresh(problem: Any, graph: Any, begin: int, end: int) -> None:
-    """Where nodes `begin … end − 1` have no child, take the leaf values of `problem` if they are better than what was
-    there."""
-    kept = (graph.above, graph.below, graph.child, graph.leaf, graph.opened)
-    set_leaves_again(problem, graph, begin, end, Before(*(np.empty_like(each[0]) for each in kept)))
-
-
+@out_of_line
 @njit(**FAST)
-def set_leaves_again(problem, graph, begin, end, before):
-    """`refresh`."""
-    above, below, child, leaf, opened = before
-    n_rows = graph.child.shape[1]
-    for x in range(begin, end):
-        for i in range(n_rows):
-            above[i], below[i] = graph.above[x, i], graph.below[x, i]
-            child[i], leaf[i] = graph.child[x, i], graph.leaf[x, i]
-        for a in range(opened.size):
-            opened[a] = graph.opened[x, a]
-        set_leaves(problem, graph, x)
-        s = graph.state[x]
-        base = problem.first[s, 0]
-        for i in range(problem.first[s, -1] - base):
-            graph.child[x, i] = child[i]
-        for a in range(opened.size):
-            if opened[a] and not graph.opened[x, a]:
-                open_action(problem, graph, x, a)
-            for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
-                if child[i] >= 0 or above[i] < graph.above[x, i]:
-                    graph.above[x, i] = above[i]
-                if child[i] >= 0 or below[i] >= graph.below[x, i]:
-                    graph.below[x, i], graph.leaf[x, i] = below[i], leaf[i]
+def renew(problem, graph, node):
+    """Give a node the leaf values of `problem` where it has no child and they are better than what was there."""
+    n_rows, n_actions = graph.child.shape[1], problem.available.shape[1]
+    above, below = graph.above[node].copy(), graph.below[node].copy()
+    child, leaf, opened = graph.child[node].copy(), graph.leaf[node].copy(), graph.opened[node].copy()
+    set_leaves(problem, graph, node)
+    for i in range(n_rows):
+        graph.child[node, i] = child[i]
+    s = graph.state[node]
+    base = problem.first[s, 0]
+    for a in range(n_actions):
+        if opened[a] and not graph.opened[node, a]:
+            open_action(problem, graph, node, a)
+        for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
+            if child[i] >= 0 or above[i] < graph.above[node, i]:
+                graph.above[node, i] = above[i]
+            if child[i] >= 0 or below[i] >= graph.below[node, i]:
+                graph.below[node, i], graph.leaf[node, i] = below[i], leaf[i]
 
 
 @out_of_line
