@@ -41,7 +41,7 @@ _NODES = 2_000_000  # beliefs in the graph
 _GAIN = 1e-5  # of the scale of values: what a new vector must add
 _LEAVES = 48  # vectors of a state at the leaves of the graph: each costs a look at every node
 _VECTORS = 0.2  # share of the work
-_CELLS = 0.3  # what all cells together may take, as a share of the work so far
+_CELLS = 0.4  # what all cells together may take, as a share of the work so far
 _CONSISTENT_EVERY = 2.0  # times the work, and values are made consistent again
 _LAGGED = 0.999  # of the gap: less, and it has fallen
 _ALLOCATE = 10.0  # operations, in time, of a number in a new array
@@ -143,7 +143,8 @@ class MergedSearch:
         less, and finer grids are read more closely; which counts more is different from problem to problem."""
         assert self._losses is not None and self.certifier is not None
         weights, start = np.array(self.task.weights), np.array(self.task.start)
-        cells, value = yield from cell_steps(self.problem, self._losses, weights, start, size, self.meter)
+        losses = self._losses * self.certifier.together()
+        cells, value = yield from cell_steps(self.problem, losses, weights, start, size, self.meter)
         self._cell_work += size.work
         before = self.problem.cells
         if len(before.models) == 0 or self.certifier.told(cells) < self.certifier.told(before):
