@@ -9,7 +9,7 @@ import pytest
 from beliefbound.base.executors.team import ALONE
 from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.bracket import bracket
-from beliefbound.bounds.finite.cells import Size, cell_steps, divide, sizes, worthwhile
+from beliefbound.bounds.finite.cells import cell_steps, divide, sizes
 from beliefbound.bounds.finite.merged import MergedSearch
 from beliefbound.bounds.finite.pairs import gain_steps, with_pairs
 from beliefbound.bounds.finite.pool import policies_of
@@ -97,7 +97,7 @@ def test_cells_fill_with_the_models_that_lose_most_and_bound_from_above():
     gain[1, 4] = gain[4, 1] = 1.0
     gain[2, 3] = gain[3, 2] = 0.5
     assert divide(gain, 2).tolist() == [[0, 3], [1, 4], [2, -1]]
-    assert divide(gain, 3).tolist() == [[0, 3, 2], [1, 4, -1]]
+    assert divide(gain, 3).tolist() == [[0, 2, 3], [1, 4, -1]]
     rng = np.random.default_rng(5)
     belief, (P, r, w, p0) = random_belief(rng, "bernoulli", n_models=4)
     task = FiniteTask.of(belief, discount=0.9, horizon=3)
@@ -111,18 +111,35 @@ def test_cells_fill_with_the_models_that_lose_most_and_bound_from_above():
         assert bound >= exact - ROUNDING
 
 
-def test_grids_that_do_not_fit_are_coarser_or_left_out_and_larger_cells_must_save_some():
-    def resolutions(n_models, rows):
-        problem = SimpleNamespace(arrive=np.zeros(rows), q=np.zeros(1), available=np.ones((2, 3)))
-        return {size.models: size.resolution for size in sizes(problem, n_models)}
+def test_models_are_exchanged_between_cells_until_no_exchange_loses_more():
+    rng = np.random.default_rng(6)
+    for n_models, k in ((6, 2), (7, 3), (8, 4)):
+        gain = rng.random((n_models, n_models))
+        gain = np.triu(gain, 1) + np.triu(gain, 1).T
+        cells = divide(gain, k)
+        assert sorted(cells[cells >= 0]) == list(range(n_models))
 
-    assert resolutions(36, 24) == {3: 24, 4: 16, 5: 16, 6: 12, 8: 9}
-    assert resolutions(36, 1000) == {3: 24, 4: 16, 5: 12, 6: 9, 8: 6}
-    assert resolutions(36, 200_000) == {}
-    assert resolutions(4, 24) == {3: 24, 4: 16}
-    six, eight = Size(6, 12, 1.0, 6), Size(8, 9, 1.0, 5)
-    assert worthwhile(six, None)
-    assert not worthwhile(eight, six)
-    assert worthwhile(Size(8, 9, 1.0, 2), Size(6, 12, 1.0, 3))
-    assert worthwhile(Size(8, 9, 1.0, 2), Size(6, 12, 1.0, 2))
-    assert not worthwhile(six, six)
+        def within(place):
+            return float(gain[place[:, None] == place].sum())
+
+        place = np.empty(n_models, dtype=int)
+        for c, cell in enumerate(cells):
+            place[cell[cell >= 0]] = c
+        for m in range(n_models):
+            for n in range(m):
+                other = place.copy()
+                other[[m, n]] = other[[n, m]]
+                assert within(other) <= within(place) + 1e-9
+
+
+def test_grids_that_do_not_fit_are_coarser_or_left_out_and_the_rest_comes_in_order_of_work():
+    def found(n_models, rows):
+        problem = SimpleNamespace(arrive=np.zeros(rows), q=np.zeros(1), available=np.ones((2, 3)))
+        chosen = sizes(problem, n_models)
+        assert [size.work for size in chosen] == sorted(size.work for size in chosen)
+        return [(size.models, size.resolution) for size in chosen]
+
+    assert found(36, 24) == [(3, 24), (4, 16), (8, 7), (6, 12)]
+    assert found(36, 1000) == [(3, 24), (4, 16), (8, 5), (6, 9)]
+    assert found(36, 200_000) == []
+    assert found(4, 24) == [(3, 24), (4, 16)]

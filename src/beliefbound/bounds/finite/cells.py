@@ -1,9 +1,10 @@
 """Which models to put into one cell (`kernels.graph.cells`), how many, and on how fine a grid.
 
-Any division gives a bound. A good cell holds models that call for different actions and are hard to tell apart: what a
-pair of models loses when only the pair is told (`bounds.finite.pairs`) is added up within cells, and cells are filled
-one by one with the model that adds most. Larger cells tell less, but a grid of `k − 1` dimensions must be coarse, and
-takes more work.
+Any division gives a bound. A good cell holds models that call for different actions, are hard to tell apart, and are
+likely together where the search is: what a pair of models loses when only the pair is told (`bounds.finite.pairs`),
+times the mean product of their weights at beliefs of the graph, is added up within cells. These are filled one by one
+with the model that adds most, and then models are exchanged as long as that adds more. Larger cells tell less, but a
+grid of `k − 1` dimensions must be coarse, and takes more work.
 """
 
 from functools import partial
@@ -31,14 +32,13 @@ from beliefbound.kernels.graph.cells import (
 )
 from beliefbound.kernels.graph.nodes import BeliefMDP
 
-# Models in a cell and resolutions of their grids.
-_SIZES = ((3, 24), (4, 16), (8, 7), (6, 12), (8, 9))
+_SIZES = {8: (7, 5), 6: (12, 9), 4: (16,), 3: (24,)}  # models in a cell: resolutions, of which the finest that fits
 _SWEEPS = 200  # of one cell; valid after any number
 _SWEEP = 1.7  # operations, in time, of a grid point and an outcome, for each model of a cell and two more
 _TOGETHER = 8  # cells that are solved side by side, as far as memory allows
 _ROUNDS, _FOLLOWED = 40, 15  # of policy iteration; sweeps in one that follow a policy
 _ABOVE = 20.0  # times where sweeps end: what may be added for values that still rise
-_SOLVING = 80.0  # sweeps, in time, until a cell is solved
+_SOLVING = 55.0  # sweeps, in time, until a cell is solved
 _EXCHANGES, _LEAST_ADDED = 2, 1e-9  # of models between cells, for each model; the least share that one must add
 
 
@@ -209,12 +209,14 @@ class Size(NamedTuple):
 def sizes(problem: BeliefMDP, n_models: int) -> list[Size]:
     """All that there are for so many models and fit in memory, those of least work first."""
     found, rows = [], len(problem.arrive)
-    for k, resolution in _SIZES:
-        n_cells, n_points = -(-n_models // k), int(binomials(resolution + k)[resolution + k - 1, k - 1])
-        tables = 8 * n_cells * n_points * len(problem.q) * problem.available.size
-        fits = max(_scratch(rows, n_points, k), tables) <= CELL_BYTES
-        if k <= n_models and fits:
-            found.append(Size(k, resolution, float(n_cells * n_points * k * rows * _SOLVING)))
+    for k, resolutions in _SIZES.items():
+        n_cells = -(-n_models // k)
+        for resolution in resolutions if k <= n_models else ():
+            n_points = int(binomials(resolution + k)[resolution + k - 1, k - 1])
+            tables = 8 * n_cells * n_points * len(problem.q) * problem.available.size
+            if max(_scratch(rows, n_points, k), tables) <= CELL_BYTES:
+                found.append(Size(k, resolution, float(n_cells * n_points * k * rows * _SOLVING)))
+                break
     return sorted(found, key=lambda size: size.work)
 
 

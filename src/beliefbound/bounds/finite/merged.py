@@ -48,7 +48,7 @@ _GAIN = 1e-5  # of the scale of values: what a new vector must add
 _LEAVES = 48  # vectors of a state at the leaves of the graph: each costs a look at every node
 _VECTORS = 0.2  # share of the work
 _VECTORS_NOW = (0.1, 0.6)  # of a round: where they lag behind it, or are ahead of it
-_CELLS = 0.3  # what all cells together may take, as a share of the work so far
+_CELLS = 0.4  # what all cells together may take, as a share of the work so far
 _CELLS_NOW = 0.5  # of a round, while some are solved
 _CONSISTENT_EVERY = 2.0  # times the work, and values are made consistent again
 _LAGGED = 0.999  # of the gap: less, and it has fallen
@@ -104,7 +104,8 @@ class MergedSearch:
         if not search.live:
             return [(self._backing_up, work)]
         if not self._telling.live and (size := self._larger()) is not None:
-            self._telling.begin(self._tell_cells(size))
+            likely = 1.0 if self.certifier is None else self.certifier.together()
+            self._telling.begin(self._tell_cells(size, likely))
         told = _CELLS_NOW * work if self._telling.live else 0.0
         backed = 0.0
         if self._backing_up.live:
@@ -166,14 +167,16 @@ class MergedSearch:
         if self.certifier is not None:
             self.certifier.use(self.problem)
 
-    def _tell_cells(self, size: Size) -> Steps:
+    def _tell_cells(self, size: Size, likely: FloatArray | float) -> Steps:
         """Solve cells of one size, which are used from now on if they are lower where the search is. Larger ones tell
-        less, and finer grids are read more closely; which counts more is different from problem to problem."""
+        less, and finer grids are read more closely; which counts more is different from problem to problem. `likely`:
+        how likely two models are together where the search is."""
         strand, task = self._telling, self.task
         if self._losses is None:
             self._losses = yield from gain_steps(self.problem, task, strand)
         weights, start = np.array(task.weights), np.array(task.start)
-        cells, value = yield from cell_steps(self.problem, self._losses, weights, start, size, strand, self.team)
+        losses = self._losses * likely
+        cells, value = yield from cell_steps(self.problem, losses, weights, start, size, strand, self.team)
         strand.find(partial(self._use_cells, cells, value))
 
     def _use_cells(self, cells: Cells, value: float) -> None:

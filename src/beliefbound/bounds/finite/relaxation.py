@@ -238,6 +238,16 @@ class Certifier:
             self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))
         self.problem = problem
 
+    def together(self) -> FloatArray:
+        """`[m,n]`: the mean product of the weights of two models at the nodes that were built last."""
+        graph, begin, end = self.graph, max(0, self.n_nodes - _LAST), self.n_nodes
+        held = slice(int(graph.begin[begin]), int(graph.begin[end]))
+        node = np.repeat(np.arange(end - begin), np.diff(graph.begin[begin : end + 1]))
+        weights = np.zeros((end - begin, self.belief.n_models))
+        weights[node, graph.model[held]] = graph.weight[held]
+        products: FloatArray = weights.T @ weights / (end - begin)
+        return products
+
     def told(self, cells: Cells) -> float:
         """The mean upper value by cells of models at the nodes that were built last."""
         begin, end = max(0, self.n_nodes - _LAST), self.n_nodes
