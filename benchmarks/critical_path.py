@@ -120,9 +120,8 @@ def laid_out(strands: list[Strand], workers: int) -> float:
 
 def main(effort: int = 70, *names: str) -> None:
     search.Team, elsewhere.map_with_scratch = Recording, mapped  # type: ignore[misc, assignment]
-    print(
-        f"{effort} steps; times the work in the same time, on {', '.join(map(str, WORKERS))} workers; exponent of seconds"
-    )
+    on = ", ".join(map(str, WORKERS))
+    print(f"{effort} steps; times the work in the same time, on {on} workers; exponent of the seconds")
     for name in names or PROBLEMS:
         belief, discount = case(name)
         bracket(belief, discount=discount, effort=effort // 3, rng=1)  # to load what is compiled
@@ -132,8 +131,8 @@ def main(effort: int = 70, *names: str) -> None:
         total = time.process_time() - begin
         alone = sum(sum(map(sum, strand)) for strands in Recording.rounds for strand in strands)
         times = []
-        for workers in WORKERS:
-            spent = sum(laid_out(strands, workers) for strands in Recording.rounds)
+        for n in WORKERS:
+            spent = sum(laid_out(strands, n) for strands in Recording.rounds)
             times.append(total / (total - alone + spent))
         shown = " ".join(f"{x:6.2f}" for x in times)
         fitted = exponent((1, *WORKERS), [1.0, *(1.0 / x for x in times)])
