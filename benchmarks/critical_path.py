@@ -19,6 +19,7 @@ from beliefbound.beliefs import DirichletBelief
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.finite import search
 from benchmarks.race import problem
+from benchmarks.scaling import exponent
 
 WORKERS = (2, 4, 16)
 PROBLEMS = ("species-4", "species-6", "bandit-64-5", "chain-16", "chain-64", "counts-5", "counts-20")
@@ -119,7 +120,8 @@ def laid_out(strands: list[Strand], workers: int) -> float:
 
 def main(effort: int = 70, *names: str) -> None:
     search.Team, elsewhere.map_with_scratch = Recording, mapped  # type: ignore[misc, assignment]
-    print(f"{effort} steps; times the work in the same time, on {', '.join(map(str, WORKERS))} workers")
+    on = ", ".join(map(str, WORKERS))
+    print(f"{effort} steps; times the work in the same time, on {on} workers; exponent of the seconds")
     for name in names or PROBLEMS:
         belief, discount = case(name)
         bracket(belief, discount=discount, effort=effort // 3, rng=1)  # to load what is compiled
@@ -129,10 +131,12 @@ def main(effort: int = 70, *names: str) -> None:
         total = time.process_time() - begin
         alone = sum(sum(map(sum, strand)) for strands in Recording.rounds for strand in strands)
         times = []
-        for workers in WORKERS:
-            spent = sum(laid_out(strands, workers) for strands in Recording.rounds)
-            times.append(f"{total / (total - alone + spent):6.2f}")
-        print(f"  {name:<12}{total:6.1f} s of one core  {' '.join(times)}", flush=True)
+        for n in WORKERS:
+            spent = sum(laid_out(strands, n) for strands in Recording.rounds)
+            times.append(total / (total - alone + spent))
+        shown = " ".join(f"{x:6.2f}" for x in times)
+        fitted = exponent((1, *WORKERS), [1.0, *(1.0 / x for x in times)])
+        print(f"  {name:<12}{total:6.1f} s of one core  {shown}   {fitted:.2f}", flush=True)
 
 
 if __name__ == "__main__":

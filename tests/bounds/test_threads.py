@@ -12,7 +12,7 @@ import pytest
 import beliefbound
 from beliefbound.base.executors import ThreadExecutor
 from beliefbound.base.executors.elsewhere import sampling_on
-from beliefbound.beliefs import DirichletBelief
+from beliefbound.beliefs import DirichletBelief, MixtureBelief
 from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.finite.relaxation import Certifier
 from support.beliefs import random_belief
@@ -67,6 +67,12 @@ def test_long_ones(n_models):
 @pytest.mark.full
 def test_counts():
     same_on_threads(CHAIN, discount=0.95, effort=40)
+
+
+@pytest.mark.full
+def test_a_belief_that_only_draws():
+    mixture = MixtureBelief([CHAIN, DirichletBelief(5, 2, concentration=2.0, initial=0)], [0.5, 0.5])
+    same_on_threads(mixture, (1, 3), discount=0.9, effort=12)
 
 
 def elsewhere(executor):

@@ -358,7 +358,7 @@ def bracket_of(
         else:
             from beliefbound.bounds.drawn.steps import drawn_steps
 
-            steps = drawn_steps(task, source, record, interval)
+            steps = drawn_steps(task, source, threads, record, interval)
         taken = take(steps, record, limits)
     belief = task.belief
     notes = notes_of(belief)

@@ -10,7 +10,7 @@ may read.
 
     finite beliefs   `bounds.finite.search.finite_steps(task, rng, threads, record)`
     that count       `bounds.dirichlet.steps.dirichlet_steps(task, rng, threads, record)`
-    others           `bounds.drawn.steps.drawn_steps(task, rng, record)`
+    others           `bounds.drawn.steps.drawn_steps(task, rng, threads, record)`
 
 How long. Work is counted in operations (`OPERATIONS` take about a second on one core). A step takes `STEP_WORK` of
 them, or the share `GROWTH` of all that came before where that is more: a time limit is then kept within a tenth of

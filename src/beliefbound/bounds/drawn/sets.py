@@ -49,12 +49,12 @@ def task_on(sample: FiniteBelief, task: Task) -> FiniteTask:
     return FiniteTask(sample, task.start, task.discount, task.horizon)
 
 
-def closing(sample: FiniteBelief, task: Task, seed: int, effort: int) -> Stepwise[Closed]:
+def closing(sample: FiniteBelief, task: Task, seed: int, effort: int, threads: int | None = 1) -> Stepwise[Closed]:
     """The bracket of a set, in at most `effort` steps of a search; a step is yielded after every few."""
     finite = task_on(sample, task)
     record = Record(0.95, allowance=Allowance(finite), decide=True)  # nothing is sampled
     taken = 0
-    for taken, _ in enumerate(finite_steps(finite, np.random.default_rng(seed), 1, record), start=1):
+    for taken, _ in enumerate(finite_steps(finite, np.random.default_rng(seed), threads, record), start=1):
         if record.lower is not None and record.upper is not None and (taken >= effort or record.closed):
             break
         if taken % _TOGETHER == 0:

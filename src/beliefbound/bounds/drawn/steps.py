@@ -75,9 +75,11 @@ def first_plan(task: Task, rng: np.random.Generator) -> TablePolicy:
     return expected_optimum(task)
 
 
-def drawn_steps(task: Task, rng: np.random.Generator, record: Record, interval: Interval = "betting") -> Steps:
+def drawn_steps(
+    task: Task, rng: np.random.Generator, threads: int | None, record: Record, interval: Interval = "betting"
+) -> Steps:
     """The steps of a belief that draws. `interval`: `betting`, or on request `t`."""
-    work = _Drawn(task, rng, 1.0 - record.confidence, interval)
+    work = _Drawn(task, rng, threads, 1.0 - record.confidence, interval)
     record.add(*work.extremes())
     if work.stage is None:
         while work.n_models < _MOST_MODELS:
@@ -113,9 +115,11 @@ class _Stage:
 class _Drawn:
     """What has been drawn so far."""
 
-    def __init__(self, task: Task, rng: np.random.Generator, error: float, interval: Interval) -> None:
+    def __init__(
+        self, task: Task, rng: np.random.Generator, threads: int | None, error: float, interval: Interval
+    ) -> None:
         belief = task.belief
-        self.task, self.rng, self.error = task, rng, error
+        self.task, self.rng, self.threads, self.error = task, rng, threads, error
         self.range_ = value_range(task)
         self.asked: Interval = interval
         self.interval = self._interval(self.range_)
@@ -196,7 +200,9 @@ class _Drawn:
         """The policy of the bracket of one set."""
         assert self.stage is not None
         size = self.stage.size
-        found: Closed = yield from closing(self._set(size.policy), self.task, self._seed(), 2 * size.effort)
+        found: Closed = yield from closing(
+            self._set(size.policy), self.task, self._seed(), 2 * size.effort, self.threads
+        )
         self.stage.policy = found.policy
         self.meter.add(found.steps * STEP_WORK)
 
@@ -205,7 +211,7 @@ class _Drawn:
         assert self.stage is not None
         size = self.stage.size
         for _ in range(_SETS):
-            found: Closed = yield from closing(self._set(size.set_), self.task, self._seed(), size.effort)
+            found: Closed = yield from closing(self._set(size.set_), self.task, self._seed(), size.effort, self.threads)
             self.stage.drops.append(found.drop)
         yield
 

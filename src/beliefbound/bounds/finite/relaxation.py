@@ -14,8 +14,8 @@ Costs are bounded, as betting demands: `c⁺` is clipped (which only raises the 
 more than a stop settles for what is proven where it stands, so `c⁻` is at most the stop plus two gaps; a gap is at
 most `min_π max_{m,s} V*_m(s) − V^π_m(s)`.
 
-Scenarios are addresses (`kernels.random`) and are run in blocks of fixed size, each from the frozen graph, so the
-numbers do not depend on the number of threads.
+Scenarios are addresses (`kernels.random`) and are run in blocks, each from the frozen graph. How long these are follows
+from how many scenarios are asked for, so the numbers do not depend on the number of threads.
 """
 
 from collections.abc import Sequence
