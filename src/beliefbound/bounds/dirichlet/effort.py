@@ -29,7 +29,7 @@ _SAMPLES, _CHAINS = 256, 192  # trajectories and chains that a stage should have
 _FEW = 16  # of each kind, that it must have, or else it does without
 _SETS, _HISTORIES = 60, 250  # of a typical chain
 _PARTICLES, _MOST_SETS, _NODES = 512, 2048, 4096  # of a chain, where the budget allows: its sets, and its histories
-_RARELY = 4.0  # times what one sample may take: what a chain that uses all it may would
+_RARELY = 4.0  # times what one sample may take: a chain that needs all it may, where enough of them are afforded
 _POOL = 1.5  # what the values of the policy's pool take, beside the solution of the models
 _PIECE = 0.01  # of the budget, for one sample
 _BATCH_BYTES = 8 << 20  # models that are drawn and solved together
@@ -147,7 +147,7 @@ def _chain(problem: BAMDP, stage: int, stages: int) -> tuple[int, int, int]:
     if 2 * row * n > PARTICLE_BYTES or n * (fresh(problem) + work(problem)) * _FEW > share:
         return 0, 0, 0
     ratio = min(1.0, share / (n * typical * _CHAINS))
-    most = _RARELY * piece(stage) / n
+    most = (_RARELY if ratio == 1.0 else 1.0) * piece(stage) / n
     sets = min(ratio * _MOST_SETS, (most - fresh(problem)) / work(problem))
     nodes = min(ratio * _NODES, most / node)
     if sets < 2.0 or nodes < 50.0:

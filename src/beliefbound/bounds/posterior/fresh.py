@@ -11,8 +11,9 @@ import numpy as np
 
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.beliefs.capabilities import terminal
+from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.beliefs.model_source import ModelSource
-from beliefbound.models.evaluation import evaluate
+from beliefbound.models.evaluation import check_fits, evaluate
 from beliefbound.planning.optimal import optimal_values
 from beliefbound.planning.task import Task
 from beliefbound.policy import TablePolicy
@@ -97,9 +98,7 @@ def fresh_values(
     while done < n and not (done >= least and stop is not None and stop()):
         sample = source.sample(min(size, n - done), rng)
         few = sample.n_models if solved is None else max(0, min(sample.n_models, solved - ended))
-        found = [
-            evaluate(p, sample, discount=task.discount, horizon=None if p.horizon else task.horizon) for p in policies
-        ]
+        found = [_values(p, sample, task) for p in policies]
         values.append(np.stack([v @ task.start for v in found]))
         if starts is not None and begun is not None:
             chances = rng.dirichlet(starts[begun] + 1.0 / len(begun), sample.n_models)
@@ -130,6 +129,13 @@ def fresh_values(
         np.sqrt(np.maximum(0.0, q2 - q1**2)),
         own,
     )
+
+
+def _values(policy: TablePolicy, sample: FiniteBelief, task: Task) -> FloatArray:
+    """Values `[m,s]` as a solver leaves them: what a mean over models is told to is far more than their rounding."""
+    if policy.horizon is None and task.horizon is None:
+        return sample.models.solve(check_fits(policy, sample.models), task.discount)
+    return evaluate(policy, sample, discount=task.discount, horizon=None if policy.horizon else task.horizon)
 
 
 def _guess(policy: TablePolicy, n_actions: int) -> IntArray | None:
