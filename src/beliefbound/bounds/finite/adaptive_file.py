@@ -150,7 +150,7 @@ def _lookahead(file: Shapes, controller: Controller) -> FrozenSearch:
     told = (q, partner, cell, pairs, no_cells())
     names = pool_numbers(n_states, n_policies)
     numbers = (keys, discount, horizon, mix)
-    problem = BeliefMDP(like, arrive, first, reward, available, *told, v, names, *numbers, merged=False)
+    problem = BeliefMDP(like, arrive, first, reward, available, *told, v, names, *numbers, merged=False, edition=0)
     kept = _nodes(file, n_models, depth, n_actions) | {"state": controller.state}
     if not available[controller.state, kept["action"]].all():
         raise file.wrong("choice", "takes actions that are not available")
