@@ -117,7 +117,7 @@ def test_models_are_exchanged_between_cells_until_no_exchange_loses_more():
         cells = divide(gain, k)
         assert sorted(cells[cells >= 0]) == list(range(n_models))
 
-        def within(place):
+        def within(place, gain=gain):
             return float(gain[place[:, None] == place].sum())
 
         place = np.empty(n_models, dtype=int)

@@ -1,10 +1,10 @@
 """Which models to put into one cell (`kernels.graph.cells`), how many, and on how fine a grid.
 
 Any division gives a bound. A good cell holds models that call for different actions, are hard to tell apart, and are
-likely together where the search is: what a pair of models loses when only the pair is told (`bounds.finite.pairs`), times
-the mean product of their weights at beliefs of the graph, is added up within cells. These are filled one by one with the
-model that adds most, and then models are exchanged as long as that adds more. Larger cells tell less, but a grid of
-`k − 1` dimensions must be coarse, and takes more work.
+likely together where the search is: what a pair of models loses when only the pair is told (`bounds.finite.pairs`),
+times the mean product of their weights at beliefs of the graph, is added up within cells. These are filled one by one
+with the model that adds most, and then models are exchanged as long as that adds more. Larger cells tell less, but a
+grid of `k − 1` dimensions must be coarse, and takes more work.
 """
 
 from typing import NamedTuple
@@ -108,14 +108,21 @@ def solving_steps(
 
 
 def _solved(
-    problem: BeliefMDP, models: IntArray, points: FloatArray, outcomes: Outcomes, epsilon: float, work: float, meter: Meter
+    problem: BeliefMDP,
+    models: IntArray,
+    points: FloatArray,
+    outcomes: Outcomes,
+    epsilon: float,
+    work: float,
+    meter: Meter,
 ) -> Stepwise[FloatArray]:
     """`[s,g,a]`, no less than the solution on the grid; a sweep takes `work`.
 
     Modified policy iteration: between two sweeps `T` over all actions, `_FOLLOWED` that follow the best of them. Such
     values may fall below the solution `W`, but where `TV ≤ V + e` everywhere, `W ≤ V + e/(1 − γ)`, as `T` is monotone
-    and takes constants to `γ` times themselves; then no action is worth more than its `Q` by `V` and `γe/(1 − γ)`. Where
-    that is not small in the end, and where `γ` is 1, sweeps begin again from values told apart, and stay above `W`.
+    and takes constants to `γ` times themselves; then no action is worth more than its `Q` by `V` and `γe/(1 − γ)`.
+    (Rounding does to `e` what it does to backups for ever, `planning.rounding`.) Where that is not small in the end,
+    and where `γ` is 1, sweeps begin again from values told apart, and stay above `W`.
     """
     discount = problem.discount
     values, q = told_apart(problem, models, points)
@@ -124,7 +131,7 @@ def _solved(
         meter.add(work)
         above = discount * rise / (1.0 - discount)
         if change <= epsilon and above <= _ABOVE * epsilon:
-            return q + above
+            return np.asarray(q + above)
         follow_cell(problem, models, points, outcomes, values, q, _FOLLOWED)
         meter.add(_FOLLOWED * work / problem.available.shape[1])
         if meter.full():

@@ -141,7 +141,8 @@ class MergedSearch:
     def _tell_cells(self, size: Size) -> Stepwise[None]:
         """Solve cells of one size, which are used from now on if they are lower where the search is. Larger ones tell
         less, and finer grids are read more closely; which counts more is different from problem to problem."""
-        assert self._losses is not None and self.certifier is not None
+        assert self._losses is not None
+        assert self.certifier is not None
         weights, start = np.array(self.task.weights), np.array(self.task.start)
         losses = self._losses * self.certifier.together()
         cells, value = yield from cell_steps(self.problem, losses, weights, start, size, self.meter)

@@ -46,8 +46,8 @@ from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.kernels.graph import growth
 from beliefbound.kernels.graph import search as kernel
-from beliefbound.kernels.graph.alpha import Vectors
 from beliefbound.kernels.graph.actions import told_at
+from beliefbound.kernels.graph.alpha import Vectors
 from beliefbound.kernels.graph.cells import Cells, new_corners
 from beliefbound.kernels.graph.information_relaxation import ScenarioLimits, run_block
 from beliefbound.kernels.graph.nodes import (

@@ -61,8 +61,8 @@ def grow(problem, graph, start, roots, limits):
     root's gap. Every node remembers the largest contribution below it, so the leaf is found by walking down; its
     siblings that count nearly as much are built with it, and the way back updates values and contributions. Where
     beliefs are merged the graph has circles, and a walk may only carry values around one. With `limits.forced ≥ 0` the
-    first step of every walk is that action instead. A walk that ends at a node with leaf values of an earlier edition gives
-    it those that there are now, and builds nothing.
+    first step of every walk is that action instead. A walk that ends at a node with leaf values of an earlier edition
+    gives it those that there are now, and builds nothing.
 
     Returns `(idle, work)`: walks in a row that have built nothing, `IDLE` when nothing is left to gain or the graph is
     full; and the operations done, which end a call when they reach `limits.work`.
