@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from beliefbound.bounds.finite.cells import solving_steps
 from beliefbound.bounds.finite.problem import problem_of
+from beliefbound.bounds.steps import Meter, finish
 from beliefbound.kernels.graph.cells import binomials, grid, locate, new_corners, solve_cell
 from beliefbound.kernels.graph.pairs import solve_pair
 from beliefbound.planning.task import FiniteTask
@@ -38,6 +40,21 @@ def test_cells_of_two_are_pairs(horizon):
     pair = solve_pair(problem, 1, 3, 11, 50, 1e-9, none)
     cell = solve_cell(problem, np.array([1, 3]), grid(2, 10, table), 10, table, new_corners(2), 50, 1e-9, none)
     assert cell == pytest.approx(pair[:, ::1], rel=1e-12)
+
+
+@pytest.mark.parametrize("discount", [0.0, 0.6, 0.95])
+def test_policy_iteration_ends_just_above_what_sweeps_from_above_converge_to(discount):
+    belief, _ = random_belief(np.random.default_rng(4), "bernoulli", n_models=3)
+    task = FiniteTask.of(belief, discount=discount)
+    problem = problem_of(task, stages=1, policies=())
+    models, n, epsilon = np.arange(3), 6, 1e-6
+    table, corners = binomials(n + 3), new_corners(3)
+    points, kept = grid(3, n, table), np.zeros((1, 2, 28, 2))
+    solve_cell(problem, models, points, n, table, corners, 3000, 0.0, kept)
+    found = finish(solving_steps(problem, models[None], n, epsilon, Meter()))
+    above = found.tables[0, 0] - kept
+    assert above.min() >= -1e-11
+    assert above.max() <= 25.0 * epsilon
 
 
 @pytest.mark.parametrize("signal", SIGNALS)

@@ -133,8 +133,8 @@ class _Solving:
     Modified policy iteration: between two sweeps `T` over all actions, `_FOLLOWED` that follow the best of them. Such
     values may fall below the solution `W`, but where `TV ≤ V + e` everywhere, `W ≤ V + e/(1 − γ)`, as `T` is monotone
     and takes constants to `γ` times themselves; then no action is worth more than its `Q` by `V` and `γe/(1 − γ)`.
-    Where that is not small in the end, and where `γ` is 1, sweeps begin again from values told apart, and stay above
-    `W`.
+    (Rounding does to `e` what it does to backups for ever, `planning.rounding`.) Where that is not small in the end,
+    and where `γ` is 1, sweeps begin again from values told apart, and stay above `W`.
     """
 
     def __init__(
