@@ -162,30 +162,33 @@ def set_outcomes(problem, models, points, resolution, binom, corners, outcomes):
                         point[base + row, g, j], share[base + row, g, j] = corners.point[j], corners.share[j]
 
 
+@njit(**FAST_INLINE)
+def ahead_of(problem, models, points, outcomes, values, s, a, g):
+    """`r + γ E values` of an action at a grid point."""
+    chance, point, share = outcomes
+    total, reward = 0.0, 0.0
+    for i in range(problem.first[s, a], problem.first[s, a + 1]):
+        if chance[i, g] > 0.0:
+            later, here = values[problem.arrive[i]], 0.0
+            for j in range(models.size):
+                here += share[i, g, j] * later[point[i, g, j]]
+            total += chance[i, g] * here
+    for j in range(models.size):
+        if models[j] >= 0:
+            reward += points[g, j] * problem.reward[models[j], s, a]
+    return reward + problem.discount * total
+
+
 @njit(**FAST)
 def sweep_cell(problem, models, points, outcomes, values, q):
     """`q[s,g,a]` from the values `[s,g]` of the next stage, which become those of this one; the largest change, and the
     largest rise."""
-    chance, point, share = outcomes
     n_states, n_grid = values.shape
-    k = models.size
     for s in range(n_states):
         for a in range(problem.available.shape[1]):
-            if not problem.available[s, a]:
-                continue
-            for g in range(n_grid):
-                total = 0.0
-                for i in range(problem.first[s, a], problem.first[s, a + 1]):
-                    if chance[i, g] > 0.0:
-                        later, here = values[problem.arrive[i]], 0.0
-                        for j in range(k):
-                            here += share[i, g, j] * later[point[i, g, j]]
-                        total += chance[i, g] * here
-                reward = 0.0
-                for j in range(k):
-                    if models[j] >= 0:
-                        reward += points[g, j] * problem.reward[models[j], s, a]
-                q[s, g, a] = reward + problem.discount * total
+            if problem.available[s, a]:
+                for g in range(n_grid):
+                    q[s, g, a] = ahead_of(problem, models, points, outcomes, values, s, a, g)
     change, rise = 0.0, 0.0
     for s in range(n_states):
         for g in range(n_grid):
@@ -198,25 +201,12 @@ def sweep_cell(problem, models, points, outcomes, values, q):
 @njit(**FAST)
 def follow_cell(problem, models, points, outcomes, values, q, sweeps):
     """Sweeps over `values[s,g]` that follow the best actions of `q[s,g,a]`: each costs a share of `sweep_cell`."""
-    chance, point, share = outcomes
     n_states, n_grid = values.shape
-    k = models.size
     for _ in range(sweeps):
         for s in range(n_states):
             for g in range(n_grid):
                 a, _ = best_action(q[:, g], problem.available, s)
-                total = 0.0
-                for i in range(problem.first[s, a], problem.first[s, a + 1]):
-                    if chance[i, g] > 0.0:
-                        later, here = values[problem.arrive[i]], 0.0
-                        for j in range(k):
-                            here += share[i, g, j] * later[point[i, g, j]]
-                        total += chance[i, g] * here
-                reward = 0.0
-                for j in range(k):
-                    if models[j] >= 0:
-                        reward += points[g, j] * problem.reward[models[j], s, a]
-                values[s, g] = reward + problem.discount * total
+                values[s, g] = ahead_of(problem, models, points, outcomes, values, s, a, g)
 
 
 def told_apart(problem: Any, models: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
