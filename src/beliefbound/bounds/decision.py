@@ -96,10 +96,10 @@ class Decision:
         if self.best is not None:
             i = self.actions.index(self.best)
             if len(self.actions) == 1:
-                return f"{called(self.best)} is the only action at the start"
+                return f"the only action at the start is {called(self.best)}"
             others = max(upper for k, upper in enumerate(self.upper) if k != i)
             return (
-                f"{called(self.best)} is proven optimal at the start: it is worth at least {self.lower[i]:.6g}, "
+                f"at the start {called(self.best)} is proven optimal: it is worth at least {self.lower[i]:.6g}, "
                 f"any other action at most {others:.6g}"
             )
         possible = [a for a, upper in zip(self.actions, self.upper, strict=True) if upper >= self.lower.max()]
