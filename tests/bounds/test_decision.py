@@ -81,7 +81,7 @@ def test_a_decision_is_proven_before_the_value_is_and_by_exact_bounds():
     assert decided.confidence == 1.0
     i = decided.decision.actions.index(decided.decision.best)
     assert decided.decision.lower[i] > np.delete(decided.decision.upper, i).max()
-    assert decided.decision.describe().startswith(f"action {decided.decision.best} is proven optimal")
+    assert decided.decision.describe().startswith(f"at the start action {decided.decision.best} is proven optimal")
 
 
 def test_actions_that_are_equal_are_never_told_apart():
@@ -125,7 +125,7 @@ def test_a_decision_uses_names_and_draws_itself(tmp_path):
     names = {"states": ("now",), "actions": ("wait", "burn"), "model_names": ("dry", "wet")}
     belief = FiniteBelief([[[[1.0], [1.0]]]] * 2, [[[1.0, 0.0]], [[2.0, 0.5]]], reward_signal="unobserved", **names)
     found = bracket(belief, discount=0.5, effort=20, rng=0)
-    assert found.decision.describe().startswith("wait is proven optimal")
+    assert found.decision.describe().startswith("at the start wait is proven optimal")
     assert "Decision(at now: wait in [" in repr(found.decision)
     assert found.decision.summary().splitlines()[1].startswith("  wait  between ")
     assert "burn" in found.decision._repr_html_()
