@@ -37,15 +37,6 @@ def test_scratch_is_used_by_one_at_a_time_and_ranges_make_up_the_whole():
 
         assert team.map(work, range(40), scratch) == list(range(40))
         assert not twice
-        for n, least in ((0, 1), (1, 1), (7, 1), (100, 7), (100, 1000)):
-            met, lock = [], threading.Lock()
-
-            def note(first, last, own, met=met, lock=lock):
-                with lock:
-                    met.extend(range(first, last))
-
-            team.in_ranges(note, n, scratch, least)
-            assert sorted(met) == list(range(n))
 
 
 def test_tasks_run_side_by_side():

@@ -8,7 +8,6 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import pairwise
 from threading import Lock
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -19,7 +18,6 @@ from beliefbound.base.validation import check_threads
 B = TypeVar("B")
 S = TypeVar("S")
 T = TypeVar("T")
-_RANGES = 4  # for each thread, so that none waits long for the last
 
 
 class Team:
@@ -66,13 +64,6 @@ class Team:
         shared = _Shared([partial(function, block) for block in blocks])
         self.run([partial(shared.work, own) for own in scratch[: max(1, len(blocks))]])
         return shared.results()
-
-    def in_ranges(self, work: Callable[[int, int, S], Any], n: int, scratch: Sequence[S], least: int = 1) -> None:
-        """`work(first, last, own)` over ranges that make up `range(n)`, none much shorter than `least`. What is done of
-        an item may not depend on its range."""
-        parts = max(1, min(_RANGES * self.threads, n // max(1, least))) if self.threads > 1 else 1
-        ends = [n * i // parts for i in range(parts + 1)]
-        self.map(lambda ends, own: work(*ends, own), list(pairwise(ends)), scratch)
 
 
 ALONE = Team(1)  # one thread, the caller's

@@ -13,7 +13,6 @@ from typing import Protocol
 
 import numpy as np
 
-from beliefbound.base.executors.team import ALONE, Team
 from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.decision import Contest, stability_of, widest
 from beliefbound.bounds.finite.controller import freeze
@@ -46,16 +45,16 @@ def action_bounds(certifier: Certifier) -> tuple[FloatArray, FloatArray]:
     return lower, upper
 
 
-def grow(certifier: Certifier, record: Record, tolerance: float, work: float, team: Team = ALONE) -> bool:
+def grow(certifier: Certifier, record: Record, tolerance: float, work: float) -> bool:
     """`Certifier.grow` for what is asked for: the value, or the decision."""
     if not record.decide or record.contest is None:
-        return certifier.grow(certifier.core_nodes, tolerance, work=work, team=team)
+        return certifier.grow(certifier.core_nodes, tolerance, work=work)
     contest, (lower, upper) = copy(record.contest), action_bounds(certifier)
     contest.note(lower, upper)  # its own and what is committed: what others find meanwhile it does not see
     for action in sorted(contest.rivals(), key=lambda a: lower[a] - upper[a]):
-        if certifier.grow(certifier.core_nodes, tolerance, work=work, forced=action, team=team):
+        if certifier.grow(certifier.core_nodes, tolerance, work=work, forced=action):
             return True
-    return certifier.grow(certifier.core_nodes, tolerance, work=work, team=team)
+    return certifier.grow(certifier.core_nodes, tolerance, work=work)
 
 
 def note_first(

@@ -19,7 +19,6 @@ from how many scenarios are asked for, so the numbers do not depend on the numbe
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +58,6 @@ from beliefbound.kernels.graph.nodes import (
     BeliefMDP,
     Graph,
     new_graph,
-    with_own_scratch,
 )
 from beliefbound.kernels.random import GOLDEN
 from beliefbound.planning.task import FiniteTask
@@ -74,8 +72,6 @@ FEW_NODES, MANY_NODES = 25, 2000  # that bounds let one expand, by what they may
 _MOST_SCENARIOS = 100_000_000  # their costs take 2.4 GB
 _CLOSED = 1e-10  # of the value: a gap that counts as none
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
-_SHARED = 1024  # nodes of a graph from which on threads share its batches, which are short before
-_LOOKED_AT = 8  # nodes that make a task of their own
 _LAST = 1000  # nodes at which cells are compared
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
 
@@ -130,7 +126,6 @@ class Certifier:
         self.roots: IntArray = np.empty(0, dtype=np.int64)
         self._copies: list[Graph] = []  # for threads that sample; so many are of the graph as it is
         self._copied = 0
-        self._walks = growth.new_walks(self.depth - 1)
         self._idle, self.work = 0, 0.0  # walks that built nothing, and operations so far
         self.tolerance = _TINY
         if begun:
@@ -196,40 +191,21 @@ class Certifier:
         *,
         work: float = np.inf,
         forced: int = -1,
-        team: Team = ALONE,
     ) -> bool:
         """Search until the graph has `nodes` nodes or the gap is at most `tolerance`, or for `work` operations; false
         when nothing is left to gain or it is full. `forced`: the first action of every walk."""
         nodes = min(nodes, self.core_nodes)
         if self.n_nodes < nodes and self._idle < growth.IDLE:
+            unit, idle = self.node_work, 0 if forced >= 0 else self._idle
             until = growth.GrowthLimits(
-                nodes, float(work), self.node_work, float(tolerance), self.depth - 1, int(forced)
+                nodes, float(work), unit, float(tolerance), self.depth - 1, int(forced), int(idle)
             )
-            idle, done = self._grow(until, 0 if forced >= 0 else self._idle, team)
+            idle, done = growth.grow(self.problem, self.graph, self.weights, self.roots, until)
             self.work += done
             if forced >= 0:
                 return bool(idle < growth.IDLE)
             self._idle = int(idle)
         return self.n_nodes < self.core_nodes and self._idle < growth.IDLE
-
-    def _grow(self, limits: growth.GrowthLimits, idle: int, team: Team) -> tuple[int, float]:
-        """`kernels.graph.growth.grow`, whose batches, once they are long, are looked at by all of a team."""
-        problem, graph, walks = self.problem, self.graph, self._walks
-        alone = limits if team.threads == 1 else limits._replace(nodes=min(limits.nodes, _SHARED))
-        work = 0.0
-        if self.n_nodes < alone.nodes:
-            idle, work = growth.grow(problem, graph, self.weights, self.roots, alone, walks, idle)
-        if team.threads == 1:
-            return idle, work
-        views = [with_own_scratch(graph) for _ in range(team.threads)]
-        while self.n_nodes < limits.nodes and idle < growth.IDLE and work < limits.work:
-            begin, left = self.n_nodes, limits.work - work
-            count, idle, done = growth.choose(problem, graph, self.weights, self.roots, limits, walks, idle, left)
-            team.in_ranges(partial(_look_at, problem, begin), self.n_nodes - begin, views, _LOOKED_AT)
-            if walks.stale[:count].any():
-                team.in_ranges(partial(_renew, problem, walks), count, views, _LOOKED_AT)
-            work += done + growth.carry_back(problem, graph, begin, walks, count, limits)
-        return idle, work
 
     def use(self, problem: BeliefMDP) -> None:
         """From now on, new nodes have leaf values of another problem of the same task; and those where a walk ends, if
@@ -331,16 +307,6 @@ class Certifier:
             elif name not in ("slots", "links", "sums", "parts", "mass", "told", "corners"):
                 mine[:n] = theirs[:n]
         return copy
-
-
-def _look_at(problem: BeliefMDP, begin: int, first: int, last: int, graph: Graph) -> None:
-    """The leaf values of new nodes, counted from `begin`."""
-    growth.look_at(problem, graph, begin + first, begin + last)
-
-
-def _renew(problem: BeliefMDP, walks: growth.Walks, first: int, last: int, graph: Graph) -> None:
-    """Better leaf values where walks have ended."""
-    growth.renew_ends(problem, graph, walks, first, last)
 
 
 def certifier_of(

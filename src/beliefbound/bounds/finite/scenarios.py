@@ -83,7 +83,7 @@ class HistorySearch:
         while True:
             while growing and certifier.work < goal:
                 before = certifier.work
-                growing = grow(certifier, self.record, certifier.rounding, min(strand.left, goal - before), self.team)
+                growing = grow(certifier, self.record, certifier.rounding, min(strand.left, goal - before))
                 strand.add(CALL + certifier.work - before)
                 if strand.full():
                     strand.find(self.note)

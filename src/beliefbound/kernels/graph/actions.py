@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.graph.cells import told_cell
+from beliefbound.kernels.graph.nodes import OPENED
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.out_of_line import out_of_line
 
@@ -69,20 +70,19 @@ def close_actions(problem, graph, node):
 @out_of_line
 @njit(**FAST)
 def open_action(problem, graph, node, a):
-    """Values of their own for the outcomes of an action, but for those that have a child. Returns for how many, times
-    the models of the node."""
+    """Values of their own for the outcomes of an action, but for those that have a child."""
     s, n_pool = graph.state[node], problem.v.shape[3]
     base = problem.first[s, 0]
     n_rows = problem.first[s, -1] - base
     stage = graph.stage[node] + 1
     v = problem.v[min(stage, problem.v.shape[0] - 1)]
     begin, end, low = graph.begin[node], graph.begin[node + 1], graph.sums[0]
-    graph.opened[node, a], given = True, 0
+    graph.opened[node, a] = True
     for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
         p, t = graph.prob[node, i], problem.arrive[base + i]
         if graph.child[node, i] >= 0 or p <= 0.0:
             continue
-        given += 1
+        graph.size[OPENED] += 1
         offset = base * problem.reward.shape[0] + i
         for pi in range(n_pool):
             low[pi] = 0.0
@@ -101,7 +101,6 @@ def open_action(problem, graph, node, a):
         graph.below[node, i], graph.leaf[node, i] = low[best] / p, problem.number[t, best]
         for j in range(begin, end):
             graph.mass[graph.model[j]] = 0.0
-    return float(given * (end - begin))
 
 
 @njit(**FAST)

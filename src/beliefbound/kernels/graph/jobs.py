@@ -12,11 +12,10 @@ from beliefbound.kernels.beside import Job
 from beliefbound.kernels.graph.actions import close_actions, open_action
 from beliefbound.kernels.graph.cells import no_cells, told_cell
 from beliefbound.kernels.graph.controller import compile_controller
-from beliefbound.kernels.graph.growth import GrowthLimits, carry_back, choose, grow, look_at, new_walks, renew_ends
+from beliefbound.kernels.graph.growth import GrowthLimits, grow
 from beliefbound.kernels.graph.nodes import BeliefMDP, new_graph
 from beliefbound.kernels.graph.pairs import least_of_pairings
 from beliefbound.kernels.graph.search import (
-    add_child,
     backup,
     expand,
     freeze_values,
@@ -37,14 +36,8 @@ def jobs() -> Iterator[Job]:
     yield open_action, (*here, int64, int64)
     for function in (close_actions, least_of_pairings, set_leaves, backup, settle, measure, link, expand):
         yield function, (*here, int64)
-    yield add_child, (*here, int64, int64)
     yield make_child, (*here, int64, int64)
-    until, walks = typeof(GrowthLimits(1, 0.0, 0.0, 0.0, 0, 0)), typeof(new_walks(1))
-    yield choose, (*here, floats, whole, until, walks, int64, float64)
-    yield look_at, (*here, int64, int64)
-    yield renew_ends, (*here, walks, int64, int64)
-    yield carry_back, (*here, int64, walks, int64, until)
-    yield grow, (*here, floats, whole, until, walks, int64)
+    yield grow, (*here, floats, whole, typeof(GrowthLimits(1, 0.0, 0.0, 0.0, 0, 0, 0)))
     yield freeze_values, (*here, whole, float64)
     yield compile_controller, (*here, int64, int64, small, typeof(np.zeros((1, 1), np.int32)))
 

@@ -12,8 +12,9 @@ from beliefbound.kernels.graph.cells import Cells, Corners, new_corners
 from beliefbound.kernels.reference import by_reference
 
 # What `Graph.size` counts: nodes and weights in use; those that are frozen (0 while the graph may grow); table slots
-# and child links made since, for `restore` to undo; and the deepest stage among frozen nodes.
-NODES, ENTRIES, FROZEN_NODES, FROZEN_ENTRIES, LOGGED_SLOTS, LOGGED_LINKS, DEEPEST = range(7)
+# and child links made since, for `restore` to undo; the deepest stage among frozen nodes;
+# and outcome rows of actions opened one by one (`kernels.graph.actions`).
+NODES, ENTRIES, FROZEN_NODES, FROZEN_ENTRIES, LOGGED_SLOTS, LOGGED_LINKS, DEEPEST, OPENED = range(8)
 
 
 @by_reference
@@ -45,7 +46,7 @@ class BeliefMDP(NamedTuple):
 class Graph(NamedTuple):
     """Nodes in arrays of fixed capacity; `size` counts what is used."""
 
-    size: np.ndarray  # int64 [7]: NODES, ENTRIES, …
+    size: np.ndarray  # int64 [8]: NODES, ENTRIES, …
     state: np.ndarray  # int64 [n]
     stage: np.ndarray  # int64 [n]
     key: np.ndarray  # uint64 [n]
@@ -83,7 +84,7 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
     n_actions = problem.available.shape[1]
     bits = max(4, int(np.ceil(np.log2(2 * nodes))))
     return Graph(
-        size=np.zeros(7, dtype=np.int64),
+        size=np.zeros(8, dtype=np.int64),
         state=np.empty(nodes, dtype=np.int64),
         stage=np.empty(nodes, dtype=np.int64),
         key=np.empty(nodes, dtype=np.uint64),
@@ -113,15 +114,4 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         mass=np.zeros(problem.reward.shape[0]),
         told=np.empty((2, n_actions)),
         corners=new_corners(problem.cells.models.shape[2]),
-    )
-
-
-def with_own_scratch(graph: Graph) -> Graph:
-    """The same nodes with other scratch: what looks at nodes of its own may do so beside others."""
-    return graph._replace(
-        sums=np.empty_like(graph.sums),
-        parts=np.zeros_like(graph.parts),
-        mass=np.zeros_like(graph.mass),
-        told=np.empty_like(graph.told),
-        corners=new_corners(len(graph.corners.weight)),
     )

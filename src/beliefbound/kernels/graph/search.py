@@ -117,18 +117,6 @@ def make_child(problem, graph, parent, row):
     known = graph.child[parent, row]
     if known >= 0:
         return np.int64(known)
-    built = graph.size[NODES]
-    node = add_child(problem, graph, parent, row)
-    if node == built:
-        expand(problem, graph, node)
-    return node
-
-
-@out_of_line
-@njit(**FAST)
-def add_child(problem, graph, parent, row):
-    """The node after outcome `row` of `parent`, which has no child there: one that is found, or a new one (then it is
-    the last of all), which nobody has looked at; −1 when the graph is full."""
     s = graph.state[parent]
     k = problem.first[s, 0] + row
     t = problem.arrive[k]
@@ -161,8 +149,8 @@ def add_child(problem, graph, parent, row):
     if graph.size[FROZEN_NODES] > 0:
         graph.slots[graph.size[LOGGED_SLOTS]] = slot
         graph.size[LOGGED_SLOTS] += 1
-    graph.stamp[node] = -1
     note_link(graph, parent, row, node)
+    expand(problem, graph, node)
     return node
 
 
@@ -240,6 +228,7 @@ def set_leaves(problem, graph, node):
 def expand(problem, graph, node):
     """The values of a new node."""
     set_leaves(problem, graph, node)
+    graph.stamp[node] = -1
     if graph.size[FROZEN_NODES] == 0:
         backup(problem, graph, node)
         settle(problem, graph, node)
@@ -300,19 +289,18 @@ def backup(problem, graph, node):
 def settle(problem, graph, node):
     """Tighten a node that was backed up before by the children of its greedy action, which is opened, until it stays
     the greedy one: values of other actions only fall, so no other child counts. And what of its gap one leaf
-    contributes. Returns for how many outcomes, times the models of the node, actions were opened."""
+    contributes."""
     s = graph.state[node]
-    base, opened = problem.first[s, 0], 0.0
+    base = problem.first[s, 0]
     while True:
         a = np.int64(graph.greedy[node])
         if not graph.opened[node, a]:
-            opened += open_action(problem, graph, node, a)
+            open_action(problem, graph, node, a)
         take_children(graph, node, problem.first[s, a] - base, problem.first[s, a + 1] - base)
         take_best(problem, graph, node)
         if graph.greedy[node] == a:
             break
     graph.share[node] = contribution(problem, graph, node, a)[1]
-    return opened
 
 
 @njit(**FAST_INLINE)
