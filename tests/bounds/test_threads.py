@@ -13,8 +13,8 @@ import beliefbound
 from beliefbound.base.executors import ThreadExecutor
 from beliefbound.base.executors.elsewhere import sampling_on
 from beliefbound.beliefs import DirichletBelief, MixtureBelief
+from beliefbound.bounds.bound import Kind
 from beliefbound.bounds.bracket import bracket
-from beliefbound.bounds.finite.relaxation import Certifier
 from support.beliefs import random_belief
 
 CHAIN = DirichletBelief(5, 2, concentration=0.2, initial=0)
@@ -32,18 +32,10 @@ def same_on_threads(belief, threads=(1, 2, 3), **knobs):
     return found[0]
 
 
-def test_two_searches_side_by_side(monkeypatch):
-    """Far enough for graphs whose batches are shared, cells, vectors and scenarios."""
-    nodes = []
-    grow = Certifier._grow
-
-    def noted(self, limits, idle, team):
-        nodes.append((team.threads, self.n_nodes))
-        return grow(self, limits, idle, team)
-
-    monkeypatch.setattr(Certifier, "_grow", noted)
-    same_on_threads(CHAIN.sample(16, np.random.default_rng(2)), discount=0.95, effort=18)
-    assert {threads for threads, n in nodes if n > 1024} == {1, 2, 3}
+def test_two_searches_side_by_side():
+    """Far enough for cells, vectors and scenarios."""
+    found = same_on_threads(CHAIN.sample(16, np.random.default_rng(2)), discount=0.95, effort=18)
+    assert {Kind.CELLS, Kind.ALPHA_VECTORS, Kind.SCENARIOS} <= {bound.kind for bound in found.bounds}
 
 
 def test_a_search_with_a_horizon_and_one_for_a_decision():
