@@ -33,9 +33,9 @@ def same_on_threads(belief, threads=(1, 2, 3), **knobs):
 
 
 def test_two_searches_side_by_side():
-    """Far enough for cells and vectors."""
-    found = same_on_threads(CHAIN.sample(16, np.random.default_rng(2)), discount=0.95, effort=18)
-    assert {Kind.CELLS, Kind.ALPHA_VECTORS} <= {bound.kind for bound in found.bounds}
+    """Far enough for cells, vectors and scenarios."""
+    found = same_on_threads(CHAIN.sample(16, np.random.default_rng(2)), discount=0.95, effort=24)
+    assert {Kind.CELLS, Kind.ALPHA_VECTORS, Kind.SCENARIOS} <= {bound.kind for bound in found.bounds}
 
 
 def test_a_search_with_a_horizon_and_one_for_a_decision():
