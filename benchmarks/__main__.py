@@ -6,7 +6,7 @@ import sys
 
 import benchmarks
 
-_NO_TIMINGS = ("__main__", "timing", "improvement", "improvement_worlds")
+_NO_TIMINGS = ("__main__", "timing", "improvement", "improvement_worlds", "right_prior")
 
 
 def main() -> None:
