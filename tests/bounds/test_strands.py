@@ -1,12 +1,19 @@
 """Strands: what they find follows from the rounds alone, whoever is faster."""
 
+import gc
 import time
+import weakref
 
 import numpy as np
 import pytest
 
 from beliefbound.base.executors.team import Team
+from beliefbound.bounds.finite.search import finite_steps
+from beliefbound.bounds.record import Record
 from beliefbound.bounds.strands import Strand, done_of, take_round
+from beliefbound.planning.rounding import Allowance
+from beliefbound.planning.task import FiniteTask
+from support.beliefs import random_belief
 
 
 def counting(strand, shared, step, name, wait):
@@ -66,3 +73,21 @@ def test_what_goes_wrong_in_a_strand_is_raised():
     with Team(2) as team, pytest.raises(FloatingPointError, match="in a strand"):
         take_round([(good, 1.0), (bad, 1.0)], team)
     assert np.isfinite(good.done)
+
+
+def test_a_search_that_has_ended_is_held_by_nobody():
+    """Its graphs are large, and nobody waits for the garbage collector where many small searches follow each other."""
+    belief, _ = random_belief(np.random.default_rng(7), "bernoulli")
+    task = FiniteTask.of(belief, discount=0.8)
+    record = Record(0.95, allowance=Allowance(task), decide=True)
+    gc.collect()
+    gc.disable()
+    try:
+        steps = finite_steps(task, np.random.default_rng(1), 1, record)
+        for _ in range(6):
+            next(steps, None)
+        held = weakref.ref(record.graph)
+        del steps, record
+        assert held() is None
+    finally:
+        gc.enable()

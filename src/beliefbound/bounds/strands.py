@@ -57,6 +57,10 @@ class Strand(Meter):
         if self._steps is not None and next(self._steps, _END) is _END:
             self._steps = None
 
+    def end(self) -> None:
+        """Nothing more is done. Whoever owns it is then held by nobody else: its steps hold it."""
+        self._steps, self._found = None, []
+
     def commit(self) -> None:
         """What it has put aside, in order."""
         found, self._found = self._found, []

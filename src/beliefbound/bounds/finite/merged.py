@@ -114,6 +114,11 @@ class MergedSearch:
         parts = [(search, work - told - backed), (self._backing_up, backed), (self._telling, told)]
         return [(strand, operations) for strand, operations in parts if operations > 0.0]
 
+    def end(self) -> None:
+        """Nothing more is done."""
+        for strand in (self._searching, self._telling, self._backing_up):
+            strand.end()
+
     def _larger(self) -> Size | None:
         """The cells of most work that there is time for by now; those of less are not solved any more."""
         n_models = self.task.models.n_models

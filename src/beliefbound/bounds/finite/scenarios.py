@@ -78,6 +78,10 @@ class HistorySearch:
         """What it does of the next `work` operations: all of it."""
         return [(self.strand, work)]
 
+    def end(self) -> None:
+        """Nothing more is done."""
+        self.strand.end()
+
     def _steps(self) -> Steps:
         certifier, strand, growing, goal = self.certifier, self.strand, True, max(_FIRST, 100.0 * self._node)
         while True:

@@ -70,7 +70,11 @@ def finite_steps(task: FiniteTask, rng: np.random.Generator, threads: int | None
             searches.append(MergedSearch(task, problem, policies, extended(address, 3), record, team, losses=losses))
         if record.contest is not None:
             record.contest.stability = partial(_stability, record.contest, searches, record.contest.stability)
-        yield from rounds(searches, record, meter, team)
+        try:
+            yield from rounds(searches, record, meter, team)
+        finally:
+            for search in searches:
+                search.end()
 
 
 def _problem(
