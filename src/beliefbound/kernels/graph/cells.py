@@ -80,9 +80,8 @@ def no_cells() -> Cells:
 
 def grid(k: int, n: int, table: np.ndarray) -> np.ndarray:
     """The grid points `[g,k]` in the order of their numbers."""
-    y = np.array(list(combinations_with_replacement(range(n + 1), k - 1)), dtype=np.int64)[
-        :, ::-1
-    ]  # [g,k − 1], falling
+    rising = list(combinations_with_replacement(range(n + 1), k - 1))
+    y = np.array(rising, dtype=np.int64)[:, ::-1]  # [g,k−1]: cumulated weights, falling
     number = np.zeros(len(y), dtype=np.int64)
     for j in range(1, k):
         number += table[y[:, j - 1] + k - 1 - j, k - j]
