@@ -89,6 +89,7 @@ class State(NamedTuple):
     urn: Urn
     tree: Tree
     q: FloatArray  # [s,a] of the Q-learner
+    rolled: IntArray  # [s,A+1]: actions on offer, then the Q-learner's best one, −1 where several are
     greedy: IntArray  # [s,a]: the Q-learner's best actions
     alike: IntArray  # [s]: how many these are
     lists: ActionLists
@@ -117,6 +118,7 @@ def list_best(state, s):
             state.greedy[s, count] = a
             count += 1
     state.alike[s] = count
+    state.rolled[s, -1] = best if count == 1 else -1
 
 
 @njit(**EXACT_INLINE)
@@ -183,13 +185,15 @@ def most_promising(tree, lists, node, s, c, words):
 def act(state, root):
     """`simulations` simulations from a state; the best action that was tried."""
     posterior, urn, tree, lists = state.posterior, state.urn, state.tree, state.lists
-    greedy, alike = state.greedy, state.alike
+    rolled, greedy, alike = state.rolled, state.greedy, state.alike
     simulations, depth, c, epsilon, _, discount = state.parameters
     n_actions, n_outcomes, n_values = posterior.n_actions, posterior.alpha.shape[1], posterior.reward.shape[0]
     prepare(posterior, urn)
     tree.size[SIZE] = 0
     new_node(tree, -1)
-    words, best_share = load(state.stream), max(1.0 - epsilon, 1e-300)
+    words = load(state.stream)
+    per_random, per_best = 1.0 / max(epsilon, 1e-300), 1.0 / max(1.0 - epsilon, 1e-300)
+    all_offered = lists.counts.min() == n_actions
     for _ in range(simulations):
         s, node, length, inside = root, 0, 0, True
         while inside and length < depth:
@@ -222,10 +226,13 @@ def act(state, root):
         for i in range(length, depth):
             z, words = draw_u64(words)  # one half of it chooses the action, the other the outcome
             u = np.float64(z & HALF) * 2.0**-32
-            if u < epsilon:
-                a = lists.offered[s, np.int64(u / epsilon * lists.counts[s])]
+            share = min(u * per_random, 1.0)  # 1: a best action; below: that share of those on offer
+            if all_offered:  # where to look does not wait for the state
+                a = rolled[s, np.int64(share * n_actions)]
             else:
-                a = greedy[s, np.int64((u - epsilon) / best_share * alike[s])]
+                a = rolled[s, np.int64(share * lists.counts[s]) if share < 1.0 else n_actions]
+            if a < 0:
+                a = greedy[s, np.int64((u - epsilon) * per_best * alike[s])]
             pair = s * n_actions + a
             row = row_of(posterior, pair)
             u = np.float64(z >> np.uint64(32)) * 2.0**-32
@@ -307,6 +314,7 @@ def bamcp(
             path_reward=np.zeros(depth),
         ),
         q=np.zeros((S, A)),
+        rolled=np.concatenate([lists.offered, np.full((S, 1), -1)], axis=1),
         greedy=np.zeros((S, A), np.int64),
         alike=np.zeros(S, np.int64),
         lists=lists,
