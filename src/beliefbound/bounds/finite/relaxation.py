@@ -292,21 +292,34 @@ class Certifier:
 
     def copy(self, copy: Graph | None = None) -> Graph:
         """The frozen graph, apart from this one; written over an earlier copy, where there is one."""
-        source = self.graph
-        copy = new_graph(self.problem, self._capacity, len(source.weight)) if copy is None else copy
-        n, entries = int(source.size[FROZEN_NODES]), int(source.size[FROZEN_ENTRIES])
-        for name in Graph._fields:
-            mine: Any = getattr(copy, name)
-            theirs: Any = getattr(source, name)
-            if name in ("size", "table"):
-                mine[:] = theirs
-            elif name in ("model", "weight"):
-                mine[:entries] = theirs[:entries]
-            elif name == "begin":
-                mine[: n + 1] = theirs[: n + 1]
-            elif name not in ("slots", "links", "sums", "parts", "mass", "told", "corners"):
-                mine[:n] = theirs[:n]
+        copy = new_graph(self.problem, self._capacity, len(self.graph.weight)) if copy is None else copy
+        for name, part in _frozen_parts(self.graph).items():
+            getattr(copy, name)[: len(part)] = part
         return copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        """To be sent to a worker, a frozen graph is as large as what it holds."""
+        parts = _frozen_parts(self.graph)
+        filled = np.flatnonzero(parts["table"])
+        parts["table"] = np.stack([filled, parts["table"][filled]])
+        return {**self.__dict__, "graph": (len(self.graph.weight), parts), "_copies": [], "_copied": 0}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        entries, parts = state["graph"]
+        self.graph = new_graph(self.problem, self._capacity, entries)
+        filled, numbers = parts.pop("table")
+        self.graph.table[filled] = numbers
+        for name, part in parts.items():
+            getattr(self.graph, name)[: len(part)] = part
+
+
+def _frozen_parts(graph: Graph) -> dict[str, Any]:
+    """What a frozen graph holds, by the names of its arrays, scratch left out."""
+    n, entries = int(graph.size[FROZEN_NODES]), int(graph.size[FROZEN_ENTRIES])
+    whole = {"size": len(graph.size), "table": len(graph.table), "model": entries, "weight": entries, "begin": n + 1}
+    scratch = ("slots", "links", "sums", "parts", "mass", "told", "corners")
+    return {name: getattr(graph, name)[: whole.get(name, n)] for name in Graph._fields if name not in scratch}
 
 
 def certifier_of(
