@@ -271,7 +271,7 @@ def _most_used(vectors: Vectors, points: Points) -> IntArray:
     leaves = np.take_along_axis(vectors.number, place, axis=1).astype(np.int64)
     for s in np.unique(points.state):
         here, count = points.weight[points.state == s], int(counts[s])
-        use = np.bincount((here @ vectors.known[s, :count].T).argmax(axis=1), minlength=count)
+        use = np.bincount((here @ vectors.known[s, :, :count]).argmax(axis=1), minlength=count)
         order = np.argsort(-use, kind="stable")[:_LEAVES]
         leaves[s] = vectors.number[s, order[np.arange(_LEAVES) % len(order)]]
     return leaves
