@@ -140,7 +140,7 @@ class MergedSearch:
         growing, consistent = True, 0.0
         while growing and not self.closed:
             before, width = certifier.work, self.width
-            growing = grow(certifier, self.record, certifier.rounding, strand.left)
+            growing = grow(certifier, self.record, certifier.rounding, strand.left, self.team)
             strand.add(CALL + certifier.work - before)
             if not growing or certifier.work > _CONSISTENT_EVERY * consistent:
                 consistent = certifier.work

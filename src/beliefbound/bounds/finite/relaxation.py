@@ -44,7 +44,7 @@ from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import LEAF, allowance_of, problem_of, search_depth
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.steps import Meter, Stepwise, finish
-from beliefbound.kernels.graph import growth
+from beliefbound.kernels.graph import crew, growth
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.actions import told_at
 from beliefbound.kernels.graph.alpha import Vectors
@@ -191,21 +191,42 @@ class Certifier:
         *,
         work: float = np.inf,
         forced: int = -1,
+        team: Team = ALONE,
     ) -> bool:
         """Search until the graph has `nodes` nodes or the gap is at most `tolerance`, or for `work` operations; false
-        when nothing is left to gain or it is full. `forced`: the first action of every walk."""
+        when nothing is left to gain or it is full. `forced`: the first action of every walk. `team`: whose threads help
+        while they have nothing else to do."""
         nodes = min(nodes, self.core_nodes)
         if self.n_nodes < nodes and self._idle < growth.IDLE:
             unit, idle = self.node_work, 0 if forced >= 0 else self._idle
             until = growth.GrowthLimits(
                 nodes, float(work), unit, float(tolerance), self.depth - 1, int(forced), int(idle)
             )
-            idle, done = growth.grow(self.problem, self.graph, self.weights, self.roots, until)
+            idle, done = self._grown(until, team)
             self.work += done
             if forced >= 0:
                 return bool(idle < growth.IDLE)
             self._idle = int(idle)
         return self.n_nodes < self.core_nodes and self._idle < growth.IDLE
+
+    def _grown(self, until: growth.GrowthLimits, team: Team) -> tuple[int, float]:
+        problem, graph, shared = self.problem, self.graph, crew.new_crew()
+
+        def first() -> tuple[int, float]:
+            try:
+                found: tuple[int, float] = growth.grow(problem, graph, self.weights, self.roots, until, shared)
+                return found
+            finally:
+                crew.close(shared)
+
+        def helper() -> None:
+            if crew.closed(shared):
+                return
+            scratch = {name: np.zeros_like(getattr(graph, name)) for name in ("sums", "parts", "mass", "told")}
+            own = graph._replace(size=graph.size.copy(), corners=corners_of(problem.cells), **scratch)
+            growth.help_growing(problem, own, shared)
+
+        return team.run([first, *[helper] * (team.threads - 1)])[0]  # type: ignore[return-value]
 
     def use(self, problem: BeliefMDP) -> None:
         """From now on, new nodes have leaf values of another problem of the same task; and those where a walk ends, if

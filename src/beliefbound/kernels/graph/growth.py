@@ -8,7 +8,9 @@ has three phases:
 1. *Selection*. One depth-first descent from the roots to every leaf that contributes at least `_LEAST` of the largest
    contribution. Nodes on the way are noted when they are left, so each comes after those below it, and is noted once,
    however many ways lead to it. Where beliefs are merged the graph has circles: a way ends where it meets a node again.
-2. *Expansion*. The leaves are built, or found where the same belief was built before.
+2. *Expansion*. The leaves are built, or found where the same belief was built before. Nodes get their numbers, weights
+   and places in the table one after the other; then each is given its values, which takes most of the time of growth
+   and is nobody else's concern: a job, for whichever thread is free (`kernels.graph.crew`).
 3. *Backups* of the nodes that were noted, in their order: values and contributions travel from the leaves to the roots,
    and around a circle once a batch.
 
@@ -22,9 +24,10 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.graph.actions import open_action
+from beliefbound.kernels.graph.crew import CLOSED, COUNTED, DONE, RING, add, finish, get, publish, put, take, wait
 from beliefbound.kernels.graph.nodes import CHOSEN, NODES, NOTED, OPENED
-from beliefbound.kernels.graph.search import backup, contribution, make_child, renew, settle
-from beliefbound.kernels.options import FAST
+from beliefbound.kernels.graph.search import backup, contribution, expand, place_child, renew, settle
+from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.reference import by_reference
 
 IDLE = 100_000  # batches in a row that build nothing, after which the rest is rounding
@@ -32,7 +35,7 @@ _LEAST = 0.5  # of the largest contribution: leaves of a batch contribute as muc
 _STEP = 12.0  # operations for each outcome row of a node that is visited
 _NODE, _ROW = 500.0, 60.0  # operations of a new node, and of each of its outcome rows, besides those for its models
 _CLOSED = 2.0  # operations for one model and one outcome row of actions that are closed
-_OUTSIDE, _INSIDE = -1, -2  # what `stamp` says: whether a node is part of the batch
+_OUTSIDE, _INSIDE, _RENEWED = -1, -2, -3  # what `stamp` says: whether a node is part of the batch, or renewed by it
 
 
 @by_reference
@@ -97,12 +100,45 @@ def select(problem, graph, root, weight, least, leaves, visits, limits):
             enter(problem, graph, child, np.int64(graph.greedy[child]), factor, depth, limits.max_stage)
 
 
+@njit(**FAST_INLINE)
+def do_job(problem, graph, crew):
+    """Give one node its values; false where there is none to take. A job is a new node, or `~x` of one to renew."""
+    n = take(crew)
+    if n < 0:
+        return False
+    x = crew.job[n % RING]
+    if x >= 0:
+        expand(problem, graph, x)
+    else:
+        renew(problem, graph, ~x)
+    return True
+
+
 @njit(**FAST)
-def grow(problem, graph, start, roots, limits):
+def help_growing(problem, graph, crew):
+    """Take jobs of `grow`, which runs on another thread, until it is over; `graph` is the same, with `size` and scratch
+    of its own."""
+    spins = 0
+    while True:
+        opened = graph.size[OPENED]
+        if do_job(problem, graph, crew):
+            add(crew.word, COUNTED, graph.size[OPENED] - opened)
+            add(crew.word, DONE, 1)
+            spins = 0
+        elif get(crew.word, CLOSED) > 0:
+            return
+        else:
+            spins = wait(spins)
+
+
+@njit(**FAST)
+def grow(problem, graph, start, roots, limits, crew):
     """Add nodes, those whose gap counts most at the root; `start[i]` weighs `roots[i]`.
 
     With `limits.forced ≥ 0` the first step of every way is that action. A node at whose leaves a way ends is given new
     leaf values where its own are of an earlier edition, and nothing is built there.
+
+    `crew`: of threads that help (`help_growing`), if any do. Values do not depend on it.
 
     Returns `(idle, work)`: batches in a row that have built nothing, `IDLE` when nothing is left to gain or the graph
     is full; and the operations done, which end a call when they reach `limits.work`.
@@ -131,17 +167,28 @@ def grow(problem, graph, start, roots, limits):
             if most >= least and graph.stamp[x] != _INSIDE:
                 select(problem, graph, x, start[i], least, leaves, visits, limits)
 
-        renewed = np.int64(-1)
+        renewed = False
         for i in range(batch.size[CHOSEN]):
-            x = batch.parent[i]
+            x, known = batch.parent[i], graph.size[NODES]
             entries = graph.begin[x + 1] - graph.begin[x]
+            if graph.stamp[x] == _RENEWED:
+                continue
             if graph.edition[x] < problem.edition:
-                renew(problem, graph, x)
-                renewed = x
+                renewed = True
+                graph.stamp[x] = _RENEWED
                 work += limits.unit * entries * n_rows
-            elif x != renewed:
-                full |= make_child(problem, graph, x, batch.outcome[i]) < 0
-                work += entries
+                publish(crew, ~x)
+                continue
+            child = place_child(problem, graph, x, batch.outcome[i])
+            full |= child < 0
+            work += entries
+            if child >= known:
+                publish(crew, child)
+        while do_job(problem, graph, crew):
+            add(crew.word, DONE, 1)
+        finish(crew)
+        graph.size[OPENED] += get(crew.word, COUNTED)
+        put(crew.word, COUNTED, 0)
 
         for i in range(batch.size[NOTED]):
             x = batch.node[i]
@@ -158,5 +205,5 @@ def grow(problem, graph, start, roots, limits):
         if lazily:
             here = graph.begin[batch.parent[0] + 1] - graph.begin[batch.parent[0]] if batch.size[CHOSEN] > 0 else 0
             work += limits.unit * here * (graph.size[OPENED] - opened)
-        idle = 0 if renewed >= 0 or new > 0 else idle + 1
+        idle = 0 if renewed or new > 0 else idle + 1
     return np.int64(IDLE if full else idle), work
