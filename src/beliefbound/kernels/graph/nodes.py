@@ -64,7 +64,7 @@ def new_batch(nodes: int) -> Batch:
     """Scratch for a graph with a capacity of `nodes`."""
     leaves, visits, depth = (min(nodes, most) + 2 for most in (_MOST_LEAVES, _MOST_VISITS, MAX_STAGE))
     sizes = 2, leaves, leaves, visits, visits, depth, depth, depth
-    return Batch(*(np.zeros(n, dtype=np.int64) for n in sizes), factor=np.zeros(depth))
+    return Batch._make([*(np.zeros(n, dtype=np.int64) for n in sizes), np.zeros(depth)])
 
 
 @by_reference
