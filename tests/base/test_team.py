@@ -46,6 +46,20 @@ def test_tasks_run_side_by_side():
         assert sorted(team.run([both.wait, both.wait])) == [0, 1]
 
 
+def test_who_waits_for_others_takes_part_in_what_they_divide():
+    """One of two tasks is divided into two that wait for each other, after the other has ended."""
+    begun, both = threading.Event(), threading.Barrier(2, timeout=30.0)
+    with Team(2) as team:
+
+        def divided():
+            begun.set()
+            return sorted(team.run([both.wait, both.wait]))
+
+        for _ in range(20):
+            begun.clear()
+            assert team.run([lambda: begun.wait(30.0), divided]) == [True, [0, 1]]
+
+
 @pytest.mark.parametrize("team", [ALONE, Team(3)])
 def test_the_first_exception_is_raised_and_the_team_goes_on(team):
     def fail():

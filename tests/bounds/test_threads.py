@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 
 import beliefbound
+from beliefbound.base.errors import ExecutorError
 from beliefbound.base.executors import ThreadExecutor
 from beliefbound.base.executors.elsewhere import sampling_on
 from beliefbound.beliefs import DirichletBelief, MixtureBelief
 from beliefbound.bounds.bound import Kind
 from beliefbound.bounds.bracket import bracket
+from beliefbound.bounds.certified import certify
+from beliefbound.planning.inverse.posterior import from_demonstrations
+from beliefbound.policy import StationaryPolicy
 from support.beliefs import random_belief
 
 CHAIN = DirichletBelief(5, 2, concentration=0.2, initial=0)
@@ -77,6 +81,66 @@ def test_samples_by_an_executor_are_the_same():
     here, there = bracket(CHAIN, discount=0.95, effort=8, rng=3, threads=1), elsewhere(ThreadExecutor(2))
     assert [(b.value, b.method) for b in there.bounds] == [(b.value, b.method) for b in here.bounds]
     assert there.policy == here.policy
+
+
+class Wandering:
+    """A policy that draws its actions, and can be told where it starts only by its seed."""
+
+    def reset(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def act(self, state):
+        return int(self.rng.random() < 0.2)
+
+    def observe(self, state, action, reward, next_state):
+        pass
+
+
+def ends(found):
+    return found.lower.value, found.upper.value, found.best.value, found.regret.value
+
+
+def certified_anywhere(policy, belief, **knobs):
+    """The certificate of a policy on threads, which is checked to be that of an executor."""
+    here = [certify(policy, belief, rng=3, threads=n, **knobs) for n in (1, 3)]
+    with sampling_on(ThreadExecutor(2)):
+        there = certify(policy, belief, rng=3, **knobs)
+    assert ends(here[0]) == ends(here[1]) == ends(there)
+    return there
+
+
+def test_walks_of_a_certificate_by_an_executor_are_the_same():
+    """The frozen graph travels too."""
+    belief = CHAIN.sample(4, np.random.default_rng(4))
+    found = certified_anywhere(Wandering(), belief, discount=0.8, effort=3, samples=70)
+    assert not found.exact
+
+
+@pytest.mark.full
+def test_certificates_under_counts_by_an_executor_are_the_same():
+    learning = bracket(CHAIN, discount=0.8, effort=4, rng=1).policy
+    for policy in (learning, Wandering(), StationaryPolicy([0] * 5)):
+        certified_anywhere(policy, CHAIN, discount=0.8, samples=20)
+
+
+def test_chains_of_demonstrators_by_an_executor_are_the_same():
+    seen = {"state": [0, 1, 1, 0, 1], "action": [1, 1, 1, 0, 1], "next_state": [1, 1, 0, 1, 1]}
+    knobs = {"discount": 0.8, "draws": 16, "chains": 4, "steps": 100, "rng": 5}
+    here = [from_demonstrations(seen, threads=n, **knobs) for n in (1, 3)]
+    with sampling_on(ThreadExecutor(2)):
+        there = from_demonstrations(seen, **knobs)
+    for other in (here[1], there):
+        assert (other.rewards == here[0].rewards).all()
+        assert (other.belief.models.dense() == here[0].belief.models.dense()).all()
+        assert (other.rationality == here[0].rationality).all()
+
+
+def test_what_cannot_be_sent_is_said():
+    class Local(Wandering):
+        pass
+
+    with sampling_on(ThreadExecutor(1)), pytest.raises(ExecutorError, match="cannot be sent to workers"):
+        certify(Local(), CHAIN.sample(2, np.random.default_rng(4)), discount=0.5, effort=1, samples=4, rng=3)
 
 
 @pytest.mark.full

@@ -139,16 +139,60 @@ def test_bound_takes_a_model_folder_to_a_bracket_a_policy_and_a_report(tmp_path)
         assert "Traceback" not in failed.stderr
 
 
+AGENT = """
+import numpy as np
+
+class Wandering:
+    def reset(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def act(self, state):
+        return int(self.rng.random() < 0.2)
+
+    def observe(self, state, action, reward, next_state):
+        pass
+"""
+
+
+@pytest.mark.full
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed: extra `ray`")
+def test_on_ray_each_command_writes_what_it_writes_here(tmp_path):
+    """A policy of somebody's class, Markov chains, one problem: the same numbers, to the last digit."""
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "demos.csv").write_text("state,action,next_state\n0,1,1\n1,1,1\n1,1,0\n0,1,1\n1,0,0\n")
+    write_models(tmp_path / "models", DirichletBelief(3, 2, initial=0).sample(3, 1), discount=0.8)
+    chains = ("--steps", "200", "--draws", "16", "--time", "0")
+    for asked, here, there in (
+        (("certify", "agent.py:Wandering", "models", "--samples", "70"), "h.json", "t.json"),
+        (("imitate", "demos.csv", "--discount", "0.8", *chains), "h/imitation.json", "t/imitation.json"),
+        (("bound", "models", "--effort", "4"), "b/bounds.json", "all/models/bounds.json"),
+    ):
+        for out, where in ((here, ()), (there, ("--executor", "ray", "--threads", "2"))):
+            done = beliefbound(*asked, *where, "--out", out.split("/")[0], cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+        found = [json.loads((tmp_path / out).read_text()) for out in (here, there)]
+        timed = dict.fromkeys(("trace", "compile_seconds"))
+        assert {**found[0], **timed} == {**found[1], **timed}
+
+
 @pytest.mark.full
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed: extra `ray`")
 def test_a_cluster_that_is_not_there_is_one_line_and_nothing_is_written(tmp_path):
     (tmp_path / "log.csv").write_text("state,action,reward,next_state\n0,0,1,0\n0,1,0,0\n")
+    (tmp_path / "agent.py").write_text(AGENT)
+    write_models(tmp_path / "models", DirichletBelief(3, 2, initial=0).sample(3, 1), discount=0.8)
     where = ("--executor", "ray", "--address", "127.0.0.1:1")
-    done = command("plan", "log.csv", "--discount", "0.9", *where, "--out", "plan", cwd=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.strip().endswith("start one with: ray start --head")
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "plan").exists()
+    for asked in (
+        ("plan", "log.csv", "--discount", "0.9"),
+        ("imitate", "log.csv", "--discount", "0.9"),
+        ("certify", "agent.py:Wandering", "models"),
+        ("bound", "models"),
+    ):
+        done = command(*asked, *where, "--out", "there", cwd=tmp_path)
+        assert done.returncode == 1
+        assert done.stderr.strip().endswith("start one with: ray start --head")
+        assert "Traceback" not in done.stderr
+        assert not (tmp_path / "there").exists()
     refused = command("plan", "log.csv", "--discount", "0.9", *where[2:], "--out", "plan", cwd=tmp_path)
     assert refused.returncode == 1
     assert "threads have none; add: --executor ray" in refused.stderr

@@ -126,6 +126,18 @@ def test_models_in_matrices_of_their_own_are_those_in_one(monkeypatch):
     assert mmbi(one, discount=0.9).policy.actions.tolist() == mmbi(several, discount=0.9).policy.actions.tolist()
 
 
+@pytest.mark.parametrize("n_models", [2, 8, 11])
+def test_models_swept_together_have_the_backup_of_each(monkeypatch, n_models):
+    """Eight at a time and what is left of them, also where one in between has a support of its own."""
+    one, several, given = apart(monkeypatch, n_models=n_models)
+    strange = [*given[:1], sp.csr_array(np.eye(7)[np.arange(21) % 7]), *given[2:]]
+    mixed = FiniteBelief(strange, one.rewards, one.weights, reward_signal="unobserved")
+    values = np.random.default_rng(6).random((n_models, 7))
+    for belief in (several, mixed):
+        ahead = np.einsum("msat,mt->msa", belief.models.dense(), values)
+        np.testing.assert_allclose(belief.models.backup(values, 0.9), belief.rewards + 0.9 * ahead, rtol=1e-13)
+
+
 def test_a_sweep_on_threads_is_that_of_one(monkeypatch):
     _, belief, _ = apart(monkeypatch, n_states=40)
     plans = []

@@ -232,7 +232,7 @@ def certify(
     paired = None
     if own is None:
         error = delta if upper.exact else 0.5 * delta
-        low, high, paired = _sampled(known, task, source, samples, error, stop, graph)
+        low, high, paired = _sampled(known, task, source, samples, error, stop, graph, threads)
         own = low, high
     return replace(_certified(known, task, own, upper, paired, values), effort=steps)
 
@@ -304,9 +304,11 @@ def _sampled(
     alpha: float,
     stop: Callable[[], bool] | None,
     graph: Certifier | None,
+    threads: int | None,
 ) -> tuple[Bound, Bound, Regret]:
     """The value from below and from above, and the distance on common scenarios; together they fail with `alpha`."""
-    found = simulate(policy.fresh(), task, rng, samples=samples, alpha=alpha, stop=stop, graph=reaching(graph))
+    knobs: dict[str, Any] = {"samples": samples, "alpha": alpha, "stop": stop, "threads": threads}
+    found = simulate(policy.fresh(), task, rng, graph=reaching(graph), **knobs)
     proof: dict[str, Any] = {"exact": False, "confidence": 1.0 - alpha / 3.0, "n_samples": found.samples}
     method = f"{found.samples} walks against upper values as control variate; betting interval"
     value = {"method": method, "estimate": found.estimate, "of": VALUE, "kind": Kind.POLICY, **proof}

@@ -1,4 +1,4 @@
-"""What `bound` and `plan` do with several problems (`jobs.batch`)."""
+"""What `bound` and `plan` do with several problems (`jobs.batch`), and commands with samples of one, on a cluster."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -35,14 +35,6 @@ def batch(find: Callable[..., Any], total: int, place: Path, given: dict[str, An
     if failed:
         print(f"error: {failed} of {total} problems have no certificate", file=sys.stderr)
         raise typer.Exit(1)
-
-
-def only_here(executor: str, address: str | None) -> None:
-    """One problem is not divided over a cluster."""
-    if executor != "threads" or address is not None:
-        raise typer.BadParameter(
-            "models are searched by threads of this machine; give several folders", param_hint="executor"
-        )
 
 
 @contextmanager

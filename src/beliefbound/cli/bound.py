@@ -22,7 +22,7 @@ from beliefbound.cli.app import (
     Where,
     app,
 )
-from beliefbound.cli.batch import batch, only_here
+from beliefbound.cli.batch import batch
 from beliefbound.cli.show import closing, doing, end_interrupted, loading, show_table
 
 
@@ -85,15 +85,14 @@ def bound(
 
     Several problems are searched side by side, each on one thread, into a folder of its name, with a table and a page
     of all; `--time` is for each. The same command goes on where it was left: what is finished is not made again.
-    `--executor ray` searches on a cluster.
+    `--executor ray` searches on a cluster, a worker a problem; one problem is there what several are, a table of one.
 
     Example: `beliefbound bound models/ --gap 0.01 --time 30`
     """
     given = locals()
-    if len(models) > 1:
+    if len(models) > 1 or executor != "threads" or address is not None:
         _bound_all(models, out or Path("bounds"), given)
         return
-    only_here(executor, address)
     (only,) = models
     with loading():
         from beliefbound.base.options import chosen

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import Absorbing, Initial, Seed, Signal, TimedThreads, Weights, app
+from beliefbound.cli.app import Absorbing, Address, Initial, Seed, Signal, TimedThreads, Weights, Where, app
+from beliefbound.cli.batch import sampled_on
 from beliefbound.cli.show import closing, end_interrupted, loading
 
 
@@ -39,6 +40,8 @@ def certify(
     initial: Initial = None,
     seed: Seed = 1,
     threads: TimedThreads = None,
+    executor: Where = "threads",
+    address: Address = None,
 ) -> None:
     """Say what a policy earns on a set of models, and how far below Bayes-optimal it can be.
 
@@ -47,7 +50,9 @@ def certify(
 
     A CSV has the columns `state` (or `idstate`), `action` (or `idaction`) and, where actions change with time, `stage`.
     Of `agent.py:Class` one object is made; its constructor may ask for `n_states`, `n_actions`, `discount`, `initial`,
-    `belief`.
+    `belief`. With `--executor ray` the walks of a policy whose value is simulated are taken on a cluster, which pays
+    where it takes long to act; the search for the bound stays here. Its workers read the file of such a class by its
+    path.
 
     Example: `beliefbound certify sarsop.policy gouldian.pomdpx --time 30`
     """
@@ -57,7 +62,7 @@ def certify(
         from beliefbound.jobs.certify import CertifyOptions, certify_policy
 
     file = out or Path(f"{policy.stem}-certificate.json")
-    with closing() as (watch, say):
+    with sampled_on(executor, threads, address), closing() as (watch, say):
         result = certify_policy(policy, models, file, chosen(CertifyOptions, given), watch=watch, say=say)
     for note in result.folder.notes:
         print(f"note: {note}", file=sys.stderr)

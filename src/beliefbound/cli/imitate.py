@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from beliefbound.cli.app import Actions, AsNames, Effort, KeepSuspicious, Seed, Sort, States, TimedThreads, app
+from beliefbound.cli.app import (
+    Actions,
+    Address,
+    AsNames,
+    Effort,
+    KeepSuspicious,
+    Seed,
+    Sort,
+    States,
+    TimedThreads,
+    Where,
+    app,
+)
+from beliefbound.cli.batch import sampled_on
 from beliefbound.cli.show import closing, doing, loading, show_table
 
 
@@ -59,6 +72,8 @@ def imitate(
     effort: Effort = None,
     seed: Seed = 1,
     threads: TimedThreads = None,
+    executor: Where = "threads",
+    address: Address = None,
 ) -> None:
     """From what experts did, without rewards, to a policy, how sure it is, and what they seem to want.
 
@@ -66,7 +81,7 @@ def imitate(
     truncated`; no rewards. Writes `policy.csv`, `policy.json` (for `load_policy`), `policy.npz` (one that learns as it
     acts, where that was found), `posterior.npz` (draws of rewards and dynamics, for `beliefbound bound`, `certify` and
     `robust`), `imitation.json` and `report.html`. Nothing is written before everything is found; then an earlier
-    result in the folder gives way, and other files stay.
+    result in the folder gives way, and other files stay. With `--executor ray` the Markov chains run on a cluster.
 
     Example: `beliefbound imitate demos.csv --discount 0.95`
     """
@@ -76,7 +91,7 @@ def imitate(
         from beliefbound.jobs.imitation.command import ImitateOptions, imitate_file
 
     target = out or Path(f"{Path(demonstrations).name.split('.')[0]}-imitate")
-    with closing() as (watch, say_stop):
+    with sampled_on(executor, threads, address), closing() as (watch, say_stop):
         options = chosen(ImitateOptions, given)
         done, report = imitate_file(demonstrations, target, options, watch=watch, say=doing(watch), stopping=say_stop)
     found = done.found

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from beliefbound.base.limits import DENSE_BYTES
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.kernels.planning import csr_sweep, krylov, occupancy
 from beliefbound.kernels.planning.rows import Rows
-from beliefbound.kernels.planning.simd import copied
+from beliefbound.kernels.planning.simd import copied, zeros
 from beliefbound.models import enclosing
 from beliefbound.models.enclosing import Linear
 
@@ -32,7 +33,7 @@ _MOST_STEPS = 2000
 class Csr:
     """Transition probabilities as compressed rows over `(m,s,a)`: matrices of one or more models each, one after the
     other. Large models stay in the matrices they came in; where these have one support, its index arrays are kept once
-    and four models are swept at a time.
+    and up to eight models are swept at a time.
     """
 
     matrices: tuple[Any, ...]  # scipy.sparse.csr_array [(m,s,a), t]
@@ -75,21 +76,15 @@ class Csr:
 
     def backup(self, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
         """`q[m,s,a] = r + γ Σ_t P V`."""
-        if len(self.matrices) == 1:
-            _backup(self.matrices[0], rewards, discount, values, q)
-            return
-        parts = list(self._parts())
+        parts, pairs = list(self._parts()), self.shape[1] * self.shape[2]
         while parts:
-            some, matrix = parts[0]
-            if _alike(four := [each for _, each in parts[:4]], self.shape[1] * self.shape[2]):
-                some, parts = slice(some.start, some.start + 4), parts[4:]
-                r, v, to = rewards[some].reshape(4, -1), np.ascontiguousarray(values[some].T), q[some].reshape(4, -1)
-                chances = (each.data for each in four)
-                work = partial(csr_sweep.backup_four, matrix.indptr, matrix.indices, *chances, r, discount, v, to)
-                in_ranges(work, matrix.shape[0], 4 * matrix.nnz)
+            alike = _alike([matrix for _, matrix in parts[: csr_sweep.TOGETHER]], pairs)
+            taken, some = [matrix for _, matrix in parts[:alike]], slice(parts[0][0].start, parts[alike - 1][0].stop)
+            parts, own = parts[alike:], (rewards[some], discount, values[some], q[some])
+            if alike == 1:
+                _backup(taken[0], *own)
             else:
-                parts = parts[1:]
-                _backup(matrix, rewards[some], discount, values[some], q[some])
+                _backup_together(taken, *own)
 
     def compressed(self) -> "Csr":
         """Itself."""
@@ -248,18 +243,33 @@ def _stacked(matrices: Sequence[Any]) -> Any:
     return matrices[0] if len(matrices) == 1 else sp.csr_array(sp.vstack(matrices, format="csr"))
 
 
-def _alike(matrices: Sequence[Any], rows: int) -> bool:
-    """Whether these are four models with one support."""
+def _alike(matrices: Sequence[Any], rows: int) -> int:
+    """How many of these, from the first on, are models with one support; at least 1."""
     first = matrices[0]
-    return len(matrices) == 4 and all(
-        each.shape[0] == rows and each.indices is first.indices and each.indptr is first.indptr for each in matrices
-    )
+
+    def same(each: Any) -> bool:
+        return each.shape[0] == rows and each.indices is first.indices and each.indptr is first.indptr
+
+    return max(1, len(list(takewhile(same, matrices))))
 
 
 def _backup(matrix: Any, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
     r, to = rewards.reshape(-1), q.reshape(-1)
     work = partial(csr_sweep.backup_csr, *_arrays(matrix), r, discount, values, to)
     in_ranges(work, len(r), matrix.data.size)
+
+
+def _backup_together(
+    matrices: Sequence[Any], rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray
+) -> None:
+    """The same of models that have one support, a matrix each."""
+    n, first = len(matrices), matrices[0]
+    v = zeros(values.shape[1], n)
+    in_ranges(partial(csr_sweep.lanes_of_values, values, v), len(v), v.size)
+    chances = tuple(matrix.data for matrix in matrices)
+    r, to = rewards.reshape(n, -1), q.reshape(n, -1)
+    work = partial(csr_sweep.backup_together, first.indptr, first.indices, chances, r, discount, v, to)
+    in_ranges(work, first.shape[0], n * first.nnz)
 
 
 def _solved(chain: Any, rewards: FloatArray, discount: float) -> FloatArray:

@@ -136,6 +136,6 @@ def test_a_worker_without_the_package_is_told_what_it_lacks():
 
 def test_a_node_with_another_version_is_refused():
     with pytest.raises(ExecutorError, match=r"a node has beliefbound .*, this process 0\.0\.0; install the same"):
-        _work("0.0.0", pickle.dumps((abs, 1)))
+        _work("0.0.0", pickle.dumps(abs), pickle.dumps(1))
     with _environment(_ONE_THREAD):  # what a worker sets is undone here
-        assert _work(version("beliefbound"), pickle.dumps((abs, -1))) == 1
+        assert _work(version("beliefbound"), pickle.dumps(abs), pickle.dumps(-1)) == 1

@@ -98,13 +98,14 @@ class RayExecutor:
         """`(block, function(block))` as they complete; see `Executor`. What was handed to Ray counts as begun."""
         ray, stopped, source = self._ray, stop or Event(), iter(blocks)
         task = ray.remote(num_cpus=1, max_retries=RETRIES)(_work)
+        sent = ray.put(ray.cloudpickle.dumps(function))  # once, whatever the number of blocks
         pending: dict[Any, B] = {}
         try:
             while True:
                 if not stopped.is_set():
                     cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
                     for block in islice(source, max(0, _AHEAD * cores - len(pending))):
-                        pending[task.remote(version("beliefbound"), ray.cloudpickle.dumps((function, block)))] = block
+                        pending[task.remote(version("beliefbound"), sent, ray.cloudpickle.dumps(block))] = block
                 if not pending:
                     return
                 for done in ray.wait(list(pending), timeout=_POLL)[0]:
@@ -165,10 +166,10 @@ def _unreachable(address: str, cause: Exception) -> ExecutorError:
     return ExecutorError(f"no Ray cluster at {address}: {reason}; start one with: ray start --head")
 
 
-def _work(maker: str, payload: bytes) -> object:
-    """One block on a worker. What the payload needs is imported here, after the number of threads is set."""
+def _work(maker: str, function: bytes, block: bytes) -> object:
+    """One block on a worker. What they need is imported here, after the number of threads is set."""
     if version("beliefbound") != maker:
         raise ExecutorError(f"a node has beliefbound {version('beliefbound')}, this process {maker}; install the same")
     os.environ.update(_ONE_THREAD)
-    function, block = pickle.loads(payload)
-    return function(block)
+    called: Any = pickle.loads(function)
+    return called(pickle.loads(block))

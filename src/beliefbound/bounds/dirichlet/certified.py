@@ -24,17 +24,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beliefbound.base.executors.threads import available_threads, map_with_scratch
+from beliefbound.base.executors.elsewhere import at_once
+from beliefbound.base.executors.threads import available_threads
 from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.bound import VALUE, Bound, Kind, Regret, missing
 from beliefbound.bounds.dirichlet.arrays import planned, tail_correction
-from beliefbound.bounds.dirichlet.chains import Chain
 from beliefbound.bounds.dirichlet.effort import valued
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels, workers
 from beliefbound.bounds.dirichlet.prepared import above_of, whole_of
 from beliefbound.bounds.dirichlet.sampler import Sampler, least_mean
-from beliefbound.bounds.dirichlet.walks import Earned, FollowedWalks, Walks, walk_depth
+from beliefbound.bounds.dirichlet.walks import Earned, FollowedWalks, Scenarios, Walks, walk_depth
 from beliefbound.bounds.finite.problem import stage_values
 from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.bounds.sampled import bound_of_mean
@@ -157,22 +157,15 @@ class _Certifying:
         """What walks `[i,2]` earn at least and at most, and drops `[i]` of chains in the same scenarios."""
         steps = max(walk_depth(self.task.discount, self.task.horizon), self._chain_depth()) + 2
         earned: list[Earned] = []
-        own = self._walks() if walks else None
-
-        def uniforms(i: int) -> FloatArray:
-            return np.random.default_rng((self.seed, 20, i)).random(steps)
-
-        def drop(i: int, chain: Chain) -> float:
-            return chain.run(i, uniforms(i)).value
-
+        own, scenarios = self._walks() if walks else None, Scenarios(self.seed, steps)
         while len(self.drops) < chains and not over():
-            block = range(len(self.drops), min(chains, len(self.drops) + _TOGETHER))
+            block = range(len(self.drops), min(chains, len(self.drops) + at_once(_TOGETHER)))
             if self.sampler.effort.particles:
-                self.drops += map_with_scratch(drop, block, self.sampler.chains)
+                self.drops += self.sampler.drops_in(block, scenarios)
             else:
                 self.drops += [0.0 for _ in block]
             if own is not None:
-                earned += own.earn(block, uniforms)
+                earned += own.earn(block, scenarios)
         return np.array(earned).reshape(-1, 2), np.array(self.drops)
 
     def _walks(self) -> Walks:

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from beliefbound.base.errors import ObservationError, PolicyError
-from beliefbound.base.executors.threads import map_with_scratch
+from beliefbound.base.executors.elsewhere import map_numbered
 from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.base.validation import FloatArray, IntArray, check_seed
 from beliefbound.beliefs import Belief
@@ -22,7 +22,7 @@ from beliefbound.bounds.dirichlet.fresh_models import workers
 from beliefbound.bounds.dirichlet.policy_file import KIND, arrays_of, read_particle
 from beliefbound.bounds.dirichlet.prepared import whole_of
 from beliefbound.bounds.dirichlet.replanning import Replanning, Workspace
-from beliefbound.bounds.dirichlet.walks import Earned, Uniforms
+from beliefbound.bounds.dirichlet.walks import Earned, Scenarios
 from beliefbound.kernels.particles.rows import BAMDP, width_of
 from beliefbound.planning.task import Task
 from beliefbound.policy.files import ArchivedPolicy
@@ -211,14 +211,24 @@ class CompiledWalks:
         each = 8.0 * len(policy._whole.available) * width_of(policy._whole) * sizes
         self._spaces = workers(threads, policy.workspace, each, 8.0 * PARTICLE_BYTES)
 
-    def earn(self, scenarios: Sequence[int], uniforms: Uniforms) -> list[Earned]:
-        """What the policy earns in some scenarios."""
+    def earn(self, numbers: Sequence[int], scenarios: Scenarios) -> list[Earned]:
+        """What the policy earns in the scenarios of these numbers."""
+        return map_numbered(_Compiled(self.policy, self.seed, scenarios), numbers, lambda: self._spaces)
 
-        def one(i: int, space: Workspace) -> Earned:
-            rest = np.random.default_rng((self.seed, 21, i))
-            return Earned(self.policy.simulate(rest, space, uniforms(i))[0], np.inf)
 
-        return list(map_with_scratch(one, scenarios, self._spaces))
+class _Compiled(NamedTuple):
+    """Such walks by the numbers of their scenarios."""
+
+    policy: ParticlePolicy
+    seed: int
+    scenarios: Scenarios
+
+    def scratch(self) -> Workspace:
+        return self.policy.workspace()
+
+    def one(self, number: int, space: Workspace) -> Earned:
+        rest = np.random.default_rng((self.seed, 21, number))
+        return Earned(self.policy.simulate(rest, space, self.scenarios.uniforms(number))[0], np.inf)
 
 
 def _alike(one: Any, other: Any) -> bool:

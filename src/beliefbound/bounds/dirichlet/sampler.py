@@ -15,6 +15,7 @@ Rare outcomes are in neither sample: they are bounded (`bounds.dirichlet.rare`).
 sizes at once, so it does not matter when the clock stops the work. Student's interval, on request, is asymptotic.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -33,6 +34,7 @@ from beliefbound.bounds.dirichlet.fresh_models import workers
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
 from beliefbound.bounds.dirichlet.prepared import above_of
 from beliefbound.bounds.dirichlet.replanning import Workspace, policy_depth
+from beliefbound.bounds.dirichlet.walks import Scenarios
 from beliefbound.bounds.statistics.betting import mean_at_least
 from beliefbound.bounds.statistics.intervals import Interval, asymptotic, describe, mean_bound
 from beliefbound.kernels.particles.rows import width_of
@@ -98,6 +100,10 @@ class Sampler:
         for drop in map_numbered(self._chains, range(first, first + count), lambda: self.chains):
             self.drops.append(drop.value)
             self.operations["upper"] += drop.operations
+
+    def drops_in(self, numbers: Sequence[int], scenarios: Scenarios) -> list[float]:
+        """What chains drop by in the scenarios of these numbers."""
+        return map_numbered(_ChainsIn(self._chains, scenarios), numbers, lambda: self.chains)
 
     def lower(self, alpha: float, interval: Interval = "betting") -> Bound | None:
         """The lower bound from the trajectories so far; nothing from very few."""
@@ -168,6 +174,19 @@ class _Chains(NamedTuple):
     @staticmethod
     def one(number: int, chain: Chain) -> Drop:
         return chain.run(number)
+
+
+class _ChainsIn(NamedTuple):
+    """The same in scenarios that others use too."""
+
+    chains: _Chains
+    scenarios: Scenarios
+
+    def scratch(self) -> Chain:
+        return self.chains.scratch()
+
+    def one(self, number: int, chain: Chain) -> float:
+        return chain.run(number, self.scenarios.uniforms(number)).value
 
 
 def least_mean(samples: FloatArray, floor: float, alpha: float) -> float:

@@ -8,13 +8,14 @@ nothing of, supply a control variate of mean zero, in shares that keep every sam
 *From above*, rewards alone are summed up, and what is left counts as the most: between what any model allows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from beliefbound.base.executors.elsewhere import map_numbered
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.dirichlet.arrays import arrival
 from beliefbound.bounds.dirichlet.prepared import whole_of
@@ -31,7 +32,15 @@ from beliefbound.policy.stepping import transitions
 _LEFT = 5e-4  # of the value: what may be left at the depth
 _MOST_STEPS = 2000  # a discount of .996; beyond, what is left counts as the least, and as the most
 
-Uniforms = Callable[[int], FloatArray]  # of scenario `i`: of the start, then of each step
+
+class Scenarios(NamedTuple):
+    """Numbered scenarios: the uniforms of one are those of the start, then of each step."""
+
+    seed: int
+    steps: int
+
+    def uniforms(self, number: int) -> FloatArray:
+        return np.random.default_rng((self.seed, 20, number)).random(self.steps)
 
 
 class Earned(NamedTuple):
@@ -54,8 +63,8 @@ class Walks(Protocol):
     range: tuple[float, float]
     beyond: float
 
-    def earn(self, scenarios: Sequence[int], uniforms: Uniforms) -> list[Earned]:
-        """What the policy earns in some scenarios."""
+    def earn(self, numbers: Sequence[int], scenarios: Scenarios) -> list[Earned]:
+        """What the policy earns in the scenarios of these numbers."""
 
 
 def walk_depth(discount: float, horizon: int | None) -> int:
@@ -71,6 +80,7 @@ class FollowedWalks:
         self.policy, self.task, self.levels = policy, task, levels
         self.guide = Replanning(task, seed, levels or ((0.0, 2),))
         self.depth, self.floor = walk_depth(task.discount, task.horizon), self.guide.floor
+        self._seed = seed
         self._space: Workspace | None = None
         problem, self._extremes, whole = self.guide._problem, self.guide._extremes, whole_of(task)
         self.range = whole.ends(task)
@@ -80,11 +90,15 @@ class FollowedWalks:
         worth = float(np.ptp(paid)) + float((whole.extremes.ever("upper") - whole.extremes.ever("lower")).max())
         self.beyond = SHARE["lower"] * problem.unit * worth if rare else 0.0
 
-    def earn(self, scenarios: Sequence[int], uniforms: Uniforms) -> list[Earned]:
-        """What the policy earns in some scenarios; its own seed is the scenario's number."""
-        return [self._walk(uniforms(i), i) for i in scenarios]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FollowedWalks, (self.policy, self.task, self._seed, self.levels)
 
-    def _walk(self, u: FloatArray, seed: int) -> Earned:
+    def earn(self, numbers: Sequence[int], scenarios: Scenarios) -> list[Earned]:
+        """What the policy earns in the scenarios of these numbers."""
+        return map_numbered(_Followed(self, scenarios), numbers, lambda: [None])  # one policy, which has one walk
+
+    def walk(self, u: FloatArray, seed: int) -> Earned:
+        """One, by the uniforms of its scenario; `seed`: the policy's own."""
         guide, policy, task = self.guide, self.policy, self.task
         problem, n_actions = guide._problem, task.belief.n_actions
         if self._space is None:
@@ -129,3 +143,16 @@ class FollowedWalks:
         paid, (k, j) = problem.posterior.paid, divmod(column, problem.posterior.alpha.shape[1])
         reward = paid[k, pair, j if paid.shape[2] > 1 else 0]
         return float(problem.unit * reward)
+
+
+class _Followed(NamedTuple):
+    """Walks by the numbers of their scenarios, which are also the policy's seeds."""
+
+    walks: FollowedWalks
+    scenarios: Scenarios
+
+    def scratch(self) -> None:
+        """Walks have their own."""
+
+    def one(self, number: int, scratch: None) -> Earned:
+        return self.walks.walk(self.scenarios.uniforms(number), number)

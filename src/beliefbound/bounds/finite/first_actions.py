@@ -13,6 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
+from beliefbound.base.executors.team import Team
 from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.decision import Contest, stability_of, widest
 from beliefbound.bounds.finite.controller import freeze
@@ -45,16 +46,16 @@ def action_bounds(certifier: Certifier) -> tuple[FloatArray, FloatArray]:
     return lower, upper
 
 
-def grow(certifier: Certifier, record: Record, tolerance: float, work: float) -> bool:
+def grow(certifier: Certifier, record: Record, tolerance: float, work: float, team: Team) -> bool:
     """`Certifier.grow` for what is asked for: the value, or the decision."""
     if not record.decide or record.contest is None:
-        return certifier.grow(certifier.core_nodes, tolerance, work=work)
+        return certifier.grow(certifier.core_nodes, tolerance, work=work, team=team)
     contest, (lower, upper) = copy(record.contest), action_bounds(certifier)
     contest.note(lower, upper)  # its own and what is committed: what others find meanwhile it does not see
     for action in sorted(contest.rivals(), key=lambda a: lower[a] - upper[a]):
-        if certifier.grow(certifier.core_nodes, tolerance, work=work, forced=action):
+        if certifier.grow(certifier.core_nodes, tolerance, work=work, forced=action, team=team):
             return True
-    return certifier.grow(certifier.core_nodes, tolerance, work=work)
+    return certifier.grow(certifier.core_nodes, tolerance, work=work, team=team)
 
 
 def note_first(

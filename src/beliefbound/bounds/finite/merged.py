@@ -140,7 +140,7 @@ class MergedSearch:
         growing, consistent = True, 0.0
         while growing and not self.closed:
             before, width = certifier.work, self.width
-            growing = grow(certifier, self.record, certifier.rounding, strand.left)
+            growing = grow(certifier, self.record, certifier.rounding, strand.left, self.team)
             strand.add(CALL + certifier.work - before)
             if not growing or certifier.work > _CONSISTENT_EVERY * consistent:
                 consistent = certifier.work
@@ -271,7 +271,7 @@ def _most_used(vectors: Vectors, points: Points) -> IntArray:
     leaves = np.take_along_axis(vectors.number, place, axis=1).astype(np.int64)
     for s in np.unique(points.state):
         here, count = points.weight[points.state == s], int(counts[s])
-        use = np.bincount((here @ vectors.known[s, :count].T).argmax(axis=1), minlength=count)
+        use = np.bincount((here @ vectors.known[s, :, :count]).argmax(axis=1), minlength=count)
         order = np.argsort(-use, kind="stable")[:_LEAVES]
         leaves[s] = vectors.number[s, order[np.arange(_LEAVES) % len(order)]]
     return leaves

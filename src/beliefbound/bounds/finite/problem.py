@@ -23,7 +23,7 @@ from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.finite.outcomes import row_steps
 from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.kernels.graph.cells import no_cells
-from beliefbound.kernels.graph.nodes import BeliefMDP
+from beliefbound.kernels.graph.nodes import MAX_STAGE, BeliefMDP
 from beliefbound.models import ModelSet
 from beliefbound.models.enclosing import lowered
 from beliefbound.planning.lemmas import stages_until
@@ -34,7 +34,6 @@ from beliefbound.policy import TablePolicy
 
 FOREVER = 1 << 60
 LEAF = 2e-5  # a scenario ends where what is left to gain is this share of the value at the root
-_MAX_STAGE = 1000  # deepest node of a graph: undiscounted problems end here, discounted ones have long faded
 _MIXED = 1e3  # times the value at the start: values beyond are of another scale
 
 
@@ -94,7 +93,7 @@ def search_depth(task: FiniteTask, n_policies: int = 0) -> int:
     low, high = task.models.reward_range
     if low == high:
         return 1
-    depth = stages_until(0.1 * LEAF, task.discount, most=_MAX_STAGE)
+    depth = stages_until(0.1 * LEAF, task.discount, most=MAX_STAGE)
     if task.horizon is not None:
         kept = TABLE_BYTES // (8 * task.models.rewards.size * (1 + n_policies // task.models.n_actions))
         depth = min(depth, task.horizon, max(8, kept))

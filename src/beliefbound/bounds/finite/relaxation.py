@@ -44,11 +44,11 @@ from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import LEAF, allowance_of, problem_of, search_depth
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
 from beliefbound.bounds.steps import Meter, Stepwise, finish
-from beliefbound.kernels.graph import growth
+from beliefbound.kernels.graph import crew, growth
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.actions import told_at
 from beliefbound.kernels.graph.alpha import Vectors
-from beliefbound.kernels.graph.cells import Cells, new_corners
+from beliefbound.kernels.graph.cells import Cells, corners_of
 from beliefbound.kernels.graph.information_relaxation import ScenarioLimits, run_block
 from beliefbound.kernels.graph.nodes import (
     ENTRIES,
@@ -191,27 +191,48 @@ class Certifier:
         *,
         work: float = np.inf,
         forced: int = -1,
+        team: Team = ALONE,
     ) -> bool:
         """Search until the graph has `nodes` nodes or the gap is at most `tolerance`, or for `work` operations; false
-        when nothing is left to gain or it is full. `forced`: the first action of every walk."""
+        when nothing is left to gain or it is full. `forced`: the first action of every walk. `team`: whose threads help
+        while they have nothing else to do."""
         nodes = min(nodes, self.core_nodes)
         if self.n_nodes < nodes and self._idle < growth.IDLE:
             unit, idle = self.node_work, 0 if forced >= 0 else self._idle
             until = growth.GrowthLimits(
                 nodes, float(work), unit, float(tolerance), self.depth - 1, int(forced), int(idle)
             )
-            idle, done = growth.grow(self.problem, self.graph, self.weights, self.roots, until)
+            idle, done = self._grown(until, team)
             self.work += done
             if forced >= 0:
                 return bool(idle < growth.IDLE)
             self._idle = int(idle)
         return self.n_nodes < self.core_nodes and self._idle < growth.IDLE
 
+    def _grown(self, until: growth.GrowthLimits, team: Team) -> tuple[int, float]:
+        problem, graph, shared = self.problem, self.graph, crew.new_crew()
+
+        def first() -> tuple[int, float]:
+            try:
+                found: tuple[int, float] = growth.grow(problem, graph, self.weights, self.roots, until, shared)
+                return found
+            finally:
+                crew.close(shared)
+
+        def helper() -> None:
+            if crew.closed(shared):
+                return
+            scratch = {name: np.zeros_like(getattr(graph, name)) for name in ("sums", "parts", "mass", "told")}
+            own = graph._replace(size=graph.size.copy(), corners=corners_of(problem.cells), **scratch)
+            growth.help_growing(problem, own, shared)
+
+        return team.run([first, *[helper] * (team.threads - 1)])[0]  # type: ignore[return-value]
+
     def use(self, problem: BeliefMDP) -> None:
         """From now on, new nodes have leaf values of another problem of the same task; and those where a walk ends, if
         it is of a later edition."""
         if problem.cells is not self.problem.cells:
-            self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))
+            self.graph = self.graph._replace(corners=corners_of(problem.cells))
         self.problem = problem
 
     def together(self) -> FloatArray:
@@ -227,7 +248,7 @@ class Certifier:
     def told(self, cells: Cells) -> float:
         """The mean upper value by cells of models at the nodes that were built last."""
         begin, end = max(0, self.n_nodes - _LAST), self.n_nodes
-        graph = self.graph._replace(corners=new_corners(cells.models.shape[2]))
+        graph = self.graph._replace(corners=corners_of(cells))
         return float(told_at(self.problem._replace(cells=cells), graph, begin, end)) / (end - begin)
 
     @property
@@ -292,21 +313,34 @@ class Certifier:
 
     def copy(self, copy: Graph | None = None) -> Graph:
         """The frozen graph, apart from this one; written over an earlier copy, where there is one."""
-        source = self.graph
-        copy = new_graph(self.problem, self._capacity, len(source.weight)) if copy is None else copy
-        n, entries = int(source.size[FROZEN_NODES]), int(source.size[FROZEN_ENTRIES])
-        for name in Graph._fields:
-            mine: Any = getattr(copy, name)
-            theirs: Any = getattr(source, name)
-            if name in ("size", "table"):
-                mine[:] = theirs
-            elif name in ("model", "weight"):
-                mine[:entries] = theirs[:entries]
-            elif name == "begin":
-                mine[: n + 1] = theirs[: n + 1]
-            elif name not in ("slots", "links", "sums", "parts", "mass", "told", "corners"):
-                mine[:n] = theirs[:n]
+        copy = new_graph(self.problem, self._capacity, len(self.graph.weight)) if copy is None else copy
+        for name, part in _frozen_parts(self.graph).items():
+            getattr(copy, name)[: len(part)] = part
         return copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        """To be sent to a worker, a frozen graph is as large as what it holds."""
+        parts = _frozen_parts(self.graph)
+        filled = np.flatnonzero(parts["table"])
+        parts["table"] = np.stack([filled, parts["table"][filled]])
+        return {**self.__dict__, "graph": (len(self.graph.weight), parts), "_copies": [], "_copied": 0}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        entries, parts = state["graph"]
+        self.graph = new_graph(self.problem, self._capacity, entries)
+        filled, numbers = parts.pop("table")
+        self.graph.table[filled] = numbers
+        for name, part in parts.items():
+            getattr(self.graph, name)[: len(part)] = part
+
+
+def _frozen_parts(graph: Graph) -> dict[str, Any]:
+    """What a frozen graph holds, by the names of its arrays, scratch left out."""
+    n, entries = int(graph.size[FROZEN_NODES]), int(graph.size[FROZEN_ENTRIES])
+    whole = {"size": len(graph.size), "table": len(graph.table), "model": entries, "weight": entries, "begin": n + 1}
+    scratch = ("slots", "links", "sums", "parts", "mass", "told", "corners", "batch")
+    return {name: getattr(graph, name)[: whole.get(name, n)] for name in Graph._fields if name not in scratch}
 
 
 def certifier_of(

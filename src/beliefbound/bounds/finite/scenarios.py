@@ -87,7 +87,8 @@ class HistorySearch:
         while True:
             while growing and certifier.work < goal:
                 before = certifier.work
-                growing = grow(certifier, self.record, certifier.rounding, min(strand.left, goal - before))
+                left = min(strand.left, goal - before)
+                growing = grow(certifier, self.record, certifier.rounding, left, self.team)
                 strand.add(CALL + certifier.work - before)
                 if strand.full():
                     strand.find(self.note)

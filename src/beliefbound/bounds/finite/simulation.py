@@ -30,6 +30,8 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.base.errors import ParameterError
+from beliefbound.base.executors.elsewhere import at_once, map_numbered
+from beliefbound.base.executors.team import Team
 from beliefbound.base.limits import TABLE_BYTES
 from beliefbound.base.validation import FloatArray
 from beliefbound.beliefs.finite import FiniteBelief
@@ -69,12 +71,10 @@ class Simulated(NamedTuple):
 
 
 class Walks:
-    """Walks of one policy under a task; `rng` is the source of the policy's own randomness."""
+    """Walks of one policy under a task. Those of a worker have its frozen graph to themselves, as others have this."""
 
-    def __init__(
-        self, policy: AnyPolicy, task: FiniteTask, rng: np.random.Generator, graph: Certifier | None = None
-    ) -> None:
-        self.policy, self.task, self.rng = policy, task, rng
+    def __init__(self, policy: AnyPolicy, task: FiniteTask, graph: Certifier | None = None) -> None:
+        self.policy, self.task = policy, task
         models, discount = task.models, task.discount
         self.depth = stages_until(_LEFT, discount, most=_MOST_STEPS if task.horizon is None else task.horizon)
         stages = 0 if task.horizon is None else task.horizon
@@ -105,7 +105,7 @@ class Walks:
         u = np.empty(self.depth + 1)
         scenario_uniforms(address, scenario, u)
         restore(graph)
-        policy.reset(int(self.rng.integers(2**63)))
+        policy.reset(int(np.random.default_rng((*map(int, address), scenario)).integers(2**63)))
         node = int(self.certifier.roots[inverse_cdf(self.certifier.weights, u[0])])
         lost, weight, peak, stage = 0.0, 1.0, self.span, 0
 
@@ -135,9 +135,10 @@ class Walks:
         least = self.least[min(stage, len(self.least) - 1)][graph.model[held], int(graph.state[node])]
         return min(self.span, max(0.0, float(graph.upper[node] - graph.weight[held] @ least)))
 
-    def relaxed(self, address: Address, first: int, clip: float) -> FloatArray:
+    def relaxed(self, address: Address, first: int, clip: float, team: Team) -> FloatArray:
         """`c⁺` of a block of scenarios."""
-        costs = self.certifier.sample(address, first, BLOCK, clip=clip, stop=np.inf)
+        restore(self.certifier.graph)  # what walks have built
+        costs = self.certifier.sample(address, first, BLOCK, clip=clip, stop=np.inf, team=team)
         return np.minimum(costs.above, clip)
 
     def _reward(self, row: int, s: int, a: int, t: int) -> float | None:
@@ -147,6 +148,24 @@ class Walks:
         if not self.task.belief.signal.common:
             return None
         return float(self.task.models.rewards[0, s, a] if self.paid is None else self.paid[0, s, a, t])
+
+
+class _Numbered(NamedTuple):
+    """Walks by the numbers of their scenarios (`base.executors.elsewhere`)."""
+
+    walks: Walks
+    address: Address
+    limit: float
+
+    def scratch(self) -> None:
+        """Walks have their own."""
+
+    def one(self, number: int, scratch: None) -> tuple[float, float, float]:
+        return self.walks.cost(self.address, number, self.limit)
+
+    def costs(self, numbers: range) -> list[tuple[float, float, float]]:
+        """What these walks have lost: here one after the other, as they are steps of one policy."""
+        return map_numbered(self, numbers, lambda: [None])
 
 
 @made_once_for_models
@@ -184,26 +203,40 @@ def simulate(
     alpha: float,
     stop: Callable[[], bool] | None = None,
     graph: Certifier | None = None,
+    threads: int | None = None,
 ) -> Simulated:
     """Bounds on the value of a policy, and on what it is missing, that fail with probability at most `alpha`, a third
     of it each.
 
     `stop` is asked between walks: the intervals hold after any number of them. `graph`: one that a search has grown,
-    whose tables reach to the horizon; else one is grown here.
+    whose tables reach to the horizon; else one is grown here. Relaxations are on `threads`; walks, which are steps of
+    anybody's policy, go where samples go (`base.executors.elsewhere`).
     """
-    walks = Walks(policy, task, rng, graph)
+    with Team(threads) as team:
+        return _simulated(Walks(policy, task, graph), rng, samples, alpha, stop, team)
+
+
+def _simulated(
+    walks: Walks,
+    rng: np.random.Generator,
+    samples: int,
+    alpha: float,
+    stop: Callable[[], bool] | None,
+    team: Team,
+) -> Simulated:
     address, top, each = rng.integers(0, 2**64, size=4, dtype=np.uint64), walks.certifier.upper, alpha / 3.0
     own = extended(address, 0)  # of the pilot, which chooses limit and clip and is not part of any bound
-    pilot = np.array([walks.cost(own, i, np.inf) for i in range(BLOCK)])
-    relaxed = walks.relaxed(own, 0, np.inf)
+    pilot = np.array(_Numbered(walks, own, np.inf).costs(range(BLOCK)))
+    relaxed = walks.relaxed(own, 0, np.inf, team)
     apart = pilot[:, 1] - relaxed
     # A limit a little above the pilot: walks that would pass it are cut, and count as their worst.
     most, clip = 1.05 * float(pilot[:, 2].max()), max(2.0 * float(relaxed.max()), walks.certifier.tolerance)
-    own, found, parts = extended(address, 1), list[tuple[float, float]](), list[FloatArray]()
+    own, found, parts = extended(address, 1), list[tuple[float, float, float]](), list[FloatArray]()
+    numbered = _Numbered(walks, own, most)
     while len(found) < samples and not (found and stop is not None and stop()):
-        if len(found) % BLOCK == 0:
-            parts.append(walks.relaxed(own, len(found), clip))
-        found.append(walks.cost(own, len(found), most)[:2])
+        found += numbered.costs(range(len(found), min(samples, len(found) + at_once(1))))
+        while BLOCK * len(parts) < len(found):
+            parts.append(walks.relaxed(own, BLOCK * len(parts), clip, team))
     costs, above = np.array(found), np.concatenate(parts)[: len(found)]
     below = mean_at_most(costs[:, 1], low=0.0, high=most, alpha=each, pilot=pilot[:, 1])
     least = mean_at_least(costs[:, 0], low=0.0, high=most, alpha=each, pilot=pilot[:, 0])

@@ -68,7 +68,7 @@ class VectorOracle:
     def known(self, s: int) -> tuple[IntArray, FloatArray]:
         """`(numbers [i], values [i,m])` of the vectors of a state that are in use."""
         count = int(self.vectors.known_count[s])
-        return self.vectors.number[s, :count].astype(np.int64), self.vectors.known[s, :count]
+        return self.vectors.number[s, :count].astype(np.int64), self.vectors.known[s, :, :count].T
 
     def first_action(self, number: int, s: int) -> int:
         """What a vector of state `s` plays first."""

@@ -84,15 +84,18 @@ def open_action(problem, graph, node, a):
             continue
         graph.size[OPENED] += 1
         offset = base * problem.reward.shape[0] + i
-        for pi in range(n_pool):
-            low[pi] = 0.0
         for j in range(begin, end):
             m = graph.model[j]
-            w = graph.weight[j] * problem.like[offset + m * n_rows]
-            graph.mass[m] = w
-            if w > 0.0:
-                for pi in range(n_pool):
-                    low[pi] += w * v[m, t, pi]
+            graph.mass[m] = graph.weight[j] * problem.like[offset + m * n_rows]
+        for pi in range(n_pool):
+            low[pi] = 0.0
+        for j in range(begin, end, 4):  # four models at a time: a sum is read and written once for all of them
+            m, m1 = graph.model[j], graph.model[min(j + 1, end - 1)]
+            m2, m3 = graph.model[min(j + 2, end - 1)], graph.model[min(j + 3, end - 1)]
+            w, w1 = graph.mass[m], graph.mass[m1] if j + 1 < end else 0.0
+            w2, w3 = graph.mass[m2] if j + 2 < end else 0.0, graph.mass[m3] if j + 3 < end else 0.0
+            for pi in range(n_pool):
+                low[pi] += (w * v[m, t, pi] + w1 * v[m1, t, pi]) + (w2 * v[m2, t, pi] + w3 * v[m3, t, pi])
         graph.above[node, i] = told_cell(problem, graph, t, stage) / p
         best = 0
         for pi in range(1, n_pool):

@@ -13,7 +13,8 @@ exact value of a finite decision graph that ends in memoryless policies. `max_α
 Without a horizon only: with one, a vector would belong to a stage.
 
 Beliefs to back up come from trajectories that act on `(1 − mix) · lower + mix · QMDP`, one step ahead, with a `mix`
-of their own, and now and then at random. Cost of a backup: `rows · vectors · models` multiply-adds.
+of their own, and now and then at random. Cost of a backup: `rows · vectors · models` multiply-adds, of models that have
+weight; values lie model by model, so that these go through many vectors at once.
 """
 
 from typing import NamedTuple
@@ -41,11 +42,12 @@ class Vectors(NamedTuple):
     action: np.ndarray  # int32 [v]: what it plays first; −1 for a memoryless policy
     policy: np.ndarray  # int32 [v]: which memoryless policy; −1 for others
     then: np.ndarray  # int32 [v,row]: the vector after each outcome of the action, −1 for outcomes of other actions
-    known: np.ndarray  # [s,i,m]: values of the vectors worth asking, packed
+    known: np.ndarray  # [s,m,i]: values of the vectors worth asking, packed
     number: np.ndarray  # int32 [s,i]: which those are
     known_count: np.ndarray  # int64 [s]
     belief: np.ndarray  # scratch [m]
     after: np.ndarray  # scratch [m]
+    totals: np.ndarray  # scratch [i]
     chosen: np.ndarray  # scratch int64 [2,row]
     used: np.ndarray  # scratch bool [s,i]
 
@@ -71,11 +73,12 @@ def new_vectors(problem, values, capacity: int) -> Vectors:
         action=np.full(total, -1, dtype=np.int32),
         policy=np.full(total, -1, dtype=np.int32),
         then=np.full((total, rows), -1, dtype=np.int32),
-        known=np.empty((n_states, n_policies + capacity, n_models)),
+        known=np.zeros((n_states, n_models, n_policies + capacity)),
         number=np.empty((n_states, n_policies + capacity), dtype=np.int32),
         known_count=np.full(n_states, n_policies, dtype=np.int64),
         belief=np.empty(n_models),
         after=np.empty(n_models),
+        totals=np.empty(n_policies + capacity),
         chosen=np.zeros((2, rows), dtype=np.int64),
         used=np.empty((n_states, n_policies + capacity), dtype=np.bool_),
     )
@@ -83,23 +86,42 @@ def new_vectors(problem, values, capacity: int) -> Vectors:
     vectors.state[: first.size] = np.repeat(np.arange(n_states), n_policies)
     vectors.policy[: first.size] = np.tile(np.arange(n_policies), n_states)
     vectors.value[: first.size] = np.moveaxis(values, 0, -1).reshape(first.size, n_models)
-    vectors.known[:, :n_policies] = np.moveaxis(values, 0, -1)
+    vectors.known[:, :, :n_policies] = np.moveaxis(values, 0, 1)
     vectors.number[:, :n_policies] = first
     return vectors
+
+
+@njit(**FAST_INLINE)
+def next_held(weight, m):
+    """The first model from `m` on that has weight; their number where there is none."""
+    while m < weight.size and weight[m] == 0.0:
+        m += 1
+    return m
 
 
 @out_of_line
 @njit(**FAST)
 def best_vector(vectors, s, weight):
     """`(value, position)` of the best known vector of a state at unnormalised weights `[m]`; ties to the first."""
+    known, totals, count, last = vectors.known[s], vectors.totals, vectors.known_count[s], weight.size - 1
+    for i in range(count):
+        totals[i] = 0.0
+    m = next_held(weight, 0)
+    while m <= last:  # four models at a time: a total is read and written once for all of them
+        m1 = next_held(weight, m + 1)
+        m2 = next_held(weight, m1 + 1)
+        m3 = next_held(weight, m2 + 1)
+        w, v = weight[m], known[m]
+        w1, v1 = weight[m1] if m1 <= last else 0.0, known[min(m1, last)]
+        w2, v2 = weight[m2] if m2 <= last else 0.0, known[min(m2, last)]
+        w3, v3 = weight[m3] if m3 <= last else 0.0, known[min(m3, last)]
+        for i in range(count):
+            totals[i] += (w * v[i] + w1 * v1[i]) + (w2 * v2[i] + w3 * v3[i])
+        m = next_held(weight, m3 + 1)
     best, chosen = -np.inf, -1
-    known = vectors.known[s]
-    for i in range(vectors.known_count[s]):
-        total = 0.0
-        for m in range(weight.size):
-            total += weight[m] * known[i, m]
-        if total > best:
-            best, chosen = total, i
+    for i in range(count):
+        if totals[i] > best:
+            best, chosen = totals[i], i
     return best, chosen
 
 
@@ -145,15 +167,15 @@ def add_vector(problem, vectors, s, a, chosen):
         value[m] = problem.reward[m, s, a]
     for k in range(problem.first[s, a], problem.first[s, a + 1]):
         t, row = problem.arrive[k], k - base
-        later = vectors.known[t, chosen[row]]
         vectors.then[v, row] = vectors.number[t, chosen[row]]
+        later = vectors.value[vectors.then[v, row]]
         for m in range(n_models):
             value[m] += problem.discount * problem.like[base * n_models + m * n_rows + row] * later[m]
     vectors.state[v], vectors.action[v] = s, a
     i = vectors.known_count[s]
     vectors.number[s, i] = v
     for m in range(n_models):
-        vectors.known[s, i, m] = value[m]
+        vectors.known[s, m, i] = value[m]
     vectors.known_count[s], vectors.size[SIZE] = i + 1, v + 1
     return True
 
@@ -199,8 +221,8 @@ def keep_used(vectors, points, always):
             if used[s, i]:
                 if kept < i:
                     vectors.number[s, kept] = vectors.number[s, i]
-                    for m in range(vectors.known.shape[2]):
-                        vectors.known[s, kept, m] = vectors.known[s, i, m]
+                    for m in range(vectors.known.shape[1]):
+                        vectors.known[s, m, kept] = vectors.known[s, m, i]
                 kept += 1
         vectors.known_count[s] = kept
 

@@ -12,7 +12,8 @@ from beliefbound.kernels.beside import Job
 from beliefbound.kernels.graph.actions import close_actions, open_action
 from beliefbound.kernels.graph.cells import no_cells, told_cell
 from beliefbound.kernels.graph.controller import compile_controller
-from beliefbound.kernels.graph.growth import GrowthLimits, grow
+from beliefbound.kernels.graph.crew import new_crew
+from beliefbound.kernels.graph.growth import GrowthLimits, grow, help_growing
 from beliefbound.kernels.graph.nodes import BeliefMDP, new_graph
 from beliefbound.kernels.graph.pairs import least_of_pairings
 from beliefbound.kernels.graph.search import (
@@ -22,6 +23,8 @@ from beliefbound.kernels.graph.search import (
     link,
     make_child,
     measure,
+    place_child,
+    renew,
     set_leaves,
     settle,
 )
@@ -36,8 +39,12 @@ def jobs() -> Iterator[Job]:
     yield open_action, (*here, int64, int64)
     for function in (close_actions, least_of_pairings, set_leaves, backup, settle, measure, link, expand):
         yield function, (*here, int64)
-    yield make_child, (*here, int64, int64)
-    yield grow, (*here, floats, whole, typeof(GrowthLimits(1, 0.0, 0.0, 0.0, 0, 0, 0)))
+    for function in (place_child, make_child):
+        yield function, (*here, int64, int64)
+    yield renew, (*here, int64)
+    crew = typeof(new_crew())
+    yield grow, (*here, floats, whole, typeof(GrowthLimits(1, 0.0, 0.0, 0.0, 0, 0, 0)), crew)
+    yield help_growing, (*here, crew)
     yield freeze_values, (*here, whole, float64)
     yield compile_controller, (*here, int64, int64, small, typeof(np.zeros((1, 1), np.int32)))
 

@@ -8,13 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.kernels.graph.cells import Cells, Corners, new_corners
+from beliefbound.kernels.graph.cells import Cells, Corners, corners_of
 from beliefbound.kernels.reference import by_reference
 
 # What `Graph.size` counts: nodes and weights in use; those that are frozen (0 while the graph may grow); table slots
 # and child links made since, for `restore` to undo; the deepest stage among frozen nodes;
 # and outcome rows of actions opened one by one (`kernels.graph.actions`).
 NODES, ENTRIES, FROZEN_NODES, FROZEN_ENTRIES, LOGGED_SLOTS, LOGGED_LINKS, DEEPEST, OPENED = range(8)
+CHOSEN, NOTED = range(2)  # what `Batch.size` counts: leaves, and nodes on the ways to them
+MAX_STAGE = 1000  # deepest node of a graph: undiscounted problems end here, discounted ones have long faded
+_MOST_LEAVES, _MOST_VISITS = 64, 1 << 16  # of a batch
 
 
 @by_reference
@@ -40,6 +43,28 @@ class BeliefMDP(NamedTuple):
     mix: float  # the policy maximises (1 − mix) · lower + mix · upper look-ahead
     merged: bool  # without a horizon: whether equal beliefs are one node, at whatever stage they are met
     edition: int  # of the leaf values: nodes of an earlier one are given these when a walk ends at them
+
+
+@by_reference
+class Batch(NamedTuple):
+    """Scratch for a batch of growth (`kernels.graph.growth`): leaves, the nodes on the ways to them, and a way down."""
+
+    size: np.ndarray  # int64 [2]: CHOSEN, NOTED
+    parent: np.ndarray  # int64 [leaf]: the node that it is a leaf of
+    outcome: np.ndarray  # int64 [leaf]: after which outcome row
+    node: np.ndarray  # int64 [visit]: each after those below it
+    depth: np.ndarray  # int64 [visit]: steps from the root, the way it was met first
+    way: np.ndarray  # int64 [depth]
+    row: np.ndarray  # int64 [depth]: the outcome row that is looked at next
+    end: np.ndarray  # int64 [depth]: one past the last
+    factor: np.ndarray  # [depth]: of a contribution to the node's gap, at the root
+
+
+def new_batch(nodes: int) -> Batch:
+    """Scratch for a graph with a capacity of `nodes`."""
+    leaves, visits, depth = (min(nodes, most) + 2 for most in (_MOST_LEAVES, _MOST_VISITS, MAX_STAGE))
+    sizes = 2, leaves, leaves, visits, visits, depth, depth, depth
+    return Batch._make([*(np.zeros(n, dtype=np.int64) for n in sizes), np.zeros(depth)])
 
 
 @by_reference
@@ -76,6 +101,7 @@ class Graph(NamedTuple):
     mass: np.ndarray  # scratch [m], zero between uses: unnormalised weights
     told: np.ndarray  # scratch [2,a]
     corners: Corners  # scratch
+    batch: Batch  # scratch
 
 
 def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
@@ -113,5 +139,6 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         parts=np.zeros((problem.reward.shape[0] + 1, rows + 1)),
         mass=np.zeros(problem.reward.shape[0]),
         told=np.empty((2, n_actions)),
-        corners=new_corners(problem.cells.models.shape[2]),
+        corners=corners_of(problem.cells),
+        batch=new_batch(nodes),
     )

@@ -114,6 +114,17 @@ def belief_key(graph, state, first, last):
 @njit(**FAST)
 def make_child(problem, graph, parent, row):
     """The node after outcome `row` of `parent`, found or built; −1 when the graph is full."""
+    before = graph.size[NODES]
+    node = place_child(problem, graph, parent, row)
+    if node >= before:
+        expand(problem, graph, node)
+    return node
+
+
+@out_of_line
+@njit(**FAST)
+def place_child(problem, graph, parent, row):
+    """The same; where it is new, it still is to be expanded."""
     known = graph.child[parent, row]
     if known >= 0:
         return np.int64(known)
@@ -150,7 +161,6 @@ def make_child(problem, graph, parent, row):
         graph.slots[graph.size[LOGGED_SLOTS]] = slot
         graph.size[LOGGED_SLOTS] += 1
     note_link(graph, parent, row, node)
-    expand(problem, graph, node)
     return node
 
 

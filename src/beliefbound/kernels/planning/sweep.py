@@ -171,10 +171,9 @@ def greedy(q, w, available, actions, v, first, last):
         end = min(begin + CHUNK, last)
         mixed[:] = 0.0
         for m in range(n_models):
-            weight = w[m]
-            for s in range(begin, end):
-                for a in range(n_actions):
-                    mixed[s - begin, a] += weight * q[m, s, a]
+            weight, flat, row = w[m], mixed.reshape(-1), q[m, begin:end].reshape(-1)
+            for i in range(row.size):
+                flat[i] += weight * row[i]
         for s in range(begin, end):
             actions[s] = best_action(mixed, available[begin:end], s - begin)[0]
         for m in range(n_models):

@@ -67,8 +67,9 @@ class Hypotheses(NamedTuple):
 class Asked(NamedTuple):
     """What `look_below` reads of `kernels.graph.alpha.Vectors`."""
 
-    known: FloatArray  # [s,i,m]
+    known: FloatArray  # [s,m,i]
     known_count: IntArray  # [s]
+    totals: FloatArray  # [i] scratch
 
 
 class State(NamedTuple):
@@ -187,9 +188,16 @@ def planned(
         success=signal.high if isinstance(signal, Bernoulli) else 0.0,
         largest=float(np.nanmax(np.abs(shown), initial=0.0)),
     )
-    known = np.ascontiguousarray(vectors.known[:, : vectors.known_count.max()])
+    known = np.ascontiguousarray(vectors.known[:, :, : vectors.known_count.max()])
     chosen = np.zeros(vectors.then.shape[1], dtype=np.int64)
-    return State(models, Asked(known, vectors.known_count), weights.copy(), weights, np.empty(len(weights)), chosen)
+    return State(
+        models,
+        Asked(known, vectors.known_count, np.empty(known.shape[2])),
+        weights.copy(),
+        weights,
+        np.empty(len(weights)),
+        chosen,
+    )
 
 
 def drawn(setting: Setting, *, n: int, beliefs: int, rounds: int, **values: Any) -> CompiledAgent:

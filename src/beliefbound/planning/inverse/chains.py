@@ -1,4 +1,5 @@
-"""Markov chains over what demonstrators want (`kernels.demonstrators`), each from a seed of its own, on threads."""
+"""Markov chains over what demonstrators want (`kernels.demonstrators`), each from a seed of its own: numbered samples,
+on threads or wherever an executor has workers (`base.executors.elsewhere`)."""
 
 import math
 from typing import NamedTuple
@@ -6,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.base.errors import BeliefError
-from beliefbound.base.executors import ThreadExecutor
+from beliefbound.base.executors.elsewhere import map_numbered
+from beliefbound.base.executors.threads import available_threads
 from beliefbound.base.limits import check_size
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.kernels.demonstrators.chain import walk_on
@@ -66,30 +68,44 @@ class Draws(NamedTuple):
         return self._replace(**{name: getattr(self, name)[:, fewer - 1 :: fewer] for name in names})
 
 
+class Chains(NamedTuple):
+    """Chains by their numbers: so many `draws` of each, of which more are `traced`, evenly from so many steps after a
+    quarter more of them."""
+
+    problem: Problem
+    draws: int
+    traced: int
+    steps: int
+    seed: int
+
+    def scratch(self) -> None:
+        """A chain keeps nothing for the next."""
+
+    def one(self, number: int, scratch: None) -> Draws:
+        """The draws of one chain."""
+        problem, (K, S, A), F = self.problem, self.problem.visits.shape, self.problem.form.n
+        data = _data(problem)
+        kept = Kept(
+            np.empty((self.draws, S * A, S)),
+            np.empty((self.traced, K, F)),
+            np.empty((self.traced, K)),
+            np.empty((self.traced, K)),
+            np.empty((self.traced, F, 2)),
+            np.empty(self.traced),
+        )
+        walk = _walk(problem, data, seed_stream(np.array([self.seed, _PURPOSE, number], dtype=np.uint64)))
+        walk_on(data, walk, self.steps // 4, max(1, self.steps // self.traced), kept)
+        return Draws(*kept, walk.tally)
+
+
 def run_chains(problem: Problem, *, chains: int, draws: int, steps: int, seed: int, threads: int | None) -> Draws:
-    """`draws` of each chain, evenly from so many steps after a quarter more of them. Threads change no bit."""
-    (K, S, A), F = problem.visits.shape, problem.form.n
-    traced = draws * max(1, min(_TRACED, steps) // draws)
+    """All chains. Neither threads nor workers change a bit."""
+    _, S, A = problem.visits.shape
     check_size((chains, draws, S * A, S), "draws of the dynamics", BeliefError, fix="keep fewer draws")
-    found = Draws(
-        np.empty((chains, draws, S * A, S)),
-        np.empty((chains, traced, K, F)),
-        np.empty((chains, traced, K)),
-        np.empty((chains, traced, K)),
-        np.empty((chains, traced, F, 2)),
-        np.empty((chains, traced)),
-        np.zeros((chains, len(KINDS), 2), dtype=np.int64),
-    )
-    data = _data(problem)
-
-    def one(chain: int) -> None:
-        walk = _walk(problem, data, seed_stream(np.array([seed, _PURPOSE, chain], dtype=np.uint64)))
-        walk_on(data, walk, steps // 4, max(1, steps // traced), Kept(*(part[chain] for part in found[:-1])))
-        found.tally[chain] = walk.tally
-
-    for _ in ThreadExecutor(threads).map(one, range(chains)):
-        pass
-    return found
+    traced = draws * max(1, min(_TRACED, steps) // draws)
+    nothing = [None] * min(chains, threads or available_threads())
+    found = map_numbered(Chains(problem, draws, traced, steps, seed), range(chains), lambda: nothing)
+    return Draws(*(np.stack(part) for part in zip(*found, strict=True)))
 
 
 def _data(problem: Problem) -> Data:
