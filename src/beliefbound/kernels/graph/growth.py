@@ -138,7 +138,7 @@ def grow(problem, graph, start, roots, limits):
             if graph.edition[x] < problem.edition:
                 renew(problem, graph, x)
                 renewed = x
-                work += limits.unit * entries * n_rows
+                work += (_CLOSED if lazily else limits.unit) * entries * n_rows
             elif x != renewed:
                 full |= make_child(problem, graph, x, batch.outcome[i]) < 0
                 work += entries
