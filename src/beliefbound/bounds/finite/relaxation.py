@@ -208,7 +208,7 @@ class Certifier:
         return self.n_nodes < self.core_nodes and self._idle < growth.IDLE
 
     def use(self, problem: BeliefMDP) -> None:
-        """From now on, new nodes have leaf values of another problem of the same task; and those where a walk ends, if
+        """From now on, new nodes have leaf values of another problem of the same task; and those where a way ends, if
         it is of a later edition."""
         if problem.cells is not self.problem.cells:
             self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))

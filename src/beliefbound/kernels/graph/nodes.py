@@ -63,8 +63,10 @@ class Batch(NamedTuple):
 def new_batch(nodes: int) -> Batch:
     """Scratch for a graph with a capacity of `nodes`."""
     leaves, visits, depth = (min(nodes, most) + 2 for most in (_MOST_LEAVES, _MOST_VISITS, MAX_STAGE))
-    sizes = 2, leaves, leaves, visits, visits, depth, depth, depth
-    return Batch(*(np.zeros(n, dtype=np.int64) for n in sizes), factor=np.zeros(depth))
+    parent, outcome = np.zeros((2, leaves), dtype=np.int64)
+    node, met = np.zeros((2, visits), dtype=np.int64)
+    way, row, end = np.zeros((3, depth), dtype=np.int64)
+    return Batch(np.zeros(2, dtype=np.int64), parent, outcome, node, met, way, row, end, np.zeros(depth))
 
 
 @by_reference
