@@ -65,6 +65,7 @@ soak: $(DEV)
 	$(BIN)/python -m soak.crowded --rounds $(KILLS)
 	MPLBACKEND=Agg $(BIN)/python -m soak.fuzz --calls $(CALLS)
 	$(BIN)/python -m soak.scales --instances $(INSTANCES)
+	$(BIN)/python -m soak.signals --instances $(INSTANCES)
 
 paper: $(RUN)
 	$(BIN)/beliefbound paper --out paper-out

@@ -23,7 +23,7 @@ def test_every_point_of_the_simplex_lies_between_grid_points_that_average_to_it(
     for weights in tried:
         scale = rng.uniform(0.1, 10.0)
         corners.weight[:] = scale * weights
-        locate(corners, scale, n, table, 0)
+        locate(corners, scale, n, table)
         assert (corners.share >= -1e-12).all()
         assert corners.share.sum() == pytest.approx(1.0)
         used = corners.share > 1e-9

@@ -192,7 +192,7 @@ def read_cells(problem: BeliefMDP, cells: Cells, weights: FloatArray) -> FloatAr
         corners.weight[:] = np.where(models >= 0, weights[models], 0.0)
         total = float(corners.weight.sum())
         if total > 0.0:
-            locate(corners, total, cells.resolution, cells.binomials, 0)
+            locate(corners, total, cells.resolution, cells.binomials)
             q += total * np.tensordot(corners.share, table[0][:, corners.point], axes=(0, 1))
     best: FloatArray = q.max(axis=-1)
     return best

@@ -48,7 +48,7 @@ from beliefbound.kernels.graph import crew, growth
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.actions import told_at
 from beliefbound.kernels.graph.alpha import Vectors
-from beliefbound.kernels.graph.cells import Cells, corners_of
+from beliefbound.kernels.graph.cells import Cells, new_corners
 from beliefbound.kernels.graph.information_relaxation import ScenarioLimits, run_block
 from beliefbound.kernels.graph.nodes import (
     ENTRIES,
@@ -229,10 +229,10 @@ class Certifier:
         return team.run([first, *[helper] * (team.threads - 1)])[0]  # type: ignore[return-value]
 
     def use(self, problem: BeliefMDP) -> None:
-        """From now on, new nodes have leaf values of another problem of the same task; and those where a walk ends, if
+        """From now on, new nodes have leaf values of another problem of the same task; and those where a way ends, if
         it is of a later edition."""
         if problem.cells is not self.problem.cells:
-            self.graph = self.graph._replace(corners=corners_of(problem.cells))
+            self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))
         self.problem = problem
 
     def together(self) -> FloatArray:
@@ -248,7 +248,7 @@ class Certifier:
     def told(self, cells: Cells) -> float:
         """The mean upper value by cells of models at the nodes that were built last."""
         begin, end = max(0, self.n_nodes - _LAST), self.n_nodes
-        graph = self.graph._replace(corners=corners_of(cells))
+        graph = self.graph._replace(corners=new_corners(cells.models.shape[2]))
         return float(told_at(self.problem._replace(cells=cells), graph, begin, end)) / (end - begin)
 
     @property

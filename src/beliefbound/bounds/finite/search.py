@@ -40,6 +40,7 @@ from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.planning.task import FiniteTask
 
 _BETTER = 0.8  # of the work, for the better search, where there is one
+_FAR, _FAR_BEHIND = 1.5, 0.1  # times the width of the other: histories that hold neither end get so much of the work
 _NOW = 0.1  # of a round: what each gets at least, however far it is ahead
 _HISTORIES = (Kind.HISTORIES, Kind.SCENARIOS)
 _BELIEFS = (Kind.DISTINCT_BELIEFS, Kind.CELLS, Kind.ALPHA_VECTORS)
@@ -122,6 +123,7 @@ def _shares(live: list[Search], record: Record, work: float) -> list[float]:
     share = 0.5
     if len(holders) == 1:
         share = _BETTER if histories.width <= beliefs.width else 1.0 - _BETTER
+        share = share if histories.width <= _FAR * beliefs.width else _FAR_BEHIND
     behind = share * (histories.done + beliefs.done + work) - histories.done
     own = float(np.clip(behind, _NOW * work, (1.0 - _NOW) * work))
     return [own, work - own]

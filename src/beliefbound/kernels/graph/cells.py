@@ -50,24 +50,17 @@ class Corners(NamedTuple):
     """Scratch for `locate`, and what it finds."""
 
     weight: np.ndarray  # [k]: where to look
-    share: np.ndarray  # [cell · k]: λ of the grid points around it
+    share: np.ndarray  # [k]: λ of the grid points around it
     part: np.ndarray  # [k]
-    point: np.ndarray  # int64 [cell · k]: the grid points
-    rank: np.ndarray  # int64 [k]
+    point: np.ndarray  # int64 [k]: the grid points
     order: np.ndarray  # int64 [k]
     floor: np.ndarray  # int64 [k]
 
 
-def new_corners(k: int, n_cells: int = 1) -> Corners:
-    """Scratch for cells of `k` models, and what is found for `n_cells` of them."""
-    many = max(n_cells, 1) * k
-    rank, order, floor = (np.zeros(k, dtype=np.int64) for _ in range(3))
-    return Corners(np.zeros(k), np.zeros(many), np.zeros(k), np.zeros(many, dtype=np.int64), rank, order, floor)
-
-
-def corners_of(cells: "Cells") -> Corners:
-    """Scratch to read all cells of a division."""
-    return new_corners(cells.models.shape[2], cells.models.shape[1])
+def new_corners(k: int) -> Corners:
+    """Scratch for cells of `k` models."""
+    floats, whole = (lambda: np.zeros(k)), (lambda: np.zeros(k, dtype=np.int64))
+    return Corners(floats(), floats(), floats(), whole(), whole(), whole())
 
 
 def binomials(n: int) -> np.ndarray:
@@ -98,8 +91,8 @@ def grid(k: int, n: int, table: np.ndarray) -> np.ndarray:
 
 
 @njit(**FAST_INLINE)
-def locate(corners, total, resolution, binom, first):
-    """Grid points around `corners.weight / total`, and their shares, written from place `first` on."""
+def locate(corners, total, resolution, binom):
+    """Grid points around `corners.weight / total`, and their shares."""
     k = corners.weight.size
     scale, y = resolution / total, 0.0
     number = 0
@@ -110,24 +103,21 @@ def locate(corners, total, resolution, binom, first):
         corners.part[j] = min(y - whole, 1.0)
         number += binom[whole + k - 1 - j, k - j]
     for i in range(1, k):  # largest part first; on ties the smaller j, which keeps y falling
-        here, rank = corners.part[i], 1
-        for h in range(1, i):  # counted, not moved: there is nothing to predict
-            before = np.int64(corners.part[h] >= here)
-            rank += before
-            corners.rank[h] += 1 - before
-        corners.rank[i] = rank
-    for i in range(1, k):
-        corners.order[corners.rank[i]] = i
-    corners.point[first] = number
+        here, h = corners.part[i], i - 1
+        while h >= 1 and corners.part[corners.order[h]] < here:
+            corners.order[h + 1] = corners.order[h]
+            h -= 1
+        corners.order[h + 1] = i
+    corners.point[0] = number
     left = 1.0
     for i in range(1, k):
         j = corners.order[i]
-        corners.share[first + i - 1] = left - corners.part[j]
+        corners.share[i - 1] = left - corners.part[j]
         left = corners.part[j]
         top = corners.floor[j] + k - 1 - j
         number += binom[top + 1, k - j] - binom[top, k - j]
-        corners.point[first + i] = number
-    corners.share[first + k - 1] = left
+        corners.point[i] = number
+    corners.share[k - 1] = left
 
 
 class Outcomes(NamedTuple):
@@ -166,7 +156,7 @@ def set_outcomes(problem, models, points, resolution, binom, corners, outcomes):
                 total = sum_of(corners.weight[:k])
                 chance[base + row, g] = total
                 if total > 0.0:
-                    locate(corners, total, resolution, binom, 0)
+                    locate(corners, total, resolution, binom)
                     for j in range(k):
                         point[base + row, g, j], share[base + row, g, j] = corners.point[j], corners.share[j]
 
@@ -282,24 +272,22 @@ def told_cell(problem, graph, t, stage):
     for a in range(n_actions):
         told[0, a] = np.inf
     for division in range(cells.models.shape[0]):
+        for a in range(n_actions):
+            told[1, a] = 0.0
         for c in range(cells.models.shape[1]):
-            models = cells.models[division, c]
+            models, table = cells.models[division, c], cells.tables[division, c]
             for j in range(k):
                 corners.weight[j] = graph.mass[models[j]] if models[j] >= 0 else 0.0
             total = sum_of(corners.weight)
             if total > 0.0:
-                locate(corners, total, cells.resolution, cells.binomials, c * k)
-            for j in range(k):
-                corners.share[c * k + j] *= total
-        for a in range(n_actions):
-            told[1, a] = 0.0
-        for c in range(cells.models.shape[1]):  # where all is known to be, it is fetched side by side
-            values = cells.tables[division, c, min(stage, cells.tables.shape[2] - 1), t]
-            for i in range(c * k, c * k + k):
-                if corners.share[i] > 0.0:
-                    share, here = corners.share[i], values[corners.point[i]]
-                    for a in range(n_actions):
-                        told[1, a] += share * here[a]
+                locate(corners, total, cells.resolution, cells.binomials)
+                values = table[min(stage, table.shape[0] - 1), t]
+                for j in range(k):
+                    share = total * corners.share[j]
+                    if share > 0.0:
+                        here = values[corners.point[j]]
+                        for a in range(n_actions):
+                            told[1, a] += share * here[a]
         for a in range(n_actions):
             told[0, a] = min(told[0, a], told[1, a])
     best = -np.inf

@@ -176,7 +176,7 @@ def grow(problem, graph, start, roots, limits, crew):
             if graph.edition[x] < problem.edition:
                 renewed = True
                 graph.stamp[x] = _RENEWED
-                work += limits.unit * entries * n_rows
+                work += (_CLOSED if lazily else limits.unit) * entries * n_rows
                 publish(crew, ~x)
                 continue
             child = place_child(problem, graph, x, batch.outcome[i])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beliefbound.kernels.graph.cells import Cells, Corners, corners_of
+from beliefbound.kernels.graph.cells import Cells, Corners, new_corners
 from beliefbound.kernels.reference import by_reference
 
 # What `Graph.size` counts: nodes and weights in use; those that are frozen (0 while the graph may grow); table slots
@@ -139,6 +139,6 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         parts=np.zeros((problem.reward.shape[0] + 1, rows + 1)),
         mass=np.zeros(problem.reward.shape[0]),
         told=np.empty((2, n_actions)),
-        corners=corners_of(problem.cells),
+        corners=new_corners(problem.cells.models.shape[2]),
         batch=new_batch(nodes),
     )
