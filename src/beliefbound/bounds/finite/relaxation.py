@@ -223,7 +223,7 @@ class Certifier:
             if crew.closed(shared):
                 return
             scratch = {name: np.zeros_like(getattr(graph, name)) for name in ("sums", "parts", "mass", "told")}
-            own = graph._replace(size=graph.size.copy(), corners=corners_of(problem.cells), **scratch)
+            own = graph._replace(size=graph.size.copy(), corners=new_corners(problem.cells.models.shape[2]), **scratch)
             growth.help_growing(problem, own, shared)
 
         return team.run([first, *[helper] * (team.threads - 1)])[0]  # type: ignore[return-value]
