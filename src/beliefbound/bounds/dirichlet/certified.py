@@ -8,7 +8,7 @@ gives `D ≥ 0` with `V* ≤ E max − E D`, so
 
     V* − V^π ≤ E max − E[L + D],
 
-with `L` and `D` driven by the same uniforms: one interval, from below, for a sum that no sample has below its floor.
+with `L` and `D` from the same start: one interval, from below, for a sum that no sample has below its floor.
 For a table `V^π_m` and `V*_m` are taken on the same models, so that `E max` cancels model by model:
 
     V* − V^π ≤ E[V*_m − V^π_m] − E D.
@@ -163,7 +163,7 @@ class _Certifying:
             return np.random.default_rng((self.seed, 20, i)).random(steps)
 
         def drop(i: int, chain: Chain) -> float:
-            return chain.run(i, uniforms(i)).value
+            return chain.run(i, float(uniforms(i)[0])).value
 
         while len(self.drops) < chains and not over():
             block = range(len(self.drops), min(chains, len(self.drops) + _TOGETHER))
