@@ -45,6 +45,11 @@ def sampling_on(executor: Executor) -> Iterator[None]:
         _executor.reset(before)
 
 
+def sampled_elsewhere() -> bool:
+    """Whether an executor draws samples."""
+    return _executor.get() is not None
+
+
 def map_numbered(what: Numbered, numbers: Sequence[int], scratch: Callable[[], Sequence[Any]]) -> list[Any]:
     """The samples of these numbers, in their order; `scratch` for the threads of this process, where it is asked."""
     executor = _executor.get()
