@@ -287,7 +287,7 @@ def test_the_chain_prior_is_bracketed_within_a_few_percent():
     rewards = KnownRewards(np.column_stack([0.8 * 2 + 0.2 * forward, 0.2 * 2 + 0.8 * forward]))
     task = Task(DirichletBelief(5, 2, rewards=rewards), np.eye(5)[0], 0.95, None)
     sampler = Sampler(task, 1, 2, 2)
-    assert sampler.effort.particles == 512
+    assert sampler.effort.particles == 256
     sampler.relax(40)
     sampler.simulate(60)
     models = FreshModels(task, above_of(task), (1, 2))

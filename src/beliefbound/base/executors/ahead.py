@@ -64,9 +64,8 @@ class Ahead:
             self._make(*task)
         with self._changed:
             found = [kind.made.pop(i) for i in numbers]
-        for sample, failed in found:
-            if failed is not None:
-                raise failed
+        for failed in (failed for _, failed in found if failed is not None):
+            raise failed
         return [sample for sample, _ in found]
 
     def forget(self, *what: Numbered) -> None:
