@@ -40,6 +40,7 @@ from beliefbound.kernels.particles.rows import width_of
 from beliefbound.planning.task import Task
 
 _STAGES = 8  # with a horizon: stages a set may serve
+_GOALS = (32, 256, 2048)  # samples of a stage, about
 _PILOT = 8  # samples that say where to cap the others, and no more
 _MEMORY = 8 * PARTICLE_BYTES  # of all threads together
 
@@ -196,4 +197,4 @@ def least_mean(samples: FloatArray, floor: float, alpha: float) -> float:
     if len(rest) == 0 or cap <= floor:
         return floor
     capped = np.clip(rest, floor, cap)
-    return mean_at_least(capped, low=floor, high=cap, alpha=alpha, pilot=np.clip(pilot, floor, cap))
+    return mean_at_least(capped, low=floor, high=cap, alpha=alpha, pilot=np.clip(pilot, floor, cap), goals=_GOALS)
