@@ -150,7 +150,7 @@ def _chain(problem: BAMDP, stage: int, stages: int) -> tuple[int, int, int]:
     most = (_RARELY if ratio == 1.0 else 1.0) * piece(stage) / n
     sets = min(ratio * _MOST_SETS, (most - fresh(problem)) / work(problem))
     nodes = min(ratio * _NODES, most / node)
-    if sets < 2.0 or nodes < 50.0:
+    if sets < 4.0 or nodes < 100.0:
         return 0, 0, 0
     return n, _power_of_two(nodes), _power_of_two(sets)
 

@@ -32,8 +32,8 @@ from beliefbound.kernels.particles.rows import width_of
 from beliefbound.planning.task import Task
 
 _STAGES = 12  # the last would take years: budgets grow eightfold
-_MODELS, _PLANNED = 0.06, 0.04  # of the error: for `E max`, and for the plan
-_SIDE = 0.45  # of the error, for each side of all stages together
+_MODELS, _PLANNED = 0.1, 0.05  # of the error: for `E max`, and for the plan
+_SIDE = 0.425  # of the error, for each side of all stages together
 _STAGE = (0.1, 0.2, 0.45, 0.15, 0.05)  # of that, by stage; what is left is halved again and again
 _SHARES = {"models": 0.15, "lower": 0.425, "upper": 0.425}  # of the work
 _LEAST_SHARE = 0.25  # of what both sides get
