@@ -55,6 +55,11 @@ def at_once(here: int) -> int:
     return here if _executor.get() is None else max(here, _SENT)
 
 
+def sampled_elsewhere() -> bool:
+    """Whether an executor draws samples."""
+    return _executor.get() is not None
+
+
 def map_numbered(what: Numbered, numbers: Sequence[int], scratch: Callable[[], Sequence[Any]]) -> list[Any]:
     """The samples of these numbers, in their order; `scratch` for the threads of this process, where it is asked."""
     executor = _executor.get()

@@ -8,7 +8,7 @@ gives `D ≥ 0` with `V* ≤ E max − E D`, so
 
     V* − V^π ≤ E max − E[L + D],
 
-with `L` and `D` driven by the same uniforms: one interval, from below, for a sum that no sample has below its floor.
+with `L` and `D` from the same start: one interval, from below, for a sum that no sample has below its floor.
 For a table `V^π_m` and `V*_m` are taken on the same models, so that `E max` cancels model by model:
 
     V* − V^π ≤ E[V*_m − V^π_m] − E D.

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.base.limits import PARTICLE_BYTES
-from beliefbound.base.validation import FloatArray, IntArray
+from beliefbound.base.validation import IntArray
 from beliefbound.bounds.dirichlet.effort import NODE, Effort, fresh, work
 from beliefbound.kernels.particles import renewal
+from beliefbound.kernels.particles.changed import Changed, new_changed, solve_again
 from beliefbound.kernels.particles.renewal import Search, new_search
 from beliefbound.kernels.particles.rows import BAMDP, Rows, clear, new_rows, particles_at, width_of
 from beliefbound.kernels.particles.solving import optimal
@@ -65,45 +66,54 @@ class Chain:
     def policy(self) -> IntArray:
         return np.empty((self.problem.n_states, self.n), dtype=np.int64)
 
-    def draw(self, problem: BAMDP, counts: IntArray, left: int, slots: IntArray, q: FloatArray) -> None:
-        """Particles after `counts`, and their optimal values. There must be space for a row of every pair."""
-        particles_at(problem, self.rows, counts, slots)
-        optimal(problem.discount, self.rows.draws, slots, left, self.policy, q)
+    @cached_property
+    def changed(self) -> Changed:
+        return new_changed(self.problem.n_states, len(self.problem.available), self.n)
 
-    def run(self, index: int, uniforms: FloatArray | None = None) -> Drop:
-        """One chain: its first particles' mean of `V*_m`, minus its information relaxation. `uniforms` of the
-        scenario, for the start and for each step, where it has them in common with others."""
-        if uniforms is None:
-            rng = np.random.default_rng((self.seed, 3, self.n, index))
-            x, u = int(rng.choice(len(self.states), p=self.weights)), rng.random(self.depth)
+    def draw(self, problem: BAMDP, left: int, i: int, before: int = -1) -> None:
+        """Set `i`: particles after the search's counts, and their optimal values. There must be space for a row of
+        every pair. `before`: a set with which it shares most rows."""
+        search, draws = self.search, self.rows.draws
+        slots, q = search.slots[i], search.q[i]
+        particles_at(problem, self.rows, search.counts, slots)
+        if before < 0 or problem.horizon >= 0:
+            optimal(problem.discount, draws, slots, left, self.policy, q)
         else:
-            x, u = int(inverse_cdf(self.weights, uniforms[0])), uniforms[1 : self.depth + 1]
+            solve_again(problem.discount, draws, search.slots[before], slots, search.q[before, 0], self.changed, q[0])
+
+    def run(self, index: int, quantile: float | None = None) -> Drop:
+        """One chain: its first particles' mean of `V*_m`, minus its information relaxation. `quantile` of the start
+        distribution, where it starts as others do."""
+        rng = np.random.default_rng((self.seed, 3, self.n, index))
+        x = int(inverse_cdf(self.weights, rng.random() if quantile is None else quantile))
+        scenario = rng.integers(0, 2**64, dtype=np.uint64)
         problem = self.problem._replace(address=np.array([self.seed, 3, self.n, index], dtype=np.uint64))
         search = self.search
         clear(self.rows)
         self.policy[:] = self.first
         search.counts[:] = 0
-        self.draw(problem, search.counts, problem.horizon, search.slots[0], search.q[0])
+        self.draw(problem, problem.horizon, 0)
         renewal.begin(problem, search, self.rows.draws, self.states)
         top = float(self.weights @ search.node["upper"][: len(self.states)])
         best = search.q[0, 0].reshape(problem.n_states, -1, self.n).max(axis=1)
         known = float(self.weights @ best[self.states].mean(axis=1))
-        cost = self._scenario(problem, x, u)
+        cost = self._cost(problem, x, scenario)
         solved, expanded = int(search.size[renewal.SETS]), int(search.size[renewal.NODES])
         operations = self.n * (fresh(problem) + (solved - 1) * work(problem))
         operations += NODE * self.n * search.prob.shape[1] * problem.posterior.n_actions * expanded
         return Drop(problem.unit * (max(0.0, known - top) + max(0.0, cost)), operations)
 
-    def _scenario(self, problem: BAMDP, x: int, u: FloatArray) -> float:
+    def _cost(self, problem: BAMDP, x: int, scenario: np.uint64) -> float:
         """The least cost in a scenario that starts in `x`, or a lower bound on it; particles are fetched as the search
         needs them."""
         search, least = self.search, math.log(_LEAST * self.n)
         while True:
             fits = self.rows.size[0] + len(problem.available) <= len(self.rows.draws)
             most = len(search.start) if fits else search.size[renewal.SETS]
-            found = renewal.cheapest(problem, search, self.rows.draws, x, u, self.effort.nodes, most, least, 0)
+            draws, nodes = self.rows.draws, self.effort.nodes
+            found = renewal.cheapest(problem, search, draws, x, scenario, self.depth, nodes, most, least, 0)
             if found[1] == renewal.DONE:
                 return float(found[0])
             x, newest = int(search.size[renewal.WAITING]), int(search.size[renewal.SETS]) - 1
             left = problem.horizon - int(search.node[x]["stage"])
-            self.draw(problem, search.counts, left, search.slots[newest], search.q[newest])
+            self.draw(problem, left, newest, int(search.node[x]["set"]))

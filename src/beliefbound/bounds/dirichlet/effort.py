@@ -28,7 +28,7 @@ _ALIKE = 4.0  # times what steps take by themselves: fewer particles would save 
 _SAMPLES, _CHAINS = 256, 192  # trajectories and chains that a stage should have
 _FEW = 16  # of each kind, that it must have, or else it does without
 _SETS, _HISTORIES = 60, 250  # of a typical chain
-_PARTICLES, _MOST_SETS, _NODES = 512, 2048, 4096  # of a chain, where the budget allows: its sets, and its histories
+_PARTICLES, _MOST_SETS, _NODES = 256, 4096, 8192  # of a chain, where the budget allows: its sets, and its histories
 _RARELY = 4.0  # times what one sample may take: a chain that needs all it may, where enough of them are afforded
 _POOL = 1.5  # what the values of the policy's pool take, beside the solution of the models
 _PIECE = 0.01  # of the budget, for one sample
@@ -103,7 +103,7 @@ def effort(problem: BAMDP, stage: int, stages: int, depth: int) -> Effort:
     >>> tasks = [Task.of(DirichletBelief(n, 2), discount=0.95) for n in (5, 50)]
     >>> small, large = (problem_of(task, np.zeros(1, np.uint64), horizon=None) for task in tasks)
     >>> effort(small, 2, 1, 100)
-    Effort(levels=((0.5, 1024), (0.15, 256), (0.0, 64)), particles=512, nodes=4096, sets=2048)
+    Effort(levels=((0.5, 1024), (0.15, 256), (0.0, 64)), particles=256, nodes=8192, sets=4096)
     >>> effort(large, 2, 1, 100).particles
     32
     """
@@ -150,7 +150,7 @@ def _chain(problem: BAMDP, stage: int, stages: int) -> tuple[int, int, int]:
     most = (_RARELY if ratio == 1.0 else 1.0) * piece(stage) / n
     sets = min(ratio * _MOST_SETS, (most - fresh(problem)) / work(problem))
     nodes = min(ratio * _NODES, most / node)
-    if sets < 2.0 or nodes < 50.0:
+    if sets < 4.0 or nodes < 100.0:
         return 0, 0, 0
     return n, _power_of_two(nodes), _power_of_two(sets)
 

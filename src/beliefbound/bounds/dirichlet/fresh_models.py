@@ -48,10 +48,10 @@ class FreshModels:
         self.values: list[FloatArray] = []
         self.low, self.high = ranged.ends(task)
 
-    def sample(self, count: int, scratch: list[Any]) -> None:
-        """`count` more batches, on as many threads as there is scratch."""
+    def sample(self, count: int, scratch: list[Any], mapped: Callable[..., list[Any]] = map_numbered) -> None:
+        """`count` more batches, on as many threads as there is scratch; `mapped`: who makes them."""
         first = len(self.values)
-        self.values += map_numbered(self, range(first, first + count), lambda: scratch)
+        self.values += mapped(self, range(first, first + count), lambda: scratch)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "values": []}

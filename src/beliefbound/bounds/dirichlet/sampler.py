@@ -15,14 +15,14 @@ Rare outcomes are in neither sample: they are bounded (`bounds.dirichlet.rare`).
 sizes at once, so it does not matter when the clock stops the work. Student's interval, on request, is asymptotic.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from beliefbound.base.executors.elsewhere import map_numbered
+from beliefbound.base.executors.elsewhere import Numbered, map_numbered
 from beliefbound.base.executors.threads import available_threads
 from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.base.validation import FloatArray
@@ -41,6 +41,7 @@ from beliefbound.kernels.particles.rows import width_of
 from beliefbound.planning.task import Task
 
 _STAGES = 8  # with a horizon: stages a set may serve
+_GOALS = (32, 256, 2048)  # samples of a stage, about
 _PILOT = 8  # samples that say where to cap the others, and no more
 _MEMORY = 8 * PARTICLE_BYTES  # of all threads together
 
@@ -48,8 +49,17 @@ _MEMORY = 8 * PARTICLE_BYTES  # of all threads together
 class Sampler:
     """Simulations under a belief with counts, of the sizes of one stage, kept as they accumulate."""
 
-    def __init__(self, task: Task, seed: int, threads: int | None = None, stage: int = 1) -> None:
+    def __init__(
+        self,
+        task: Task,
+        seed: int,
+        threads: int | None = None,
+        stage: int = 1,
+        mapped: Callable[..., list[Any]] = map_numbered,
+    ) -> None:
+        """`mapped`: who makes the samples (`base.executors`)."""
         self.task, self.seed, self.threads, self.stage = task, seed, threads or available_threads(), stage
+        self._mapped = mapped
         ahead = planned(task.discount, task.horizon)
         self.stages = 1 if ahead is None else 1 + min(_STAGES, ahead)  # of a set
         self.problem = above_of(task).problem
@@ -88,22 +98,26 @@ class Sampler:
     def simulate(self, count: int) -> None:
         """`count` more trajectories."""
         first = len(self.values)
-        for value, operations in map_numbered(
-            self._trajectories, range(first, first + count), lambda: self._workspaces
-        ):
+        numbers = range(first, first + count)
+        for value, operations in self._mapped(self._trajectories, numbers, lambda: self._workspaces):
             self.values.append(value)
             self.operations["lower"] += operations
 
     def relax(self, count: int) -> None:
         """`count` more chains."""
         first = len(self.drops)
-        for drop in map_numbered(self._chains, range(first, first + count), lambda: self.chains):
+        for drop in self._mapped(self._chains, range(first, first + count), lambda: self.chains):
             self.drops.append(drop.value)
             self.operations["upper"] += drop.operations
 
     def drops_in(self, numbers: Sequence[int], scenarios: Scenarios) -> list[float]:
         """What chains drop by in the scenarios of these numbers."""
         return map_numbered(_ChainsIn(self._chains, scenarios), numbers, lambda: self.chains)
+
+    @property
+    def kinds(self) -> tuple[Numbered, Numbered]:
+        """What its samples are of."""
+        return self._trajectories, self._chains
 
     def lower(self, alpha: float, interval: Interval = "betting") -> Bound | None:
         """The lower bound from the trajectories so far; nothing from very few."""
@@ -177,7 +191,7 @@ class _Chains(NamedTuple):
 
 
 class _ChainsIn(NamedTuple):
-    """The same in scenarios that others use too."""
+    """The same, from where the scenarios of others start."""
 
     chains: _Chains
     scenarios: Scenarios
@@ -186,7 +200,7 @@ class _ChainsIn(NamedTuple):
         return self.chains.scratch()
 
     def one(self, number: int, chain: Chain) -> float:
-        return chain.run(number, self.scenarios.uniforms(number)).value
+        return chain.run(number, float(self.scenarios.uniforms(number)[0])).value
 
 
 def least_mean(samples: FloatArray, floor: float, alpha: float) -> float:
@@ -201,4 +215,4 @@ def least_mean(samples: FloatArray, floor: float, alpha: float) -> float:
     if len(rest) == 0 or cap <= floor:
         return floor
     capped = np.clip(rest, floor, cap)
-    return mean_at_least(capped, low=floor, high=cap, alpha=alpha, pilot=np.clip(pilot, floor, cap))
+    return mean_at_least(capped, low=floor, high=cap, alpha=alpha, pilot=np.clip(pilot, floor, cap), goals=_GOALS)

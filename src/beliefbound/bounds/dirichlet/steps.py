@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from beliefbound.base.executors.ahead import Ahead
 from beliefbound.base.executors.threads import available_threads
 from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.bounds.bound import Bound, Kind
@@ -31,9 +32,9 @@ from beliefbound.kernels.particles.rows import width_of
 from beliefbound.planning.task import Task
 
 _STAGES = 12  # the last would take years: budgets grow eightfold
-_MODELS, _PLANNED = 0.15, 0.1  # of the error: for `E max`, and for the plan
-_SIDE = 0.375  # of the error, for each side of all stages together
-_STAGE = (0.15, 0.35, 0.3, 0.12, 0.05)  # of that, by stage; what is left is halved again and again
+_MODELS, _PLANNED = 0.1, 0.05  # of the error: for `E max`, and for the plan
+_SIDE = 0.425  # of the error, for each side of all stages together
+_STAGE = (0.1, 0.2, 0.45, 0.15, 0.05)  # of that, by stage; what is left is halved again and again
 _SHARES = {"models": 0.15, "lower": 0.425, "upper": 0.425}  # of the work
 _LEAST_SHARE = 0.25  # of what both sides get
 _ENOUGH = 0.1  # of the bracket's width: an error of `E max` below that is not worth much work
@@ -46,32 +47,33 @@ def dirichlet_steps(
     task: Task, rng: np.random.Generator, threads: int | None, record: Record, interval: Interval = "betting"
 ) -> Steps:
     """The steps of a belief that counts. `interval`: `betting`, or on request `t`."""
-    work = _Sampled(
-        task, int(rng.integers(0, 2**63)), threads or available_threads(), 1.0 - record.confidence, interval
-    )
-    record.add(*work.first())
-    yield
-    for stage in range(_STAGES):
-        work.enter(stage)
-        until = work.meter.done + budget(stage)
-        while work.meter.done < until:
-            ahead = work.ahead(record)
-            if ahead > max(_LONG, _LONG_SHARE * work.meter.done):  # whether there is time for it is asked before
-                record.ahead = ahead / OPERATIONS
+    seed, error = int(rng.integers(0, 2**63)), 1.0 - record.confidence
+    with Ahead(threads or available_threads()) as team:
+        work = _Sampled(task, seed, team, error, interval)
+        record.add(*work.first())
+        yield
+        for stage in range(_STAGES):
+            work.enter(stage)
+            until = work.meter.done + budget(stage)
+            while work.meter.done < until:
+                ahead = work.ahead(record)
+                team.patient = ahead > max(_LONG, _LONG_SHARE * work.meter.done)
+                if team.patient:  # whether there is time for it is asked before
+                    record.ahead = ahead / OPERATIONS
+                    yield
+                    record.ahead = 0.0
+                bounds = work.step(record)
+                if bounds is None:  # nothing that this stage affords
+                    break
+                record.add(*bounds)
                 yield
-                record.ahead = 0.0
-            bounds = work.step(record)
-            if bounds is None:  # nothing that this stage affords
-                break
-            record.add(*bounds)
-            yield
 
 
 class _Sampled:
     """What has been sampled so far."""
 
-    def __init__(self, task: Task, seed: int, threads: int, error: float, interval: Interval) -> None:
-        self.task, self.seed, self.threads, self.error, self.interval = task, seed, threads, error, interval
+    def __init__(self, task: Task, seed: int, team: Ahead, error: float, interval: Interval) -> None:
+        self.task, self.seed, self.team, self.error, self.interval = task, seed, team, error, interval
         self.meter = Meter()
         self.done = dict.fromkeys(_SHARES, 0.0)
         above = above_of(task).problem
@@ -80,7 +82,7 @@ class _Sampled:
         self.plan = first_plan(task, np.random.default_rng((seed, 5)))
         self.planned = FreshModels(task, below_of(task), (seed, 4), np.array(self.plan.actions), like=self.models)
         each = 24.0 * len(above.available) * width_of(above) * self.models.n
-        self._scratch = workers(threads, self.models.scratch, each, PARTICLE_BYTES)
+        self._scratch = workers(team.threads, self.models.scratch, each, PARTICLE_BYTES)
         self.samplers: list[Sampler] = []
         self.drops: list[float] = []
         self.stage, self._known = 0, np.inf
@@ -103,8 +105,10 @@ class _Sampled:
     def enter(self, stage: int) -> None:
         """Sizes of another stage."""
         self.stage = stage
-        sampler = Sampler(self.task, self.seed, self.threads, stage)
+        sampler = Sampler(self.task, self.seed, self.team.threads, stage, self.team.map)
         if not self.samplers or sampler.effort != self.samplers[-1].effort:
+            if self.samplers:
+                self.team.forget(*self.samplers[-1].kinds)
             self.samplers.append(sampler)
             self.drops.append(0.0)
 
@@ -173,7 +177,7 @@ class _Sampled:
         if self.models.each > STEP_WORK:  # one of the two is enough for a step
             samples = [min(samples, key=lambda own: len(own.values))]
         for own in samples:
-            own.sample(count, self._scratch)
+            own.sample(count, self._scratch, self.team.map)
             self.done["models"] += count * own.each
 
     def _bounds(self, touched: set[str]) -> list[Bound]:

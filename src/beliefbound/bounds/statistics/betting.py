@@ -7,6 +7,11 @@ most `α`. Every `m` at which it has done so is refuted, and `K_n(m)` falls as `
 interval from 0, whose end is a lower bound for `μ` at all `n` at once (Waudby-Smith & Ramdas 2024). Stakes `λ_i =
 sqrt(2 ln(1/α) / (N_i v_{i−1}))`, with `v` the variance seen so far and `N_i` the next power of two at which the bound
 is meant to be read, make it about `sqrt(2 v ln(1/α) / n)` wide: the range enters only through the first few samples.
+
+Every power of two that is passed costs `½ ln(1/α)` of what the last stakes have to win, a width of some 1.4 times that.
+A gambler who divides the capital among `J` purses, one with those stakes and the others with stakes for one `N` each,
+has a martingale as well, and at `n` near an `N` at least `1/J` of what stakes for it alone win: a width of about
+`sqrt(2 v ln(J/α) / n)`. Stakes of a purse may be up to `0.99/m`.
 """
 
 import math
@@ -16,16 +21,24 @@ import numpy as np
 from beliefbound.base.errors import ParameterError
 from beliefbound.base.validation import FloatArray
 
+_ALL = 0.99  # of a purse, at most: others are left
 _MANY, _FEW = 1 << 14, 8  # samples up to which every one is looked at; then, between two looks
 
 
 def mean_at_least(
-    samples: FloatArray, *, low: float, high: float, alpha: float, pilot: FloatArray | None = None
+    samples: FloatArray,
+    *,
+    low: float,
+    high: float,
+    alpha: float,
+    pilot: FloatArray | None = None,
+    goals: tuple[int, ...] = (),
 ) -> float:
     """A number that the mean of independent samples in `[low, high]` exceeds with probability `1 − alpha`, at all `n`
     at once.
 
     Independent `pilot` samples, if given, only set the first stakes: a better guess of the spread, a tighter bound.
+    `goals`: numbers of samples near which the bound is meant to be read, each with a purse of its own.
 
     >>> x = np.tile([0.4, 0.6], 500)
     >>> round(mean_at_least(x, low=0.0, high=1.0, alpha=0.025), 2)
@@ -51,10 +64,14 @@ def mean_at_least(
     squares = np.concatenate([[0.0], np.cumsum((x - before) ** 2)[:-1]])
     spread = (weight * variance + squares) / (i + weight)
     goal = np.exp2(np.ceil(np.log2(i + 1.0) + 1e-12))
-    stakes = np.sqrt(2.0 * math.log(1.0 / alpha) / (np.maximum(goal, 16.0) * spread))
     target = math.log(1.0 / alpha)
+    stakes = np.sqrt(2.0 * target / (np.maximum(goal, 16.0) * spread))
+    purses = [stakes, *(np.sqrt(2.0 * (target + math.log(1.0 + len(goals))) / (n_ * spread)) for n_ in goals)]
 
     def refuted(m: float) -> bool:
+        if goals:
+            won = [np.cumsum(np.log1p(np.minimum(own, _ALL / m) * (x - m))) for own in purses]
+            return bool(np.logaddexp.reduce(won).max() >= target + math.log(len(purses)))
         gains = np.minimum(stakes, 0.9 / m) * (x - m)
         if n <= _MANY:
             return bool(np.cumsum(np.log1p(gains)).max() >= target)

@@ -6,9 +6,10 @@ Types are those of the smallest problem there is: all problems have the same.
 from collections.abc import Iterator
 
 import numpy as np
-from numba import float64, int64, typeof
+from numba import float64, int64, typeof, uint64
 
 from beliefbound.kernels.beside import Job
+from beliefbound.kernels.particles.changed import new_changed, solve_again
 from beliefbound.kernels.particles.hyperstate import look_ahead, step
 from beliefbound.kernels.particles.look import (
     Trajectory,
@@ -34,7 +35,8 @@ def jobs() -> Iterator[Job]:
     yield expand, (belief, search, cube, int64)
     yield child_of, (belief, search, cube, int64, int64, int64, float64)
     yield begin, (belief, search, cube, whole)
-    yield cheapest, (belief, search, cube, int64, line, int64, int64, float64, int64)
+    yield cheapest, (belief, search, cube, int64, uint64, int64, int64, int64, float64, int64)
+    yield solve_again, (float64, cube, whole, whole, plane, typeof(new_changed(1, 1, 1)), plane)
     yield look_ahead, (belief, here, int64, int64, float64)
     scratch, expected = typeof(space.rows.scratch), typeof(space.expected)
     yield predictive, (belief, counts, int64, scratch)

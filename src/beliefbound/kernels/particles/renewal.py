@@ -30,6 +30,13 @@ where both brackets are non-negative. The noise of one set against the next, `Qâ
 is only how much a set loses to its own QMDP. A search that is capped, or out of space, returns the smallest cost in
 its queue, which is valid and only looser.
 
+*What is told in advance* are clocks. In the `v`-th try of a row its outcome `c`, of chance `p_c` at the history, rings
+after `E/p_c`, where `E` is exponential and a function of the scenario, the row, `v` and `c`; what rings first happens,
+which is `c` with probability `p_c`. A history meets no clock twice, so a policy that sees the history only has its
+value. Chances of different histories are alike, and so is then what rings first: waiting, or trying things in another
+order, shows hardly anything else, and the relaxation gains little by knowing the clocks. With one quantile a stage
+instead, of which each history takes its own inverse, it is worth half a percent more on Chain.
+
 The search stops where it needs fresh particles and goes on when it has them (`bounds.dirichlet.sampler` fetches them
 between the calls): drawing and solving models is much code, and compiled once.
 
@@ -48,7 +55,7 @@ from beliefbound.kernels.options import FAST
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.particles.rows import BAMDP, chances, dot, n_columns, next_state, tally
 from beliefbound.kernels.posterior import row_of
-from beliefbound.kernels.random import inverse_cdf, mix, seed_stream
+from beliefbound.kernels.random import GOLDEN, mix, seed_stream
 from beliefbound.kernels.reference import by_reference
 
 DONE, RENEW = 0, 1  # what a search ended with
@@ -319,11 +326,39 @@ def renewed(problem, search, draws, x):
     expand(problem, search, draws, x)
 
 
+@out_of_line
 @njit(**FAST)
-def cheapest(problem, search, draws, x, u, max_nodes, most_sets, least, stamp):
-    """Least cost over all action sequences under the uniforms `u[stage]`, or a lower bound on it: `(cost, DONE)`. Or
-    `(cost so far, RENEW)`: node `size[WAITING]` waits for particles; the search goes on when called again with it."""
-    columns, width = search.counts.shape[1], search.prob.shape[1]
+def tries(posterior, counts, pair):
+    """How often the row of a pair has been tried, at any pair that shares it, by `counts[pair,column]`."""
+    if not posterior.tied:
+        return counts[pair].sum()
+    total = 0
+    for other in range(posterior.row.size):
+        if posterior.row[other] == posterior.row[pair]:
+            total += counts[other].sum()
+    return total
+
+
+@out_of_line
+@njit(**FAST)
+def first_to_ring(p, clocks):
+    """The column with the chance `p[column]`, not all 0, whose clock rings first."""
+    first, chosen = np.inf, 0
+    for column in range(p.size):
+        if p[column] > 0.0:
+            word = mix(clocks + GOLDEN * np.uint64(column + 1))
+            time = -np.log((np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53) / p[column]
+            if time < first:
+                first, chosen = time, column
+    return np.int64(chosen)
+
+
+@njit(**FAST)
+def cheapest(problem, search, draws, x, scenario, depth, max_nodes, most_sets, least, stamp):
+    """Least cost over all sequences of `depth` actions by the clocks of a `scenario`, or a lower bound on it: `(cost,
+    DONE)`. Or `(cost so far, RENEW)`: node `size[WAITING]` waits for particles; the search goes on when called again
+    with it."""
+    posterior, columns, width = problem.posterior, search.counts.shape[1], search.prob.shape[1]
     cost = 0.0
     if search.size[WAITING] > 0:
         renewed(problem, search, draws, x)
@@ -335,17 +370,20 @@ def cheapest(problem, search, draws, x, u, max_nodes, most_sets, least, stamp):
         if search.node[x].stamp != stamp:
             search.node[x].stamp = stamp
             search.size[EXPANDED] += 1
-            stage = search.node[x].stage
-            factor = problem.discount**stage * search.node[x].alive
-            for a in range(problem.posterior.n_actions):
-                if not problem.available[search.node[x].state * problem.posterior.n_actions + a]:
+            factor = problem.discount ** search.node[x].stage * search.node[x].alive
+            count(search, x, ROOT)
+            for a in range(posterior.n_actions):
+                pair = search.node[x].state * posterior.n_actions + a
+                if not problem.available[pair]:
                     continue
-                row = a * columns + inverse_cdf(search.prob[x, a * columns : (a + 1) * columns], u[stage])
+                clocks = mix(scenario + GOLDEN * np.uint64(row_of(posterior, pair) + 1))
+                clocks = mix(clocks + GOLDEN * np.uint64(tries(posterior, search.counts, pair) + 1))
+                row = a * columns + first_to_ring(search.prob[x, a * columns : (a + 1) * columns], clocks)
                 key = cost + factor * search.loss[x, a]
                 search.size[QUEUE] = push(search.keys, search.items, search.size[QUEUE], key, x * width + row)
         search.size[QUEUE], cost, item = pop(search.keys, search.items, search.size[QUEUE])
         parent, row = item // width, item % width
-        if search.node[parent].stage + 1 >= u.size or search.size[EXPANDED] >= max_nodes:
+        if search.node[parent].stage + 1 >= depth or search.size[EXPANDED] >= max_nodes:
             return cost, DONE
         x, need = child_of(problem, search, draws, parent, row, most_sets, least)
         if need == RENEW:

@@ -113,9 +113,9 @@ def solve(discount, left, models):
             for _ in range(MOST_POLICIES):
                 value_of(discount, p, own, v, system)
                 back_up(discount, p, v, here)
-                if not improves(here, v, own, system[0, 0]):
+                if not improves(here, v, own, system[0, 0], system[0, 1]):
                     break
-            lift(discount, v, here)
+            lift(discount, v, here, system[0, 0], system[0, 1])
             for s in range(own.shape[0]):
                 for i in range(size):
                     policy[s, first + i] = own[s, i]

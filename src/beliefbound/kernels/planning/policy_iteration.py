@@ -7,7 +7,6 @@ BiCGSTAB instead, with an enclosure of what is left: its models are not lanes an
 are for proofs at any scale, where these are lifted (`lift`) or belong to an agent.
 """
 
-import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import FAST
@@ -121,18 +120,15 @@ def improved(q, v, policy):
     return changes > 0
 
 
+@out_of_line
 @njit(**FAST)
-def improves(q, v, policy, size):
+def improves(q, v, policy, size, rises):
     """As `improved`, for rewards of any scale: an action is better that is so by more than rounding of its model's
-    values; `size[m]` is scratch."""
+    values. `size[m]` is scratch; `rises[m]`, how often a model's policy was changed."""
     n_states, n = policy.shape
     n_actions = q.shape[0] // n_states
-    changes = 0
-    for m in range(n):
-        size[m] = 0.0
-    for s in range(n_states):
-        for m in range(n):
-            size[m] = max(size[m], abs(v[s, m]))
+    largest(v, size)
+    rises.fill(0.0)
     for s in range(n_states):
         best, chosen = v[s], policy[s]
         for a in range(n_actions):
@@ -141,27 +137,54 @@ def improves(q, v, policy, size):
                 better = value[m] > best[m] + GAIN * abs(best[m]) + _NOISE * size[m]
                 best[m] = value[m] if better else best[m]
                 chosen[m] = a if better else chosen[m]
-                changes += better
-    return changes > 0
+                rises[m] += 1.0 if better else 0.0
+    return rises.max() > 0.0
 
 
 @njit(**FAST)
-def lift(discount, v, q):
-    """Raise `q[s·A + a,m]` from the values `v[s,m]` of a policy to no less than the optimal values."""
-    n_states, n = v.shape
-    n_actions = q.shape[0] // n_states
-    rounding = (n_states + _TERMS) * 2.0**-53
-    for m in range(n):
-        missing, size = 0.0, 0.0
-        for s in range(n_states):
-            best = -np.inf
-            for a in range(n_actions):
-                best = max(best, q[s * n_actions + a, m])
-            missing = max(missing, best - v[s, m])
-            size = max(size, max(abs(best), abs(v[s, m])))
-        more = (missing + 3.0 * rounding * size) / (1.0 - discount)
-        for i in range(q.shape[0]):
-            q[i, m] += more
+def largest(v, size):
+    """`size[m] = max_s |v[s,m]|`."""
+    size.fill(0.0)
+    for s in range(v.shape[0]):
+        value = v[s]
+        for m in range(size.size):
+            size[m] = max(size[m], abs(value[m]))
+
+
+@njit(**FAST)
+def rounding_of(n_states):
+    """What a backup is off by at most, of the largest value that it meets."""
+    return (n_states + _TERMS) * 2.0**-53
+
+
+@out_of_line
+@njit(**FAST)
+def shortfall(discount, v, q, size, out):
+    """`out[m]`: with so much added, `q[s·A + a,m]` from the values `v[s,m]` of a policy is no less than the optimal
+    values. `size[m]` is scratch."""
+    n_states = v.shape[0]
+    n_actions, rounding = q.shape[0] // n_states, rounding_of(n_states)
+    largest(v, size)
+    out.fill(0.0)
+    for s in range(n_states):
+        value = v[s]
+        for a in range(n_actions):
+            other = q[s * n_actions + a]
+            for m in range(out.size):
+                out[m] = max(out[m], other[m] - value[m])
+    for m in range(out.size):
+        out[m] = (out[m] + 3.0 * rounding * (size[m] + out[m])) / (1.0 - discount)
+
+
+@njit(**FAST)
+def lift(discount, v, q, size, more):
+    """Raise `q[s·A + a,m]` from the values `v[s,m]` of a policy to no less than the optimal values; `size[m]` and
+    `more[m]` are scratch."""
+    shortfall(discount, v, q, size, more)
+    for i in range(q.shape[0]):
+        value = q[i]
+        for m in range(more.size):
+            value[m] += more[m]
 
 
 @out_of_line
