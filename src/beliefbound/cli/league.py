@@ -1,5 +1,6 @@
 """`beliefbound league`."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -90,7 +91,13 @@ def league(
                 progress=show.block,
                 say=show.say,
             )
-        report = write_league(found, folder)
+        given = {"--prior": prior, "--runs": runs, "--steps": steps, "--discount": discount, "--effort": effort}
+        given |= {"--seed": seed if seed != 1 else None, "--budget": f"{budget:g}"}
+        repeated = [("--plugin", plugin), ("--agents", agents)]
+        options = [(name, value) for name, values in repeated for value in values or ()]
+        options += [(name, value) for name, value in given.items() if value is not None]
+        command = ["beliefbound", "league", environment, *(str(word) for option in options for word in option)]
+        report = write_league(found, folder, shlex.join(command))
     show_table(f"League: {environment}", *shown(found))
     for sentence in (*words(found), about_table(found)):
         print(sentence)

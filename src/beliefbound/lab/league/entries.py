@@ -85,6 +85,17 @@ def with_prior(agent: str, prior: str | None) -> str:
     return canonical_agent(f"{parsed}{',' if ':' in str(parsed) else ':'}prior={prior}")
 
 
+def without_prior(agent: str, prior: str | None) -> str:
+    """An agent's name without the prior that all were told: what a table of the league calls it.
+
+    >>> without_prior("mcbrl:n=16,prior=environment", "environment"), without_prior("boss:prior=tied", "environment")
+    ('mcbrl:n=16', 'boss:prior=tied')
+    """
+    family, _, values = agent.partition(":")
+    kept = ",".join(value for value in values.split(",") if value != f"prior={prior}")
+    return f"{family}:{kept}" if kept else family
+
+
 def entries(prior: str | None) -> list[str]:
     """The agents that enter: each registered one with its defaults, or with the variants above in their place. Agents
     that must be told something, such as a file, are left to whoever names them."""
