@@ -28,6 +28,12 @@ class TestMcbrlLookahead(EveryAgent):
     )
 
 
+def looked(state, s, mix, depth):
+    """`(value, action)` of the agent's own look-ahead, at its present weights."""
+    state.likely[depth] = state.weights
+    return look_ahead(state.core.models, state.alone, state.reached, state.reaches, state.likely, mix, s, depth)
+
+
 def plain_look_ahead(p, r, q, best, w, available, s, discount, mix):
     """`p[m,s,a,t]`, `q[m,s,a]`, `best[m,s,a]`: from the definition."""
     totals = np.full(r.shape[2], -np.inf)
@@ -51,8 +57,7 @@ def test_looking_ahead_is_what_it_says():
             np.moveaxis(x, -1, 0)
             for x in (state.core.models.p, state.core.models.r, state.core.models.q, state.alone.q)
         )
-        state.likely[1] = state.weights
-        chosen = look_ahead(state.core.models, state.alone, state.likely, 0.8, s, 1)[1]
+        chosen = looked(state, s, 0.8, 1)[1]
         assert chosen == plain_look_ahead(p, r, q, best, state.weights, CHAIN.mdp.available, s, 0.95, 0.8)
         assert state.weights.sum() == pytest.approx(1.0)
     own = [policy_iteration(MDP(p[m], r[m], normalize=True), discount=0.95).values for m in range(6)]
@@ -136,8 +141,7 @@ def test_a_deeper_look_equals_the_tree():
     arrays = [np.moveaxis(x, -1, 0) for x in (models.p, models.r, models.q, state.alone.q)]
     state.weights[:] = [0.1, 0.3, 0.2, 0.35, 0.05]
     for s in range(5):
-        state.likely[3] = state.weights
-        value, action = look_ahead(models, state.alone, state.likely, 0.6, s, 3)
+        value, action = looked(state, s, 0.6, 3)
         exact = tree(*arrays, state.weights, CHAIN.mdp.available, s, 0.95, 0.6, 3)
         assert value == pytest.approx(exact[0], rel=1e-9)
         assert action == exact[1]
@@ -171,3 +175,14 @@ def test_it_plays_in_a_process_that_reads_all_of_its_code_from_the_disk(tmp_path
     said = [subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True) for _ in range(2)]
     assert [done.returncode for done in said] == [0, 0]
     assert said[0].stdout == said[1].stdout
+
+
+def test_only_what_some_model_allows_is_looked_at():
+    agent = make_agent("mcbrl-lookahead:n=5,prior=support", CHAIN)
+    agent.reset(2)
+    agent.act(0)
+    state = agent.machine.state
+    possible = (state.core.models.p > 0.0).any(axis=-1)
+    assert not possible.all()
+    for s, a in np.ndindex(possible.shape[:2]):
+        assert state.reached[s, a, : state.reaches[s, a]].tolist() == np.flatnonzero(possible[s, a]).tolist()
