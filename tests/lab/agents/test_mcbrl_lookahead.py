@@ -31,7 +31,7 @@ class TestMcbrlLookahead(EveryAgent):
 def looked(state, s, mix, depth):
     """`(value, action)` of the agent's own look-ahead, at its present weights."""
     state.likely[depth] = state.weights
-    return look_ahead(state.core.models, state.alone, state.reached, state.reaches, state.likely, mix, s, depth)
+    return look_ahead(state.core.models, state.alone, state.reached, state.likely, mix, s, depth)
 
 
 def plain_look_ahead(p, r, q, best, w, available, s, discount, mix):
@@ -175,14 +175,3 @@ def test_it_plays_in_a_process_that_reads_all_of_its_code_from_the_disk(tmp_path
     said = [subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True) for _ in range(2)]
     assert [done.returncode for done in said] == [0, 0]
     assert said[0].stdout == said[1].stdout
-
-
-def test_only_what_some_model_allows_is_looked_at():
-    agent = make_agent("mcbrl-lookahead:n=5,prior=support", CHAIN)
-    agent.reset(2)
-    agent.act(0)
-    state = agent.machine.state
-    possible = (state.core.models.p > 0.0).any(axis=-1)
-    assert not possible.all()
-    for s, a in np.ndindex(possible.shape[:2]):
-        assert state.reached[s, a, : state.reaches[s, a]].tolist() == np.flatnonzero(possible[s, a]).tolist()

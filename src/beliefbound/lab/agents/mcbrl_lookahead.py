@@ -31,10 +31,17 @@ from numba import njit
 
 from beliefbound.base.errors import ParameterError
 from beliefbound.base.grammar import Choice, Number
-from beliefbound.base.validation import FloatArray, IntArray
+from beliefbound.base.validation import FloatArray
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.planning.held_bounds import Optimum, new_optimum, optimum_from_above
-from beliefbound.kernels.planning.held_models import held_models, mmbi_sweeps
+from beliefbound.kernels.planning.held_bounds import Optimum, new_optimum
+from beliefbound.kernels.planning.held_models import held_models
+from beliefbound.kernels.planning.reached import (
+    Reached,
+    find_reached,
+    mmbi_sweeps_reached,
+    new_reached,
+    optimum_reached,
+)
 from beliefbound.kernels.planning.urn import decisions_that_matter
 from beliefbound.lab.agents import mcbrl
 from beliefbound.lab.agents.mcbrl import DUE, NEVER, PLANNING, PRESETS, SCHEDULES, STEP, SWEEPS
@@ -50,8 +57,7 @@ class State(NamedTuple):
     core: mcbrl.State
     alone: Optimum  # of each model by itself
     weights: FloatArray  # [m]
-    reached: IntArray  # [s,a,k]: the next states that some model allows, in order
-    reaches: IntArray  # [s,a]: how many
+    reached: Reached  # next states that some model allows
     likely: FloatArray  # [left,m]: weights, not normalised, after what steps ahead have shown, by how many are left
     ahead: int  # steps
     depth: int  # decisions that matter
@@ -83,23 +89,7 @@ def leaf(models, alone, likely, mix, t):
 
 
 @njit(**EXACT)
-def find_reached(p, reached, reaches):
-    """Write which next states have a positive probability in some model, and how many."""
-    n_states, n_actions, _, n = p.shape
-    for s in range(n_states):
-        for a in range(n_actions):
-            k = 0
-            for t in range(n_states):
-                for m in range(n):
-                    if p[s, a, t, m] > 0.0:
-                        reached[s, a, k] = t
-                        k += 1
-                        break
-            reaches[s, a] = k
-
-
-@njit(**EXACT)
-def look_ahead(models, alone, reached, reaches, likely, mix, s, left):
+def look_ahead(models, alone, reached, likely, mix, s, left):
     """`(value, action)` of the largest value, with weights `likely[left]`, `left` steps ahead. (A number that a caller
     writes out would be a type of its own, and of functions that call themselves numba keeps only one on disk.)"""
     n_actions, n = models.r.shape[1:]
@@ -112,14 +102,13 @@ def look_ahead(models, alone, reached, reaches, likely, mix, s, left):
         total = 0.0
         for m in range(n):
             total += likely[left, m] * models.r[s, a, m]
-        for k in range(reaches[s, a]):
-            t, chance = reached[s, a, k], 0.0
+        for k in range(reached.many[s, a]):
+            t, chance = reached.states[s, a, k], 0.0
             for m in range(n):
                 likely[left - 1, m] = likely[left, m] * models.p[s, a, t, m]
                 chance += likely[left - 1, m]
             if chance > 0.0:
-                ahead = look_ahead(models, alone, reached, reaches, likely, mix, t, left - 1)[0]
-                total += models.discount * ahead
+                total += models.discount * look_ahead(models, alone, reached, likely, mix, t, left - 1)[0]
         if total > best:
             chosen, best = a, total
     return best, chosen
@@ -152,19 +141,18 @@ def act(state, s):
     clock[STEP] += 1
     if clock[STEP] >= clock[DUE]:
         mcbrl.plan(core)
-        optimum_from_above(core.models, state.alone, state.depth, core.tolerance)
-        find_reached(core.models.p, state.reached, state.reaches)
+        find_reached(core.models.p, state.reached)
+        optimum_reached(core.models, state.reached, state.alone, state.depth, core.tolerance)
         for m in range(weights.size):
             weights[m] = 1.0 / weights.size
         if not state.by_clock:
             clock[DUE] = NEVER
-    clock[SWEEPS] += mmbi_sweeps(core.models, core.sweeps, core.tolerance)
+    clock[SWEEPS] += mmbi_sweeps_reached(core.models, state.reached, core.sweeps, core.tolerance)
     if state.shift < np.inf and bracket_moved(core.models, state.alone, weights, s) >= state.shift:
         clock[DUE] = clock[STEP] + 1
     for m in range(weights.size):
         state.likely[state.ahead, m] = weights[m]
-    models, reached, reaches = core.models, state.reached, state.reaches
-    return look_ahead(models, state.alone, reached, reaches, state.likely, state.mix, s, state.ahead)[1]
+    return look_ahead(core.models, state.alone, state.reached, state.likely, state.mix, s, state.ahead)[1]
 
 
 @njit(**EXACT)
@@ -232,8 +220,7 @@ def mcbrl_lookahead(
         core=core,
         alone=new_optimum(setting.n_states, setting.n_actions, n),
         weights=np.full(n, 1.0 / n),
-        reached=np.zeros((setting.n_states, setting.n_actions, setting.n_states), np.int64),
-        reaches=np.zeros((setting.n_states, setting.n_actions), np.int64),
+        reached=new_reached(setting.n_states, setting.n_actions),
         likely=np.zeros((depth + 1, n)),
         ahead=depth,
         depth=decisions_that_matter(setting.discount),
