@@ -66,6 +66,12 @@ def league(
         load_plugins(plugin)
     folder = out or Path("league-" + "".join(c if c.isalnum() or c in "-_" else "-" for c in environment))
 
+    said: list[tuple[str, object]] = [("--plugin", each) for each in plugin or ()]
+    said += [("--agents", each) for each in agents or ()]
+    said += [("--prior", prior), ("--runs", runs), ("--steps", steps), ("--seed", seed if seed != 1 else None)]
+    said += [("--discount", discount), ("--budget", f"{budget:g}"), ("--effort", effort)]
+    given = [str(word) for option in said for word in option if option[1] is not None]
+
     def begin(agent: str, timing: "Timing | None") -> None:
         doing = "compiling, once, and taking its time"
         if timing is not None:
@@ -91,13 +97,7 @@ def league(
                 progress=show.block,
                 say=show.say,
             )
-        given = {"--prior": prior, "--runs": runs, "--steps": steps, "--discount": discount, "--effort": effort}
-        given |= {"--seed": seed if seed != 1 else None, "--budget": f"{budget:g}"}
-        repeated = [("--plugin", plugin), ("--agents", agents)]
-        options = [(name, value) for name, values in repeated for value in values or ()]
-        options += [(name, value) for name, value in given.items() if value is not None]
-        command = ["beliefbound", "league", environment, *(str(word) for option in options for word in option)]
-        report = write_league(found, folder, shlex.join(command))
+        report = write_league(found, folder, shlex.join(["beliefbound", "league", environment, *given]))
     show_table(f"League: {environment}", *shown(found))
     for sentence in (*words(found), about_table(found)):
         print(sentence)

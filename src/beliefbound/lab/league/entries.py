@@ -22,6 +22,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
         "mcbrl-lookahead",
         "mcbrl-lookahead:schedule=moved",
         "mcbrl-lookahead:schedule=bracket",
+        "mcbrl-lookahead:n=64,schedule=moved",
         "mcbrl-lookahead:n=64,depth=3,schedule=moved",
     ),
     "branch-and-bound": ("branch-and-bound", "branch-and-bound:leaves=mmbi", "branch-and-bound:leaves=pairs"),
