@@ -31,8 +31,8 @@ from beliefbound.lab.experiments.cells import play_cell
 from beliefbound.lab.experiments.spec import Cell, Spec
 
 PLAYER = "mcbrl-lookahead:schedule=moved,prior=environment"
-RUNS = 10  # of the player for each step of work
-EFFORT = 200  # steps of work: a minute or two
+RUNS = 20  # of the player for each step of work
+EFFORT = 100  # steps of work: about a minute
 GAP = 0.08  # of the larger end: enough for a picture
 _LITTLE = 1e-4  # of the weight of all rewards
 _ERROR = 0.05  # of the band: half for the bracket, half for the player

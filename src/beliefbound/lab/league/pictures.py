@@ -52,7 +52,7 @@ def front(found: League, stem: Path) -> Picture:
                 linewidth=0,
                 label="the best possible, on average",
             )
-        for those, marker, label in ((~told, "o", None), (told, "^", "told more")):
+        for those, marker, label in ((~told, "o", None), (told, "^", "told something else")):
             some = whole.filter(those)
             if some.is_empty():
                 continue

@@ -27,7 +27,7 @@ class League:
     """What a league found.
 
     Attributes:
-      table: one row per agent, best first, those who were told more and those with fewer runs or steps last; see
+      table: one row per agent, best first, those who were told something else and those with fewer runs or steps last; see
         `standings`.
       ranking: who may be the best within each bound on the time of a step; see `ranking`.
       frame: every run that the table counts: agent, steps, run, total, utility, curve.

@@ -16,7 +16,7 @@ _CAPTION = (
     "Highlighted: nobody with the same prior is both better and faster, of those with a rank."
 )
 _PRIOR = "All agents that can be told a prior were told `{}`, which is left out of their names."
-_TOLD = "Agents that were told more than the others, in the column *told*, are ranked among themselves."
+_TOLD = "Agents that were told something else than the others, in the column *told*, are ranked among themselves."
 _FEW = "Rows with fewer than {} runs in common with MCBRL come after, without a rank."
 _SHORTER = (
     "Rows with fewer steps are of agents of which two full runs do not fit the budget: they earned so much in so many "
