@@ -27,8 +27,8 @@ class League:
     """What a league found.
 
     Attributes:
-      table: one row per agent, best first, those who were told something else and those with fewer runs or steps last; see
-        `standings`.
+      table: one row per agent, best first, those who were told something else and those with fewer runs or steps last;
+        see `standings`.
       ranking: who may be the best within each bound on the time of a step; see `ranking`.
       frame: every run that the table counts: agent, steps, run, total, utility, curve.
       spec: the experiment of the agent that all are compared with, in full length.
