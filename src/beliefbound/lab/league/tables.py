@@ -134,7 +134,7 @@ def words(found: League) -> list[str]:
         band, by = found.band, without_prior(found.band.by, found.prior)
         said.append(
             f"The best possible agent earns between {band.low:.4g} and {band.high:.4g} on average over the prior that "
-            f"MDPs are drawn from ({100 * band.width:.1f}% wide, {100 * band.confidence:.0f}% confidence): discount "
+            f"MDPs are drawn from ({100 * band.width:.1f}% wide, {100 * band.confidence:.4g}% confidence): discount "
             f"{found.discount:g}, {found.spec.steps} steps. The lower end is what {by} earns at least. That bounds "
             "expectations; what was earned is a mean over the MDPs drawn, with the interval that stands beside it."
         )
