@@ -212,7 +212,9 @@ def test_the_text_page_says_how_it_was_made_who_played_and_who_cannot(tmp_path, 
     found = league("chain", tmp_path, prior="known-rewards", runs=30, steps=40)
     report = write_league(found, tmp_path, "beliefbound league chain --prior known-rewards --budget 120").read_text()
     page = (tmp_path / "league.md").read_text()
-    assert page.startswith("# League: chain\n\n```text\nbeliefbound league chain --prior known-rewards")
+    assert page.startswith(
+        "# League: chain, told known-rewards\n\n```text\nbeliefbound league chain --prior known-rewards"
+    )
     assert "(league.png)" in page
     assert (tmp_path / "league.png").exists()
     assert re.search(r"\| gittins \| .*of one state", page)

@@ -9,7 +9,17 @@ from beliefbound.base.io.paths import as_path
 from beliefbound.base.io.result_folder import one_result
 from beliefbound.lab.league.pictures import curves, front
 from beliefbound.lab.league.season import League
-from beliefbound.lab.league.tables import RANKING, about_shorter, about_table, cannot_play, ranked, shown, text, words
+from beliefbound.lab.league.tables import (
+    RANKING,
+    about_shorter,
+    about_table,
+    cannot_play,
+    ranked,
+    shown,
+    text,
+    title,
+    words,
+)
 from beliefbound.report.page import REPORT, Page, Picture, Section, Table, write_page
 
 
@@ -42,7 +52,7 @@ def _page(found: League, pictures: list[Picture], command: str) -> Page:
     sections.append(Section("The same again", code=[command]))
     length = f"{found.spec.steps:,} steps a run{' or fewer' if about_shorter(found) else ''}"
     return Page(
-        title=f"League: {found.spec.environments[0]}",
+        title=title(found),
         lead=f"{len(found.table)} agents, {length}, the same environment noise for all.",
         sections=sections,
         facts=[

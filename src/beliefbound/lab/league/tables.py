@@ -143,13 +143,19 @@ def words(found: League) -> list[str]:
     return said
 
 
+def title(found: League) -> str:
+    """The environment, and what agents were told where that is not what the environment's own prior says."""
+    told = "" if found.prior in (None, "environment") else f", told {found.prior}"
+    return f"League: {found.spec.environments[0]}{told}"
+
+
 def text(found: League, picture: Picture, command: str) -> str:
     """A page for a text file: the command that made it, the picture of the same folder, what was found, all tables."""
     header, rows = shown(found)
     for row, on_front in zip(rows, found.table["front"], strict=True):
         row[1] = f"**{row[1]}**" if on_front else row[1]
     parts = [
-        f"# League: {found.spec.environments[0]}",
+        f"# {title(found)}",
         f"```text\n{command}\n```",
         f"![{picture.caption}]({picture.path.with_suffix('.png').name})",
         *words(found),
