@@ -1,5 +1,6 @@
 """`beliefbound league`."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -65,6 +66,12 @@ def league(
         load_plugins(plugin)
     folder = out or Path("league-" + "".join(c if c.isalnum() or c in "-_" else "-" for c in environment))
 
+    said: list[tuple[str, object]] = [("--plugin", each) for each in plugin or ()]
+    said += [("--agents", each) for each in agents or ()]
+    said += [("--prior", prior), ("--runs", runs), ("--steps", steps), ("--seed", seed if seed != 1 else None)]
+    said += [("--discount", discount), ("--budget", f"{budget:g}"), ("--effort", effort)]
+    given = [str(word) for option in said for word in option if option[1] is not None]
+
     def begin(agent: str, timing: "Timing | None") -> None:
         doing = "compiling, once, and taking its time"
         if timing is not None:
@@ -90,7 +97,7 @@ def league(
                 progress=show.block,
                 say=show.say,
             )
-        report = write_league(found, folder)
+        report = write_league(found, folder, shlex.join(["beliefbound", "league", environment, *given]))
     show_table(f"League: {environment}", *shown(found))
     for sentence in (*words(found), about_table(found)):
         print(sentence)

@@ -28,6 +28,12 @@ class TestMcbrlLookahead(EveryAgent):
     )
 
 
+def looked(state, s, mix, depth):
+    """`(value, action)` of the agent's own look-ahead, at its present weights."""
+    state.likely[depth] = state.weights
+    return look_ahead(state.core.models, state.alone, state.reached, state.likely, mix, s, depth)
+
+
 def plain_look_ahead(p, r, q, best, w, available, s, discount, mix):
     """`p[m,s,a,t]`, `q[m,s,a]`, `best[m,s,a]`: from the definition."""
     totals = np.full(r.shape[2], -np.inf)
@@ -51,8 +57,7 @@ def test_looking_ahead_is_what_it_says():
             np.moveaxis(x, -1, 0)
             for x in (state.core.models.p, state.core.models.r, state.core.models.q, state.alone.q)
         )
-        state.likely[1] = state.weights
-        chosen = look_ahead(state.core.models, state.alone, state.likely, 0.8, s, 1)[1]
+        chosen = looked(state, s, 0.8, 1)[1]
         assert chosen == plain_look_ahead(p, r, q, best, state.weights, CHAIN.mdp.available, s, 0.95, 0.8)
         assert state.weights.sum() == pytest.approx(1.0)
     own = [policy_iteration(MDP(p[m], r[m], normalize=True), discount=0.95).values for m in range(6)]
@@ -136,8 +141,7 @@ def test_a_deeper_look_equals_the_tree():
     arrays = [np.moveaxis(x, -1, 0) for x in (models.p, models.r, models.q, state.alone.q)]
     state.weights[:] = [0.1, 0.3, 0.2, 0.35, 0.05]
     for s in range(5):
-        state.likely[3] = state.weights
-        value, action = look_ahead(models, state.alone, state.likely, 0.6, s, 3)
+        value, action = looked(state, s, 0.6, 3)
         exact = tree(*arrays, state.weights, CHAIN.mdp.available, s, 0.95, 0.6, 3)
         assert value == pytest.approx(exact[0], rel=1e-9)
         assert action == exact[1]

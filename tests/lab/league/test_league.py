@@ -1,6 +1,7 @@
 """A league: agents on one environment, compared run by run; MDPs drawn from a prior, as in the Bayesian benchmark."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,8 @@ from beliefbound.lab.engine.registry import canonical_agent
 from beliefbound.lab.envs import make_env
 from beliefbound.lab.experiments.cells import play_cell
 from beliefbound.lab.experiments.spec import Cell, Spec
-from beliefbound.lab.league.entries import LENGTHS, chosen, entries, with_prior
+from beliefbound.lab.league.band import PLAYER, _earned
+from beliefbound.lab.league.entries import LENGTHS, chosen, entries, with_prior, without_prior
 from beliefbound.lab.league.page import write_league
 from beliefbound.lab.league.published import PUBLISHED, published
 from beliefbound.lab.league.season import league
@@ -181,12 +183,18 @@ def test_all_plan_with_one_discount(tmp_path):
         league("chain", tmp_path, agents=["oracle"], discount=1.0, **SMALL)
 
 
+def earned_at_least(folder, place, *, steps):
+    """What the player of the band earns, over 200 MDPs."""
+    return _earned(place, canonical_agent(PLAYER), folder / "band.json", steps=steps, discount=0.95, runs=200)
+
+
 @pytest.mark.full
 def test_the_band_encloses_what_a_known_optimum_earns(tmp_path):
     """Of 1 step the Bayes-optimal value is the largest expected reward: 5/2 + 0 … on the drawn chain, 2/2 from 0."""
     found = league("drawn-chain", tmp_path / "one", agents=["exploit"], runs=3, steps=1, effort=20)
     assert found.band is not None
     assert found.band.low <= 1.0 <= found.band.high
+    assert 0.6 < earned_at_least(tmp_path / "one", make_env("drawn-chain"), steps=1) <= 1.0  # whatever is done first
     endless = league("drawn-chain", tmp_path, agents=["exploit"], runs=3, effort=5)
     assert endless.band is not None
     assert endless.band.low < endless.band.high < 250 * 10.0
@@ -196,3 +204,23 @@ def test_the_band_encloses_what_a_known_optimum_earns(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "band").iterdir()} == files
     assert "best possible agent earns between" in write_league(again, tmp_path).read_text()
     assert league("chain", tmp_path, agents=["exploit"], **SMALL).band is None
+
+
+def test_the_text_page_says_how_it_was_made_who_played_and_who_cannot(tmp_path, monkeypatch):
+    names = ["gittins", "random", "exploit:prior=known-rewards", "mcbrl:n=16,prior=known-rewards"]
+    monkeypatch.setattr("beliefbound.lab.league.season.entries", lambda prior: names)
+    found = league("chain", tmp_path, prior="known-rewards", runs=30, steps=40)
+    report = write_league(found, tmp_path, "beliefbound league chain --prior known-rewards --budget 120").read_text()
+    page = (tmp_path / "league.md").read_text()
+    assert page.startswith(
+        "# League: chain, told known-rewards\n\n```text\nbeliefbound league chain --prior known-rewards"
+    )
+    assert "(league.png)" in page
+    assert (tmp_path / "league.png").exists()
+    assert re.search(r"\| gittins \| .*of one state", page)
+    assert "were told `known-rewards`" in page
+    assert "exploit:prior" not in page  # what all were told is in no name
+    front = {without_prior(agent, "known-rewards") for agent in found.table.filter("front")["agent"]}
+    assert front
+    assert set(re.findall(r"\| \*\*(.*?)\*\* \|", page)) == front
+    assert "beliefbound league chain --prior known-rewards --budget 120" in report

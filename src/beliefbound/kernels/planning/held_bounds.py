@@ -34,27 +34,40 @@ def new_optimum(n_states: int, n_actions: int, n: int) -> Optimum:
     return Optimum(zeros(n_states, n_actions, n), zeros(n_states, n_actions), zeros(n_states, n), zeros(n_states, n))
 
 
+@njit(inline="always", **EXACT)
+def begin_above(models, v):
+    """`v[s,m]` that no model is worth more than."""
+    for s in range(v.shape[0]):
+        for m in range(v.shape[1]):
+            v[s, m] = 1.0 / (1.0 - models.discount)
+
+
+@njit(inline="always", **EXACT)
+def best_of_each(q, available, v, out):
+    """`out[s,m]`, the largest of `q[s,a,m]`, model by model; how far a value has fallen from `v[s,m]` at most."""
+    n_states, n_actions, n = q.shape
+    fall = 0.0
+    for s in range(n_states):
+        for m in range(n):
+            out[s, m] = -np.inf
+        for a in range(n_actions):
+            if available[s, a]:
+                for m in range(n):
+                    out[s, m] = max(out[s, m], q[s, a, m])
+        for m in range(n):
+            fall = max(fall, v[s, m] - out[s, m])
+    return fall
+
+
 @njit(**EXACT)
 def optimum_from_above(models, optimum, sweeps, tolerance):
     """At most `sweeps` sweeps of value iteration on each model by itself, from above, until no value falls by more than
     `tolerance`."""
-    n_states, n_actions, n = models.r.shape
-    v, out, q, available = optimum.v, optimum.out, optimum.q, models.available
-    for s in range(n_states):
-        for m in range(n):
-            v[s, m] = 1.0 / (1.0 - models.discount)
+    v, out, q = optimum.v, optimum.out, optimum.q
+    begin_above(models, v)
     for _ in range(sweeps):
         backup_lanes(models.p, models.r, models.w, 0, models.discount, v, q, optimum.mean)
-        fall = 0.0
-        for s in range(n_states):
-            for m in range(n):
-                out[s, m] = -np.inf
-            for a in range(n_actions):
-                if available[s, a]:
-                    for m in range(n):
-                        out[s, m] = max(out[s, m], q[s, a, m])
-            for m in range(n):
-                fall = max(fall, v[s, m] - out[s, m])
+        fall = best_of_each(q, models.available, v, out)
         v, out = out, v
         if fall <= tolerance:
             break

@@ -10,7 +10,8 @@ posterior after next state t is `w_m P_m(t|s,a)`, up to scale, and there
 after one more step: QMDP). It maximises `Σ_m w_m r_m(s,a) + γ Σ_t ((1 − mix) lower(t) + mix upper(t))`, ties to the
 lowest action: the policy behind the brackets of this package, on MCBRL's models. Rewards are not part of what is shown.
 With `depth=d` this is what stands at the leaves of the tree of all that d steps may show, maximised at every node: what
-is learnt now and used after d steps has its value; the work grows as `(actions · next states)^d`.
+is learnt now and used after d steps has its value; the work grows as `(actions · next states)^d`, of those next states
+that some model held allows.
 
 Between plans the weights follow the transitions seen. A plan is due by the schedule, and *also* when the posterior has
 moved away from the models held: when their effective number `1 / Σ w²` falls below `renew · n`. With `schedule=moved`
@@ -32,8 +33,15 @@ from beliefbound.base.errors import ParameterError
 from beliefbound.base.grammar import Choice, Number
 from beliefbound.base.validation import FloatArray
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.planning.held_bounds import Optimum, new_optimum, optimum_from_above
-from beliefbound.kernels.planning.held_models import held_models, mmbi_sweeps
+from beliefbound.kernels.planning.held_bounds import Optimum, new_optimum
+from beliefbound.kernels.planning.held_models import held_models
+from beliefbound.kernels.planning.reached import (
+    Reached,
+    find_reached,
+    mmbi_sweeps_reached,
+    new_reached,
+    optimum_reached,
+)
 from beliefbound.kernels.planning.urn import decisions_that_matter
 from beliefbound.lab.agents import mcbrl
 from beliefbound.lab.agents.mcbrl import DUE, NEVER, PLANNING, PRESETS, SCHEDULES, STEP, SWEEPS
@@ -49,6 +57,7 @@ class State(NamedTuple):
     core: mcbrl.State
     alone: Optimum  # of each model by itself
     weights: FloatArray  # [m]
+    reached: Reached  # next states that some model allows
     likely: FloatArray  # [left,m]: weights, not normalised, after what steps ahead have shown, by how many are left
     ahead: int  # steps
     depth: int  # decisions that matter
@@ -80,10 +89,10 @@ def leaf(models, alone, likely, mix, t):
 
 
 @njit(**EXACT)
-def look_ahead(models, alone, likely, mix, s, left):
+def look_ahead(models, alone, reached, likely, mix, s, left):
     """`(value, action)` of the largest value, with weights `likely[left]`, `left` steps ahead. (A number that a caller
     writes out would be a type of its own, and of functions that call themselves numba keeps only one on disk.)"""
-    n_states, n_actions, n = models.r.shape
+    n_actions, n = models.r.shape[1:]
     chosen, best = -1, -np.inf
     if left == 0:
         return leaf(models, alone, likely[left], mix, s), chosen
@@ -93,13 +102,13 @@ def look_ahead(models, alone, likely, mix, s, left):
         total = 0.0
         for m in range(n):
             total += likely[left, m] * models.r[s, a, m]
-        for t in range(n_states):
-            chance = 0.0
+        for k in range(reached.many[s, a]):
+            t, chance = reached.states[s, a, k], 0.0
             for m in range(n):
                 likely[left - 1, m] = likely[left, m] * models.p[s, a, t, m]
                 chance += likely[left - 1, m]
             if chance > 0.0:
-                total += models.discount * look_ahead(models, alone, likely, mix, t, left - 1)[0]
+                total += models.discount * look_ahead(models, alone, reached, likely, mix, t, left - 1)[0]
         if total > best:
             chosen, best = a, total
     return best, chosen
@@ -132,17 +141,18 @@ def act(state, s):
     clock[STEP] += 1
     if clock[STEP] >= clock[DUE]:
         mcbrl.plan(core)
-        optimum_from_above(core.models, state.alone, state.depth, core.tolerance)
+        find_reached(core.models.p, state.reached)
+        optimum_reached(core.models, state.reached, state.alone, state.depth, core.tolerance)
         for m in range(weights.size):
             weights[m] = 1.0 / weights.size
         if not state.by_clock:
             clock[DUE] = NEVER
-    clock[SWEEPS] += mmbi_sweeps(core.models, core.sweeps, core.tolerance)
+    clock[SWEEPS] += mmbi_sweeps_reached(core.models, state.reached, core.sweeps, core.tolerance)
     if state.shift < np.inf and bracket_moved(core.models, state.alone, weights, s) >= state.shift:
         clock[DUE] = clock[STEP] + 1
     for m in range(weights.size):
         state.likely[state.ahead, m] = weights[m]
-    return look_ahead(core.models, state.alone, state.likely, state.mix, s, state.ahead)[1]
+    return look_ahead(core.models, state.alone, state.reached, state.likely, state.mix, s, state.ahead)[1]
 
 
 @njit(**EXACT)
@@ -210,6 +220,7 @@ def mcbrl_lookahead(
         core=core,
         alone=new_optimum(setting.n_states, setting.n_actions, n),
         weights=np.full(n, 1.0 / n),
+        reached=new_reached(setting.n_states, setting.n_actions),
         likely=np.zeros((depth + 1, n)),
         ahead=depth,
         depth=decisions_that_matter(setting.discount),

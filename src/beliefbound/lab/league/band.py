@@ -7,20 +7,38 @@ the steps are so many that little is left, the bracket is that of a problem with
 after the last step, `γ^steps / (1 − γ)` times the least and the largest reward, is taken off its ends. What an agent
 earned over some hundreds of draws differs from its expectation by as much as its interval says.
 
-The bracket is closed by steps of work, so that the same command finds the same, and kept in `band.json`.
+What the policy behind the bracket earns is one lower end; what any agent earns is another. `PLAYER`, which is fixed
+here and not chosen by how it does in a league, plays `RUNS` runs for each step of work, on MDPs and noise that nobody
+in the league meets: a lower confidence bound of its mean (`bounds.statistics.betting`), over as many steps as the
+league's. Each of the two, bracket and player, may fail with half of what is allowed, so that the better lower end and
+the upper one hold together.
+
+The bracket is closed by steps of work, so that the same command finds the same, and kept in the folder `band`.
 """
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
 from beliefbound.base.errors import BeliefboundError
+from beliefbound.base.io.atomic import write_text
 from beliefbound.base.io.paths import as_path
 from beliefbound.bounds.bracket import Bracket, bracket
+from beliefbound.bounds.statistics.betting import mean_at_least
+from beliefbound.lab.engine.registry import canonical_agent
 from beliefbound.lab.envs.environment import Environment
+from beliefbound.lab.experiments.cells import play_cell
+from beliefbound.lab.experiments.spec import Cell, Spec
 
-EFFORT = 200  # steps of work: a minute or two
+PLAYER = "mcbrl-lookahead:schedule=moved,prior=environment"
+RUNS = 20  # of the player for each step of work
+EFFORT = 100  # steps of work: about a minute
 GAP = 0.08  # of the larger end: enough for a picture
 _LITTLE = 1e-4  # of the weight of all rewards
+_ERROR = 0.05  # of the band: half for the bracket, half for the player
+_SEED = 1
+_POLICY = "the policy of the bracket"
+_ELSEWHERE = 10**9  # the first run of the player: a league has fewer
 
 
 class Band(NamedTuple):
@@ -29,6 +47,7 @@ class Band(NamedTuple):
     low: float
     high: float
     confidence: float
+    by: str  # who earns the lower end
 
     @property
     def width(self) -> float:
@@ -48,13 +67,14 @@ def band_of(place: Environment, folder: Path | str, *, steps: int, discount: flo
     length = "" if endless else f"@{steps}"
     file = as_path(folder) / "band" / f"{name}@{discount:g}{length}@{effort}.json"
     found = _kept(file)
-    if found is None:
+    if found is None or found.confidence < 1.0 - _ERROR / 2:
         horizon = None if endless else steps
         found = bracket(
             place.prior(),
             initial=place.start,
             discount=discount,
             horizon=horizon,
+            confidence=1.0 - _ERROR / 2,
             effort=effort,
             target_gap=GAP,
             rng=1,
@@ -62,7 +82,26 @@ def band_of(place: Environment, folder: Path | str, *, steps: int, discount: flo
         file.parent.mkdir(parents=True, exist_ok=True)
         found.save(file)
     least, most = (discount**steps / (1.0 - discount) * end if endless else 0.0 for end in place.reward_range)
-    return Band(found.lower.value - most, found.upper.value - least, found.confidence)
+    low, high = found.lower.value - most, found.upper.value - least
+    if high - low <= GAP * max(abs(low), abs(high)):
+        return Band(low, high, found.confidence, _POLICY)
+    player = canonical_agent(PLAYER)
+    earned = _earned(place, player, file, steps=steps, discount=discount, runs=RUNS * effort)
+    return Band(max(low, earned), high, 1.0 - _ERROR, _POLICY if low >= earned else player)
+
+
+def _earned(place: Environment, player: str, bracketed: Path, *, steps: int, discount: float, runs: int) -> float:
+    """What the player earns at least, on average over the prior, with a probability of `1 − _ERROR / 2`; kept beside
+    the bracket."""
+    file = bracketed.with_name(f"{bracketed.stem}@{Cell(player, place.name, _SEED).folder}.json")
+    if not file.exists():
+        spec = Spec(agents=(player,), environments=(place.name,), runs=runs, steps=steps, discount=discount)
+        played = play_cell(spec, Cell(player, place.name, _SEED), range(_ELSEWHERE, _ELSEWHERE + runs)).utility
+        weight = (1.0 - discount**steps) / (1.0 - discount)
+        least, most = (weight * end for end in place.reward_range)
+        low = mean_at_least(played, low=least, high=most, alpha=_ERROR / 2)
+        write_text(file, json.dumps({"player": player, "runs": runs, "mean": float(played.mean()), "at least": low}))
+    return float(json.loads(file.read_text(encoding="utf-8"))["at least"])
 
 
 def _kept(file: Path) -> Bracket | None:

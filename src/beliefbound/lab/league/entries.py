@@ -22,6 +22,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
         "mcbrl-lookahead",
         "mcbrl-lookahead:schedule=moved",
         "mcbrl-lookahead:schedule=bracket",
+        "mcbrl-lookahead:n=64,schedule=moved",
         "mcbrl-lookahead:n=64,depth=3,schedule=moved",
     ),
     "branch-and-bound": ("branch-and-bound", "branch-and-bound:leaves=mmbi", "branch-and-bound:leaves=pairs"),
@@ -83,6 +84,17 @@ def with_prior(agent: str, prior: str | None) -> str:
     if prior is None or "prior" not in parsed.values or "prior" in parsed.given:
         return str(parsed)
     return canonical_agent(f"{parsed}{',' if ':' in str(parsed) else ':'}prior={prior}")
+
+
+def without_prior(agent: str, prior: str | None) -> str:
+    """An agent's name without the prior that all were told: what a table of the league calls it.
+
+    >>> without_prior("mcbrl:n=16,prior=environment", "environment"), without_prior("boss:prior=tied", "environment")
+    ('mcbrl:n=16', 'boss:prior=tied')
+    """
+    family, _, values = agent.partition(":")
+    kept = ",".join(value for value in values.split(",") if value != f"prior={prior}")
+    return f"{family}:{kept}" if kept else family
 
 
 def entries(prior: str | None) -> list[str]:

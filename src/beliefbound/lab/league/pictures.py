@@ -6,7 +6,7 @@ import numpy as np
 
 from beliefbound.base.tables import pl
 from beliefbound.lab.league.comparison import FEWEST
-from beliefbound.lab.league.entries import ORACLE
+from beliefbound.lab.league.entries import ORACLE, without_prior
 from beliefbound.lab.league.season import League
 from beliefbound.policy.results import literal
 from beliefbound.report.figures import figure, save
@@ -52,7 +52,7 @@ def front(found: League, stem: Path) -> Picture:
                 linewidth=0,
                 label="the best possible, on average",
             )
-        for those, marker, label in ((~told, "o", None), (told, "^", "told more")):
+        for those, marker, label in ((~told, "o", None), (told, "^", "told something else")):
             some = whole.filter(those)
             if some.is_empty():
                 continue
@@ -79,7 +79,7 @@ def front(found: League, stem: Path) -> Picture:
             beside = (3, 3 + 7 * (i % 3) * short)  # marks on the axis may be close together
             axes.annotate(number, at, beside, scale, textcoords="offset points", fontsize=6, color=colour)
             place = (1.02 + 0.48 * (i // lines), 1.0 - (i % lines + 0.5) / lines)
-            name = f"{row['number']}  {literal(shortened(row['agent']), _LONGEST)}"
+            name = f"{row['number']}  {literal(shortened(without_prior(row['agent'], found.prior)), _LONGEST)}"
             axes.text(*place, name, transform=axes.transAxes, fontsize=6, va="center", color=colour)
         times = table["step_seconds"].to_numpy()
         axes.set_xscale("log")
@@ -114,7 +114,7 @@ def curves(found: League, stem: Path) -> list[Picture]:
         for agent in agents.head(_CURVES):
             curves = np.array(found.frame.filter(agent=agent)["curve"].to_list())
             steps = every * np.arange(1, curves.shape[1] + 1)
-            axes.plot(steps, curves.mean(axis=0) / steps, label=str(agent), linewidth=1.2)
+            axes.plot(steps, curves.mean(axis=0) / steps, label=without_prior(agent, found.prior), linewidth=1.2)
         axes.set_xlabel("step")
         axes.set_ylabel("mean reward a step so far")
         axes.legend(fontsize=7, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))

@@ -27,13 +27,15 @@ class League:
     """What a league found.
 
     Attributes:
-      table: one row per agent, best first, those who were told more and those with fewer runs or steps last; see
-        `standings`.
+      table: one row per agent, best first, those who were told something else and those with fewer runs or steps last;
+        see `standings`.
       ranking: who may be the best within each bound on the time of a step; see `ranking`.
       frame: every run that the table counts: agent, steps, run, total, utility, curve.
       spec: the experiment of the agent that all are compared with, in full length.
       score: what agents are compared by: `"utility"` where every run has an MDP of its own, else `"total"`.
       discount: with which all planned, and of the utility.
+      prior: what every agent was told that can be told one, unless its name says another; nothing where each had its
+        own default.
       left_out: agents that cannot play, and why.
       failed: agents of other people that raised an error, and which; `failures.txt` has the tracebacks.
       band: encloses what the best possible agent earns on average, where MDPs are drawn from a prior; see `band`.
@@ -45,6 +47,7 @@ class League:
     spec: Spec
     score: str
     discount: float
+    prior: str | None
     left_out: dict[str, str]
     failed: dict[str, str] = field(default_factory=dict)
     band: Band | None = None
@@ -159,7 +162,7 @@ def league(
     reasons = {agent: fault.reason for agent, fault in faults.items()}
     spec = _spec(reference, place.name, runs, steps, seed, discount)
     band = band_of(place, folder, steps=steps, discount=gamma, effort=effort)
-    return League(table, ranks, frame, spec, score, gamma, left_out, reasons, band)
+    return League(table, ranks, frame, spec, score, gamma, prior, left_out, reasons, band)
 
 
 def _to_compare(times: Mapping[str, Timing], reference: str) -> list[Timing]:

@@ -5,16 +5,18 @@ from typing import Any
 
 from beliefbound.base.tables import pl
 from beliefbound.lab.league.comparison import FEWEST
-from beliefbound.lab.league.entries import EVERYTHING
+from beliefbound.lab.league.entries import EVERYTHING, without_prior
 from beliefbound.lab.league.season import League
+from beliefbound.report.page import Picture
 
 _CAPTION = (
     "Mean total reward and utility, discounted by {gamma:g} as all agents plan. The difference is that of the {score} "
     "to MCBRL's, over the runs that both played, and rows stand in its order. Intervals, where there are {fewest} runs "
     "or more: those of a column hold all together with 95% (Student's t, Bonferroni). Times are of one core. "
-    "Highlighted: nobody with the same prior is both better and faster."
+    "Highlighted: nobody with the same prior is both better and faster, of those with a rank."
 )
-_TOLD = "Agents that were told more than the others, in the column *told*, are ranked among themselves."
+_PRIOR = "All agents that can be told a prior were told `{}`, which is left out of their names."
+_TOLD = "Agents that were told something else than the others, in the column *told*, are ranked among themselves."
 _FEW = "Rows with fewer than {} runs in common with MCBRL come after, without a rank."
 _SHORTER = (
     "Rows with fewer steps are of agents of which two full runs do not fit the budget: they earned so much in so many "
@@ -31,6 +33,8 @@ def about_table(found: League) -> str:
     """What the columns are, and which rows stand apart."""
     table = found.table
     said = [_CAPTION.format(gamma=found.discount, score=found.score, fewest=FEWEST)]
+    if found.prior is not None:
+        said.append(_PRIOR.format(found.prior))
     if (~table["told"].is_in(["", EVERYTHING])).any():
         said.append(_TOLD)
     if (~table["ranked"] & (table["told"] != EVERYTHING) & (table["steps"] == found.spec.steps)).any():
@@ -49,7 +53,7 @@ def shown(found: League) -> tuple[list[str], list[list[str]]]:
     columns: dict[str, list[str]] = {"": [], "agent": []}
     rows = list(found.table.iter_rows(named=True))
     columns[""] = [str(number) for number, _ in enumerate(rows, start=1)]
-    columns["agent"] = [row["agent"] for row in rows]
+    columns["agent"] = [without_prior(row["agent"], found.prior) for row in rows]
     if any(row["told"] not in ("", EVERYTHING) for row in rows):
         columns["told"] = [row["told"] for row in rows]
     if about_shorter(found):
@@ -75,7 +79,12 @@ def ranked(found: League) -> tuple[list[str], list[list[str]]]:
     ranks = found.ranking
     groups = ranks.group_by("told", "bound", "rivals", maintain_order=True).agg("agent")
     rows = [
-        [row["told"], _time(row["bound"]), str(row["rivals"]), ", ".join(row["agent"])]
+        [
+            row["told"],
+            _time(row["bound"]),
+            str(row["rivals"]),
+            ", ".join(without_prior(agent, found.prior) for agent in row["agent"]),
+        ]
         for row in groups.iter_rows(named=True)
     ]
     if (ranks["told"] == "").all():
@@ -83,9 +92,14 @@ def ranked(found: League) -> tuple[list[str], list[list[str]]]:
     return ["told", "at most a step", "agents", "may be the best"], rows
 
 
+def cannot_play(found: League) -> tuple[list[str], list[list[str]]]:
+    """Header and cells: who refused, and why."""
+    return ["agent", "why"], [[without_prior(agent, found.prior), why] for agent, why in found.left_out.items()]
+
+
 def markdown(header: list[str], rows: list[list[str]]) -> str:
     """A table for a text file."""
-    left = {"agent", "told", "may be the best"}
+    left = {"agent", "told", "may be the best", "why"}
     lines = [header, ["---" if name in left else "---:" for name in header], *rows]
     return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |\n" for line in lines)
 
@@ -110,26 +124,46 @@ def words(found: League) -> list[str]:
     else:
         beside = table.filter(pl.col("pairs") > 0)
         better, worse = beside.filter(pl.col("difference_low") > 0.0), beside.filter(pl.col("difference_high") < 0.0)
+        leader, reference = (without_prior(agent, found.prior) for agent in (table["agent"][0], found.spec.agents[0]))
         said.append(
-            f"{table['agent'][0]} has the highest mean {found.score}, over common runs. Of {len(beside)} with "
-            f"{FEWEST} runs or more beside {found.spec.agents[0]}, {len(better)} earned more than it, {len(worse)} "
+            f"{leader} has the highest mean {found.score}, over common runs. Of {len(beside)} with "
+            f"{FEWEST} runs or more beside {reference}, {len(better)} earned more than it, {len(worse)} "
             f"less, and {len(beside) - len(better) - len(worse)} cannot be told apart from it."
         )
     if found.band is not None:
-        band = found.band
+        band, by = found.band, without_prior(found.band.by, found.prior)
         said.append(
             f"The best possible agent earns between {band.low:.4g} and {band.high:.4g} on average over the prior that "
-            f"MDPs are drawn from ({100 * band.width:.1f}% wide, {100 * band.confidence:.0f}% confidence): discount "
-            f"{found.discount:g}, {found.spec.steps} steps. That bounds expectations; what was earned is a mean over "
-            "the MDPs drawn, with the interval that stands beside it."
+            f"MDPs are drawn from ({100 * band.width:.1f}% wide, {100 * band.confidence:.4g}% confidence): discount "
+            f"{found.discount:g}, {found.spec.steps} steps. The lower end is what {by} earns at least. That bounds "
+            "expectations; what was earned is a mean over the MDPs drawn, with the interval that stands beside it."
         )
     if found.table["published"].is_not_null().any():
         said.append("Published figures were mostly recalled, not read.")
     return said
 
 
-def text(found: League) -> str:
-    """The standings and the ranking for a text file, with the sentences that explain them."""
-    header, ranks = ranked(found)
-    about = "\n\n".join([*words(found), about_table(found)])
-    return f"{about}\n\n{markdown(*shown(found))}\n{RANKING}\n\n{markdown(header, ranks)}"
+def title(found: League) -> str:
+    """The environment, and what agents were told where that is not what the environment's own prior says."""
+    told = "" if found.prior in (None, "environment") else f", told {found.prior}"
+    return f"League: {found.spec.environments[0]}{told}"
+
+
+def text(found: League, picture: Picture, command: str) -> str:
+    """A page for a text file: the command that made it, the picture of the same folder, what was found, all tables."""
+    header, rows = shown(found)
+    for row, on_front in zip(rows, found.table["front"], strict=True):
+        row[1] = f"**{row[1]}**" if on_front else row[1]
+    parts = [
+        f"# {title(found)}",
+        f"```text\n{command}\n```",
+        f"![{picture.caption}]({picture.path.with_suffix('.png').name})",
+        *words(found),
+        about_table(found),
+        markdown(header, rows).strip(),
+        RANKING,
+        markdown(*ranked(found)).strip(),
+    ]
+    if found.left_out:
+        parts += ["Who cannot play:", markdown(*cannot_play(found)).strip()]
+    return "\n\n".join(parts) + "\n"
