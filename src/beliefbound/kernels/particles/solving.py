@@ -115,6 +115,9 @@ def solve(discount, left, models):
                 back_up(discount, p, v, here)
                 if not improves(here, v, own, system[0, 0], system[0, 1]):
                     break
+            else:  # `improves` has raised `v`, and `lift` needs the value of a policy
+                value_of(discount, p, own, v, system)
+                back_up(discount, p, v, here)
             lift(discount, v, here, system[0, 0], system[0, 1])
             for s in range(own.shape[0]):
                 for i in range(size):
