@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from beliefbound.base.executors.team import Team
+from beliefbound.bounds.bracket import bracket
 from beliefbound.bounds.finite.search import finite_steps
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.strands import Strand, done_of, take_round
@@ -73,6 +74,21 @@ def test_what_goes_wrong_in_a_strand_is_raised():
     with Team(2) as team, pytest.raises(FloatingPointError, match="in a strand"):
         take_round([(good, 1.0), (bad, 1.0)], team)
     assert np.isfinite(good.done)
+
+
+def test_a_bracket_that_is_dropped_is_held_by_nobody():
+    """Nor are its searches, by which a decision would find its stability."""
+    belief, _ = random_belief(np.random.default_rng(7), "bernoulli")
+    gc.collect()
+    gc.disable()
+    try:
+        found = bracket(belief, discount=0.8, initial=0, effort=6, rng=1, threads=1)
+        assert found.decision is not None
+        held = weakref.ref(found.policy)
+        del found
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 def test_a_search_that_has_ended_is_held_by_nobody():

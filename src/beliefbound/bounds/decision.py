@@ -184,9 +184,11 @@ class Contest:
         return int(self.actions[i]), int(self.actions[int(np.argmax(upper)) if len(upper) > 1 else i])
 
     def decision(self, names: Names = _NO_NAMES) -> Decision:
-        """What is known now."""
-        actions = tuple(int(a) for a in self.actions)
-        return Decision(self.state, actions, frozen(self.lower), frozen(self.upper), self.best, self.stability, names)
+        """What is known in the end. How to find its stability is handed over: who finds it holds the searches, and
+        these hold the contest."""
+        actions, stability = tuple(int(a) for a in self.actions), self.stability
+        self.stability = _nothing
+        return Decision(self.state, actions, frozen(self.lower), frozen(self.upper), self.best, stability, names)
 
 
 def stability_of(
