@@ -237,7 +237,7 @@ def _simulated(
         found += numbered.costs(range(len(found), min(samples, len(found) + at_once(1))))
         while BLOCK * len(parts) < len(found):
             parts.append(walks.relaxed(own, BLOCK * len(parts), clip, team))
-    costs, above = np.array(found), np.concatenate(parts)[: len(found)]
+    costs, above = np.array(found)[:, :2], np.concatenate(parts)[: len(found)]
     below = mean_at_most(costs[:, 1], low=0.0, high=most, alpha=each, pilot=pilot[:, 1])
     least = mean_at_least(costs[:, 0], low=0.0, high=most, alpha=each, pilot=pilot[:, 0])
     between = costs[:, 1] - above
