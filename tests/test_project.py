@@ -37,6 +37,7 @@ MODULES = sorted(
     path for path in SOURCE.rglob("*.py") if path.parent not in (SOURCE, SOURCE / "lab") or path.stem != "__init__"
 )
 STEMS = {path.stem for path in MODULES}
+INNER = {path.parent.name for path in MODULES} - {path.name for path in SOURCE.iterdir()}  # folders in folders
 # Names that end so are of files that commands read and write.
 FILES = {"csv", "html", "json", "md", "npz", "parquet", "png", "py", "pyi", "svg", "toml", "txt"}
 STUB = [node for node in ast.parse((SOURCE / "__init__.pyi").read_text()).body if isinstance(node, ast.ImportFrom)]
@@ -180,8 +181,7 @@ def is_there(name: str) -> bool:
     elif parts[-1] in FILES or len(parts) == 1:
         return True
     else:
-        inner = {path.name for path in SOURCE.rglob("*") if path.is_dir()} - {path.name for path in SOURCE.iterdir()}
-        if parts[0] in inner and parts[1] in STEMS:
+        if parts[0] in INNER and parts[1] in STEMS:
             return False  # a module, but not by its whole place
         tops = (SOURCE,) if (SOURCE / parts[0]).is_dir() else ()
     return not tops or any(_is_below(top, parts) for top in tops)

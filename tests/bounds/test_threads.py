@@ -123,6 +123,7 @@ def test_certificates_under_counts_by_an_executor_are_the_same():
         certified_anywhere(policy, CHAIN, discount=0.8, samples=20)
 
 
+@pytest.mark.full
 def test_chains_of_demonstrators_by_an_executor_are_the_same():
     seen = {"state": [0, 1, 1, 0, 1], "action": [1, 1, 1, 0, 1], "next_state": [1, 1, 0, 1, 1]}
     knobs = {"discount": 0.8, "draws": 16, "chains": 4, "steps": 100, "rng": 5}

@@ -7,6 +7,8 @@ from beliefbound.kernels.planning.held_bounds import new_optimum, optimum_from_a
 from beliefbound.kernels.planning.held_models import HeldModels, held_models, mmbi_sweeps
 from beliefbound.kernels.planning.reached import find_reached, mmbi_sweeps_reached, new_reached, optimum_reached
 
+pytestmark = pytest.mark.full  # compiles what one agent uses
+
 
 def models_of(n: int, seed: int) -> HeldModels:
     """Six states and three actions, rows with one to six successors; one action is not there."""

@@ -12,6 +12,7 @@ from support.mixture import Mixture
 CHAIN = bb.make_env("chain")
 FLAT = DirichletBelief(5, 2, rewards=BetaRewards(low=0.0, high=10.0))
 NAMES = ("mcbrl:n=4", "mcbrl:n=3,schedule=posterior", "mcbrl:n=2,schedule=doubling", "thompson", "exploit", "psrl")
+SAMPLERS = ("thompson", "psrl", "psrl:episodes=dynamic")
 NAMES = (*NAMES, "psrl:episodes=fixed,tau=5", "psrl:episodes=dynamic", "hypotheses:n=6")
 
 
@@ -45,7 +46,7 @@ def test_exploit_is_the_compiled_one():
     np.testing.assert_array_equal(told, drawn)
 
 
-@pytest.mark.parametrize("name", ["mcbrl:n=8", "thompson", "psrl", "psrl:episodes=dynamic"])
+@pytest.mark.parametrize("name", ["mcbrl:n=8", *(pytest.param(name, marks=pytest.mark.full) for name in SAMPLERS)])
 def test_the_others_earn_as_much_as_the_compiled_ones(name):
     """In law the same agent: means of 60 runs within five standard errors; 1 in a million fails."""
     one, other = (

@@ -41,7 +41,6 @@ from beliefbound.lab.engine.registry import agent
 
 VARIANTS = ("global", "importance", "repair", "local")
 GLOBAL, IMPORTANCE, REPAIR, LOCAL = range(4)
-SWEEPING = ("variant", ("repair", "local"))
 DUE, DRAWS = range(2)  # the clock
 
 inlined = njit(inline="always", **EXACT)  # a function of its own with all of the state takes long to compile
