@@ -2,8 +2,8 @@
 
 A collection looks at everything numba has built so far and finds next to nothing: a tenth of the time of compiling. And
 where numba puts a function into another (`inline="always"`), it copies all names of the function with each of its
-blocks: another twentieth. Here they are copied once. Of the options of a function it makes a table of all that there are
-wherever it looks one up that it has compiled before: a thirtieth. Here the same options are equal without it.
+blocks: another twentieth. Here they are copied once. And wherever it looks for what it has compiled before, it makes a
+table of all options of a function: a thirtieth. Here the same options are equal without one.
 
 Kernels are compiled when they are first called, which takes seconds once per installation. `clock` does not count them,
 nor the time that a process waits for another to compile what it needs: a time limit is spent on what it was given for.

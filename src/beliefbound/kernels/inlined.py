@@ -8,20 +8,22 @@ Called from Python, or listed to be compiled, the function is what it would be o
 This takes parts of numba that are not public. Where one of them is missing, everything is compiled in full.
 """
 
+import functools
 from typing import Any
 
+from numba.core import dispatcher
 from numba.core.base import BaseContext
 from numba.core.codegen import CPUCodeLibrary
 from numba.core.compiler import Flags
-from numba.core.dispatcher import Dispatcher, _FunctionCompiler
+from numba.core.dispatcher import Dispatcher
 
 
 def supported() -> bool:
     """Whether numba has the parts that it takes."""
     parts: dict[Any, str] = {
+        getattr(dispatcher, "_FunctionCompiler", None): "_customize_flags",
         Dispatcher: "get_call_template get_overload add_overload",
         Flags: "no_compile no_cpython_wrapper",
-        _FunctionCompiler: "_customize_flags",
         CPUCodeLibrary: "_finalize_final_module _finalize_dynamic_globals",
         BaseContext: "insert_user_function",
     }
@@ -30,33 +32,34 @@ def supported() -> bool:
 
 def inline_without_code() -> None:
     """From here on, of all functions with the options of `kernels.options`."""
-    template, overload = Dispatcher.get_call_template, Dispatcher.get_overload
-    if not supported() or hasattr(template, "__wrapped__"):
-        return
-
-    def get_call_template(self, args, kws):
-        return template(_for_callers(self), args, kws)
-
-    def get_overload(self, sig):
-        return overload(_for_callers(self), sig)
-
-    get_call_template.__wrapped__, get_overload.__wrapped__ = template, overload  # type: ignore[attr-defined]
-    Dispatcher.get_call_template, Dispatcher.get_overload = get_call_template, get_overload
+    if supported():
+        for name in ("get_call_template", "get_overload"):  # what a caller asks for: of which types, and which code
+            method = getattr(Dispatcher, name)
+            if not hasattr(method, "__wrapped__"):
+                setattr(Dispatcher, name, _of_twin(method))
 
 
-def _for_callers(dispatcher: Any) -> Any:
+def _of_twin(method: Any) -> Any:
+    @functools.wraps(method)
+    def asked(self: Any, *arguments: Any) -> Any:
+        return method(_for_callers(self), *arguments)
+
+    return asked
+
+
+def _for_callers(function: Any) -> Any:
     """What compiled code calls in place of a function: its twin, if it is inlined and ours."""
-    options, known = dispatcher.targetoptions, vars(dispatcher)
+    options, known = function.targetoptions, vars(function)
     if not (options.get("forceinline") and options.get("no_cfunc_wrapper")) or "add_overload" in known:
-        return dispatcher
+        return function
     if "twin" not in known:
-        known["twin"] = _twin_of(dispatcher)
+        known["twin"] = _twin_of(function)
     return known["twin"]
 
 
-def _twin_of(dispatcher: Any) -> Any:
+def _twin_of(function: Any) -> Any:
     """The same function, whose code is there to be linked and cannot be run."""
-    twin = type(dispatcher)(dispatcher.py_func, dispatcher.locals, dispatcher.targetoptions)
+    twin = type(function)(function.py_func, function.locals, function.targetoptions)
 
     def without_code(flags: Any) -> Any:
         flags.no_compile = flags.no_cpython_wrapper = True
