@@ -49,6 +49,11 @@ def compile_beside(module: str, *words: str, needed: Any) -> None:
         atexit.register(_end, process)
 
 
+def compiles_beside() -> bool:
+    """Whether this process has started one. Two beside it would be in its way."""
+    return bool(_started)
+
+
 def _end(process: "subprocess.Popen[bytes]") -> None:
     process.kill()
     if process.stdin is not None:

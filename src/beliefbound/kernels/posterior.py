@@ -63,6 +63,27 @@ class Posterior(NamedTuple):
     width: float
 
 
+def smallest() -> Posterior:
+    """One pair, one outcome, one reward: what is compiled for it is compiled for all."""
+    one, none = np.ones((1, 1)), np.zeros((0, 0), np.int64)
+    return Posterior(
+        alpha=one,
+        reward=one,
+        prior_alpha=one,
+        prior_reward=one,
+        row=np.zeros(0, np.int64),
+        arrive=none,
+        outcome=none,
+        paid=np.ones((1, 1, 1)),
+        scratch=np.zeros(2),
+        tied=False,
+        fractional=False,
+        n_actions=1,
+        low=0.0,
+        width=1.0,
+    )
+
+
 SparsePosterior = with_fields("SparsePosterior", Posterior._fields, MORE)
 
 

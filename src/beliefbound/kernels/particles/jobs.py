@@ -22,7 +22,7 @@ from beliefbound.kernels.particles.look import (
 from beliefbound.kernels.particles.renewal import begin, cheapest, child_of, expand, new_search
 from beliefbound.kernels.particles.rows import BAMDP, expected_rows, predictive
 from beliefbound.kernels.particles.solving import follow, solve
-from beliefbound.kernels.posterior import Posterior
+from beliefbound.kernels.posterior import smallest
 
 
 def jobs() -> Iterator[Job]:
@@ -53,25 +53,8 @@ def jobs() -> Iterator[Job]:
 
 def example() -> BAMDP:
     """One state, one action, one outcome, one reward."""
-    one, none = np.ones((1, 1)), np.zeros((0, 0), np.int64)
-    posterior = Posterior(
-        alpha=one,
-        reward=one,
-        prior_alpha=one,
-        prior_reward=one,
-        row=np.zeros(0, np.int64),
-        arrive=none,
-        outcome=none,
-        paid=np.ones((1, 1, 1)),
-        scratch=np.zeros(2),
-        tied=False,
-        fractional=False,
-        n_actions=1,
-        low=0.0,
-        width=1.0,
-    )
     return BAMDP(
-        posterior=posterior,
+        posterior=smallest(),
         available=np.ones(1, np.bool_),
         n_states=1,
         discount=0.5,

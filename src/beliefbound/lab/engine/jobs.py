@@ -30,11 +30,13 @@ def jobs(environment: str, *agents: str) -> Iterator[Job]:
 
 
 def _of_models(state: Any) -> Iterator[Job]:
-    """What draws and sweeps the models that a state holds: as long as the rest of a loop."""
+    """What draws and sweeps the models that a state holds, as far as it is no part of the loop: as long as that."""
     models = getattr(state, "models", None)
     if type(models) in renew.functions and hasattr(state, "stream"):
         yield renew.functions[type(models)], tuple(map(typeof, (state.posterior, state.stream, models)))
-        yield mmbi_sweeps.functions[type(models)], tuple(map(typeof, (models, 1, 0.0)))
+        sweeps = mmbi_sweeps.functions[type(models)]
+        if not sweeps.targetoptions["forceinline"]:
+            yield sweeps, tuple(map(typeof, (models, 1, 0.0)))
 
 
 def compile_agents_beside(environments: Iterable[str], agents: Iterable[str]) -> None:

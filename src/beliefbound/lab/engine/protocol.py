@@ -18,6 +18,9 @@ from beliefbound.base.grammar import Number
 from beliefbound.base.validation import BoolArray, check_discount, check_ids, check_seed
 from beliefbound.beliefs.belief import Belief
 from beliefbound.beliefs.capabilities import NEEDED
+from beliefbound.kernels.beside import compile_beside, compiles_beside
+from beliefbound.kernels.cache import is_kept
+from beliefbound.kernels.draws import draw_lanes
 from beliefbound.kernels.play import ACT, NOWHERE, OBSERVE, RESET, Request, agent_stream, play_loop
 from beliefbound.kernels.reference import pass_by_reference
 from beliefbound.lab.envs.adapter import DiscreteEnv
@@ -187,6 +190,8 @@ class CompiledAgent:
     def enter(self, request: Request, state: Any, *rest: Any) -> int:
         """The compiled loop of the machine (`kernels.play`), on a state of its kind."""
         pass_by_reference(state)
+        if not self.loop.overloads and not is_kept(self.loop) and not compiles_beside():
+            compile_beside("beliefbound.kernels.planning.jobs", needed=draw_lanes)
         try:
             return int(self.loop(state, request, *rest))
         except NumbaError as cause:
