@@ -108,7 +108,7 @@ class PointBackups:
     def asking_work(self, points: Points) -> float:
         """Operations of asking every vector of a state at points."""
         most = float(self.vectors.known_count.max())
-        return _BACKUP * len(points.state) * most * self.task.models.n_models
+        return 2.0 * _BACKUP * len(points.state) * most * self.task.models.n_models
 
 
 def new_points(n: int, n_models: int) -> Points:
