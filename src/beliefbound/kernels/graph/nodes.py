@@ -122,9 +122,9 @@ class Graph(NamedTuple):
         return _with_records, (tuple(self),)
 
 
-def _records(nodes: int, rows: int) -> dict[str, np.ndarray]:
+def _records(nodes: int, rows: int) -> dict[str, Any]:
     """Space for the fields that lie together, by name."""
-    made = {}
+    made = dict[str, Any]()
     for kind, shape in ((_NODE, (nodes,)), (_ROW, (nodes, rows))):
         size = int(np.prod(shape)) * kind.itemsize
         memory = np.empty(size + _LINE, dtype=np.uint8)
