@@ -73,6 +73,7 @@ _MOST_SCENARIOS = 100_000_000  # their costs take 2.4 GB
 _CLOSED = 1e-10  # of the value: a gap that counts as none
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
 _LAST = 1000  # nodes at which cells are compared
+_MOST_PRODUCTS = 10**8  # of weights, some 0.1 s
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
 
 
@@ -237,13 +238,11 @@ class Certifier:
 
     def together(self) -> FloatArray:
         """`[m,n]`: the mean product of the weights of two models at the nodes that were built last."""
-        graph, begin, end = self.graph, max(0, self.n_nodes - _LAST), self.n_nodes
-        held = slice(int(graph.begin[begin]), int(graph.begin[end]))
-        node = np.repeat(np.arange(end - begin), np.diff(graph.begin[begin : end + 1]))
-        weights = np.zeros((end - begin, self.belief.n_models))
-        weights[node, graph.model[held]] = graph.weight[held]
-        products: FloatArray = weights.T @ weights / (end - begin)
-        return products
+        n_models, end = self.belief.n_models, self.n_nodes
+        begin = max(0, end - min(_LAST, max(1, _MOST_PRODUCTS // n_models**2)))
+        products = np.zeros((n_models, n_models))
+        kernel.add_products(self.graph, begin, end, products)
+        return products / (end - begin)
 
     def told(self, cells: Cells) -> float:
         """The mean upper value by cells of models at the nodes that were built last."""
