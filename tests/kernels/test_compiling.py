@@ -6,7 +6,6 @@ import threading
 import pytest
 from numba import njit
 from numba.core import inline_closurecall
-from numba.core.compiler import Flags
 from numba.core.errors import TypingError
 
 from beliefbound.kernels import compiling
@@ -112,16 +111,6 @@ def test_an_inlined_function_is_copied_with_one_set_of_names(monkeypatch):
     assert len(scopes) > 4
     assert len({id(of) for of, _ in scopes}) == len({id(made) for _, made in scopes}) == 4
     assert not any(made is of for of, made in scopes)
-
-
-def test_options_are_equal_as_they_were():
-    one, other = Flags(), Flags()
-    one.release_gil = other.release_gil = True
-    assert one == one.copy() == other
-    assert hash(one) == hash(other)
-    other.forceinline = True
-    assert one != other
-    assert one != "options"
 
 
 def _triangle(n):

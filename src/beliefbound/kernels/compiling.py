@@ -2,8 +2,7 @@
 
 A collection looks at everything numba has built so far and finds next to nothing: a tenth of the time of compiling. And
 where numba puts a function into another (`inline="always"`), it copies all names of the function with each of its
-blocks: another twentieth. Here they are copied once. And wherever it looks for what it has compiled before, it makes a
-table of all options of a function: a thirtieth. Here the same options are equal without one.
+blocks: another twentieth. Here they are copied once.
 
 Kernels are compiled when they are first called, which takes seconds once per installation. `clock` does not count them,
 nor the time that a process waits for another to compile what it needs: a time limit is spent on what it was given for.
@@ -18,7 +17,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from numba.core import event, inline_closurecall
-from numba.core.compiler import Flags
 
 _lock = threading.Lock()
 _depth, _began, _seconds, _collects = 0, 0.0, 0.0, False
@@ -88,20 +86,8 @@ class _Copying:
         return copy.deepcopy(block, self.copies)
 
 
-def _same_options(equal: Any) -> Any:
-    """`equal(self, other)` of options, which are mostly the very same."""
-
-    def same(self: Any, other: Any) -> Any:
-        return self is other or equal(self, other)
-
-    return same
-
-
 def compile_quickly() -> None:
     """From here on, for every function that numba compiles in this process."""
     event.register("numba:compile", _Compiling())
     if getattr(inline_closurecall, "copy", None) is copy:  # this numba's inliner copies as described
         inline_closurecall.copy = _Copying()
-        names = hash(tuple(sorted(Flags.options)))  # what numba's own function hashes: not their values
-        setattr(Flags, "__eq__", _same_options(Flags.__eq__))  # noqa: B010
-        setattr(Flags, "__hash__", lambda self: names)  # noqa: B010
