@@ -29,7 +29,7 @@ def test_later_stages_never_mean_less_effort():
                 assert all(n >= m for (_, n), (_, m) in zip(now.levels, before.levels, strict=False))
             assert all(n >= 32 for _, n in now.levels)
             assert now.particles == 0 or now.particles >= 32
-            assert now.nodes <= 8192
+            assert now.nodes <= 16384
             before = now
         assert before.levels
         assert before.particles
@@ -41,8 +41,8 @@ def test_no_sample_takes_longer_than_its_stage_allows_and_everything_fits():
         for stage in range(6):
             x = effort(given, stage, 1, 100)
             if x.particles:
-                # a chain that needs all of its sets is rare, and may take four times as long
-                assert x.particles * (fresh(given) + (x.sets - 1) * work(given)) <= 4.04 * piece(stage)
+                # the longest chains are few, and may take sixteen times as long
+                assert x.particles * (fresh(given) + (x.sets - 1) * work(given)) <= 16.16 * piece(stage)
                 assert 8 * width_of(given) * x.particles * 4 * n <= PARTICLE_BYTES
         assert batch(given) == 1 or batch(given) * fresh(given) <= STEP_WORK
     assert [effort(problem(n, 4), 2, 1, 100).particles for n in (5, 30, 200)] == [256, 32, 0]

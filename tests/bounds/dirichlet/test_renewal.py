@@ -244,11 +244,11 @@ def relaxed(belief, horizon, n, count):
     sampler.effort = Effort((), n, 4000, 500)
     models = FreshModels(sampler.task, above_of(sampler.task), (5, 2))
     models.sample(200, [models.scratch()])
-    sampler.relax(count)
-    known, drops = np.concatenate(models.values), np.array(sampler.drops)
+    sampler.relax(count // 7 * 7)
+    known, drops = np.concatenate(models.values), np.reshape(sampler.drops, (-1, 7))  # by rounds
     assert drops.min() >= 0.0
-    error = np.hypot(known.std() / np.sqrt(len(known)), drops.std() / np.sqrt(count))
-    return known.mean() - drops.mean(), error
+    error = np.hypot(known.std() / np.sqrt(len(known)), drops.mean(axis=1).std() / np.sqrt(len(drops)))
+    return known.mean() - sampler.mean_drop, error
 
 
 @pytest.mark.parametrize("kind", ["known", pytest.param("beta", marks=pytest.mark.full)])
@@ -280,6 +280,24 @@ def test_a_search_without_room_is_looser_and_still_valid(monkeypatch):
     assert estimates[0] <= estimates[1]
 
 
+def test_levels_of_chains_add_up_to_the_longest():
+    """A chain gives, times the chains of a round for each of its kind, what its search has proven more after four times
+    as many histories; searches that go on find what they find at once."""
+    task = Task(DirichletBelief(5, 2, initial=0), np.eye(5)[0], 0.95, None)
+    lengths = chains.chain_lengths(1024)
+    assert lengths == (64, 256, 1024)
+    kinds = chains.kinds_in_round(3)
+    chain = chains.Chain(task, above_of(task).problem, 5, 1, Effort((), 32, 1024, 500))
+    added = []
+    for i in range(14):
+        level = kinds[i % 7]
+        drops = [0.0, *(chain.run(i, lengths=(n,)).value for n in lengths)]
+        assert sorted(drops) == drops
+        added.append(drops[level + 1] - drops[level])
+        assert chain.run(i, lengths=lengths).value == pytest.approx(added[-1] * 7 / kinds.count(level), abs=1e-9)
+    assert any(x > 0.0 for x, level in zip(added, kinds * 2, strict=True) if level == 1)
+
+
 @pytest.mark.full
 def test_the_chain_prior_is_bracketed_within_a_few_percent():
     """A fixed effort of a few seconds on the Dirichlet(1/5) prior of Chain, rewards known."""
@@ -288,13 +306,13 @@ def test_the_chain_prior_is_bracketed_within_a_few_percent():
     task = Task(DirichletBelief(5, 2, rewards=rewards), np.eye(5)[0], 0.95, None)
     sampler = Sampler(task, 1, 2, 2)
     assert sampler.effort.particles == 256
-    sampler.relax(40)
+    sampler.relax(62)
     sampler.simulate(60)
     models = FreshModels(task, above_of(task), (1, 2))
     models.sample(200, [models.scratch()])
-    assert 62.5 < np.mean(models.values) - np.mean(sampler.drops) < 64.8
+    assert 62.5 < np.mean(models.values) - sampler.mean_drop < 64.8
     assert 61.0 < np.mean(sampler.values) < 63.3
-    assert np.std(sampler.values) < 5.0  # the control variate at work: 13 without
+    assert np.std(sampler.values) < 5.5  # the control variate at work: 13 without
     assert min(sampler.values) >= sampler.policy.floor
 
 

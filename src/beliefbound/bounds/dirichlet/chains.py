@@ -4,9 +4,15 @@ A chain starts from particles of its own and gives one sample. What it gives is 
 how far that is *below* what its first particles are worth to somebody who knows the model, the mean of `V*_m` over
 them. That difference is never negative, for certain, and so are the losses it is the sum of; its mean is what `E max`
 may be lowered by.
+
+*Most chains are short.* After `h`, `4h`, `16h`, … histories a search has proven drops `D_0 ≤ D_1 ≤ …`: each adds less,
+differs less from chain to chain, and costs more. So a chain is a sample of one `D_l − D_{l−1}`, of half as many of
+them from level to level, and counts as much as its kind is rarer: on average over a *round* of `2^L − 1` chains this is
+`D_{L−1}` (`bounds.statistics.rounds` has its interval).
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -27,6 +33,7 @@ from beliefbound.planning.task import Task
 _LEAST = 0.35  # share of particles that still count when they are renewed
 _TAIL = 0.05  # scenarios end where this share of the value is left
 _MOST_STEPS = 2000  # a discount of .9985; beyond, what is left counts as the most that it can be
+_SHORTEST, _LONGER = 64, 4  # histories of the shortest chains, and how many times as many of the next
 
 
 class Drop(NamedTuple):
@@ -34,6 +41,25 @@ class Drop(NamedTuple):
 
     value: float
     operations: float
+
+
+def chain_lengths(nodes: int) -> tuple[int, ...]:
+    """Histories of chains of each level, where the longest have so many.
+
+    >>> chain_lengths(16384), chain_lengths(1000)
+    ((64, 256, 1024, 4096, 16384), (250, 1000))
+    """
+    levels = max(0, int(math.log(nodes / _SHORTEST, _LONGER) + 1e-9))
+    return tuple(nodes // _LONGER ** (levels - i) for i in range(levels + 1))
+
+
+def kinds_in_round(levels: int) -> list[int]:
+    """The levels of the chains of a round: of each half as many as of the one before.
+
+    >>> kinds_in_round(3)
+    [0, 1, 0, 2, 0, 1, 0]
+    """
+    return [(i & -i).bit_length() - 1 for i in range(1, 2**levels)]
 
 
 class Chain:
@@ -81,9 +107,13 @@ class Chain:
         else:
             solve_again(problem.discount, draws, search.slots[before], slots, search.q[before, 0], self.changed, q[0])
 
-    def run(self, index: int, quantile: float | None = None) -> Drop:
+    def run(self, index: int, quantile: float | None = None, lengths: Sequence[int] = ()) -> Drop:
         """One chain: its first particles' mean of `V*_m`, minus its information relaxation. `quantile` of the start
-        distribution, where it starts as others do."""
+        distribution, where it starts as others do. `lengths`: histories of each level, where chains are of several;
+        then what the chain's level adds, times the chains of a round for each of its kind."""
+        lengths = lengths or (self.effort.nodes,)
+        kinds = kinds_in_round(len(lengths))
+        level = kinds[index % len(kinds)]
         rng = np.random.default_rng((self.seed, 3, self.n, index))
         x = int(inverse_cdf(self.weights, rng.random() if quantile is None else quantile))
         scenario = rng.integers(0, 2**64, dtype=np.uint64)
@@ -97,23 +127,31 @@ class Chain:
         top = float(self.weights @ search.node["upper"][: len(self.states)])
         best = search.q[0, 0].reshape(problem.n_states, -1, self.n).max(axis=1)
         known = float(self.weights @ best[self.states].mean(axis=1))
-        cost = self._cost(problem, x, scenario)
+        costs = list(self._costs(problem, x, scenario, lengths[: level + 1]))
+        if level == 0:
+            drop = max(0.0, known - top) + max(0.0, costs[0])
+        else:
+            drop = max(0.0, costs[level] - costs[level - 1]) if len(costs) > level else 0.0
         solved, expanded = int(search.size[renewal.SETS]), int(search.size[renewal.NODES])
         operations = self.n * (fresh(problem) + (solved - 1) * work(problem))
         operations += NODE * self.n * search.prob.shape[1] * problem.posterior.n_actions * expanded
-        return Drop(problem.unit * (max(0.0, known - top) + max(0.0, cost)), operations)
+        return Drop(problem.unit * len(kinds) / kinds.count(level) * drop, operations)
 
-    def _cost(self, problem: BAMDP, x: int, scenario: np.uint64) -> float:
-        """The least cost in a scenario that starts in `x`, or a lower bound on it; particles are fetched as the search
-        needs them."""
-        search, least = self.search, math.log(_LEAST * self.n)
-        while True:
-            fits = self.rows.size[0] + len(problem.available) <= len(self.rows.draws)
-            most = len(search.start) if fits else search.size[renewal.SETS]
-            draws, nodes = self.rows.draws, self.effort.nodes
-            found = renewal.cheapest(problem, search, draws, x, scenario, self.depth, nodes, most, least, 0)
-            if found[1] == renewal.DONE:
-                return float(found[0])
-            x, newest = int(search.size[renewal.WAITING]), int(search.size[renewal.SETS]) - 1
-            left = problem.horizon - int(search.node[x]["stage"])
-            self.draw(problem, left, newest, int(search.node[x]["set"]))
+    def _costs(self, problem: BAMDP, x: int, scenario: np.uint64, lengths: Sequence[int]) -> Iterator[float]:
+        """After so many histories each, the least cost in a scenario that starts in `x`, or a lower bound on it;
+        particles are fetched as the search needs them. Ends where the cost is found."""
+        search, draws, least = self.search, self.rows.draws, math.log(_LEAST * self.n)
+        for nodes in lengths:
+            while True:
+                fits = self.rows.size[0] + len(problem.available) <= len(draws)
+                most = len(search.start) if fits else search.size[renewal.SETS]
+                cost, found = renewal.cheapest(problem, search, draws, x, scenario, self.depth, nodes, most, least, 0)
+                if found != renewal.RENEW:
+                    break
+                x, newest = int(search.size[renewal.WAITING]), int(search.size[renewal.SETS]) - 1
+                left = problem.horizon - int(search.node[x]["stage"])
+                self.draw(problem, left, newest, int(search.node[x]["set"]))
+            yield float(cost)
+            if found == renewal.DONE:
+                return
+            x = int(renewal.ONWARDS)

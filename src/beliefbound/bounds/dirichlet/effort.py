@@ -22,14 +22,15 @@ _DRAW = 40  # operations to draw a number
 TRAJECTORY_STEP = 5e4  # operations that a step of a trajectory takes beside its particles
 NODE = 8.0  # operations that a history takes for each particle, outcome and action
 _SHARE = 0.4  # of the budget, for each side
-_LEVELS = ((0.5, 1024), (0.15, 256), (0.0, 64))  # of the value that is left, at least: particles
+_LEVELS = ((0.5, 512), (0.15, 128), (0.0, 32))  # of the value that is left, at least: particles
 _LEAST = 32  # particles: with 16 a bracket is 6% wider (`soak/constants.py`)
 _ALIKE = 4.0  # times what steps take by themselves: fewer particles would save little
 _SAMPLES, _CHAINS = 256, 192  # trajectories and chains that a stage should have
 _FEW = 16  # of each kind, that it must have, or else it does without
 _SETS, _HISTORIES = 60, 250  # of a typical chain
 _PARTICLES, _MOST_SETS, _NODES = 256, 4096, 8192  # of a chain, where the budget allows: its sets, and its histories
-_RARELY = 4.0  # times what one sample may take: a chain that needs all it may, where enough of them are afforded
+# Where enough chains are afforded, the longest are few among many: times the histories, and the time of a sample.
+_LONGER, _RARELY = 2.0, 16.0
 _POOL = 1.5  # what the values of the policy's pool take, beside the solution of the models
 _PIECE = 0.01  # of the budget, for one sample
 _BATCH_BYTES = 8 << 20  # models that are drawn and solved together
@@ -103,7 +104,7 @@ def effort(problem: BAMDP, stage: int, stages: int, depth: int) -> Effort:
     >>> tasks = [Task.of(DirichletBelief(n, 2), discount=0.95) for n in (5, 50)]
     >>> small, large = (problem_of(task, np.zeros(1, np.uint64), horizon=None) for task in tasks)
     >>> effort(small, 2, 1, 100)
-    Effort(levels=((0.5, 1024), (0.15, 256), (0.0, 64)), particles=256, nodes=8192, sets=4096)
+    Effort(levels=((0.5, 512), (0.15, 128), (0.0, 32)), particles=256, nodes=16384, sets=8192)
     >>> effort(large, 2, 1, 100).particles
     32
     """
@@ -147,9 +148,10 @@ def _chain(problem: BAMDP, stage: int, stages: int) -> tuple[int, int, int]:
     if 2 * row * n > PARTICLE_BYTES or n * (fresh(problem) + work(problem)) * _FEW > share:
         return 0, 0, 0
     ratio = min(1.0, share / (n * typical * _CHAINS))
-    most = (_RARELY if ratio == 1.0 else 1.0) * piece(stage) / n
-    sets = min(ratio * _MOST_SETS, (most - fresh(problem)) / work(problem))
-    nodes = min(ratio * _NODES, most / node)
+    longer, rarely = (_LONGER, _RARELY) if ratio == 1.0 else (1.0, 1.0)
+    most = rarely * piece(stage) / n
+    sets = min(longer * ratio * _MOST_SETS, (most - fresh(problem)) / work(problem))
+    nodes = min(longer * ratio * _NODES, most / node)
     if sets < 4.0 or nodes < 100.0:
         return 0, 0, 0
     return n, _power_of_two(nodes), _power_of_two(sets)

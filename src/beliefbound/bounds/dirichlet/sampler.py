@@ -5,7 +5,7 @@
 thousands of particles are learnt much sooner than the belief. So particles are renewed from the exact posterior as they
 are used up, in a way that stays an upper bound (`kernels.particles.renewal` has the proof). A chain of particle sets
 gives one sample of what its relaxation is below the mean of `V*_m` over its first models, `D ≥ 0`, and `V* ≤ E max −
-E D`. `E max` has a betting interval on the range of values; `D` one from below, where a cap only makes it smaller.
+E D`. `E max` has a betting interval on the range of values; `D` one from below, of short and long chains together.
 
 *From below.* A policy that sees the history only has a value that is linear in the belief, so it can be simulated
 under the belief itself (`bounds.dirichlet.replanning`): unbiased however poor its particles, and never below a floor
@@ -28,7 +28,7 @@ from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.dirichlet.arrays import planned
-from beliefbound.bounds.dirichlet.chains import Chain, Drop
+from beliefbound.bounds.dirichlet.chains import Chain, Drop, chain_lengths, kinds_in_round
 from beliefbound.bounds.dirichlet.effort import Effort, effort, piece
 from beliefbound.bounds.dirichlet.fresh_models import workers
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
@@ -37,6 +37,7 @@ from beliefbound.bounds.dirichlet.replanning import Workspace, policy_depth
 from beliefbound.bounds.dirichlet.walks import Scenarios
 from beliefbound.bounds.statistics.betting import mean_at_least
 from beliefbound.bounds.statistics.intervals import Interval, asymptotic, describe, mean_bound
+from beliefbound.bounds.statistics.rounds import rounds_at_least
 from beliefbound.kernels.particles.rows import width_of
 from beliefbound.planning.task import Task
 
@@ -44,6 +45,7 @@ _STAGES = 8  # with a horizon: stages a set may serve
 _GOALS = (32, 256, 2048)  # samples of a stage, about
 _PILOT = 8  # samples that say where to cap the others, and no more
 _MEMORY = 8 * PARTICLE_BYTES  # of all threads together
+_ALONE = 8192  # histories of chains that are all of one length
 
 
 class Sampler:
@@ -65,7 +67,7 @@ class Sampler:
         self.problem = above_of(task).problem
         self.effort: Effort = effort(self.problem, stage, self.stages, policy_depth(task.discount, task.horizon))
         self.values: list[float] = []
-        self.drops: list[float] = []
+        self.drops: list[float] = []  # of chains; their mean is that over whole rounds
         self.operations = {"lower": 0.0, "upper": 0.0}
 
     @cached_property
@@ -111,7 +113,7 @@ class Sampler:
             self.operations["upper"] += drop.operations
 
     def drops_in(self, numbers: Sequence[int], scenarios: Scenarios) -> list[float]:
-        """What chains drop by in the scenarios of these numbers."""
+        """What chains of one length drop by in the scenarios of these numbers."""
         return map_numbered(_ChainsIn(self._chains, scenarios), numbers, lambda: self.chains)
 
     @property
@@ -142,13 +144,28 @@ class Sampler:
             asymptotic=asymptotic(interval),
         )
 
+    @property
+    def kinds_of_chains(self) -> list[int]:
+        """The levels of the chains of a round."""
+        return kinds_in_round(len(chain_lengths(self.effort.nodes)))
+
+    @property
+    def mean_drop(self) -> float:
+        """Over whole rounds; 0 where there is none."""
+        period = len(self.kinds_of_chains)
+        whole = len(self.drops) // period * period
+        return float(np.mean(self.drops[:whole])) if whole else 0.0
+
     def drop(self, alpha: float, interval: Interval = "betting") -> float:
         """With probability `1 − alpha` the mean drop of chains is at least this; 0 from very few."""
-        x = np.array(self.drops)
+        kinds, x = self.kinds_of_chains, np.array(self.drops)
         if len(x) < _PILOT + 2:
             return 0.0
         if interval == "betting":
-            return least_mean(x, 0.0, alpha)
+            return rounds_at_least(x, kinds, alpha)
+        x = x[: len(x) // len(kinds) * len(kinds)].reshape(-1, len(kinds)).mean(axis=1)
+        if len(x) < 2:
+            return 0.0
         return max(0.0, mean_bound(x, "lower", confidence=1.0 - alpha, range_=None, interval=interval))
 
 
@@ -185,9 +202,8 @@ class _Chains(NamedTuple):
     def scratch(self) -> Chain:
         return Chain(self.task, above_of(self.task).problem, self.seed, self.stages, self.effort)
 
-    @staticmethod
-    def one(number: int, chain: Chain) -> Drop:
-        return chain.run(number)
+    def one(self, number: int, chain: Chain) -> Drop:
+        return chain.run(number, lengths=chain_lengths(self.effort.nodes))
 
 
 class _ChainsIn(NamedTuple):
@@ -200,7 +216,8 @@ class _ChainsIn(NamedTuple):
         return self.chains.scratch()
 
     def one(self, number: int, chain: Chain) -> float:
-        return chain.run(number, float(self.scenarios.uniforms(number)[0])).value
+        lengths = (min(_ALONE, self.chains.effort.nodes),)
+        return chain.run(number, float(self.scenarios.uniforms(number)[0]), lengths).value
 
 
 def least_mean(samples: FloatArray, floor: float, alpha: float) -> float:

@@ -27,6 +27,7 @@ from beliefbound.bounds.drawn.steps import first_plan
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.sampled import bound_of_mean
 from beliefbound.bounds.statistics.intervals import Interval, asymptotic, describe, mean_bound
+from beliefbound.bounds.statistics.rounds import rounds_at_least
 from beliefbound.bounds.steps import OPERATIONS, STEP_WORK, Meter, Steps
 from beliefbound.kernels.particles.rows import width_of
 from beliefbound.planning.task import Task
@@ -37,9 +38,10 @@ _SIDE = 0.425  # of the error, for each side of all stages together
 _STAGE = (0.1, 0.2, 0.45, 0.15, 0.05)  # of that, by stage; what is left is halved again and again
 _SHARES = {"models": 0.15, "lower": 0.425, "upper": 0.425}  # of the work
 _LEAST_SHARE = 0.25  # of what both sides get
-_ENOUGH = 0.1  # of the bracket's width: an error of `E max` below that is not worth much work
+_ENOUGH = 0.04  # of the bracket's width: an error of `E max` below that is not worth much work
 _LITTLE = 0.03  # of the work, for `E max` then
-_MOST_MODELS, _MOST_PLANNED = 1 << 20, 1 << 13  # their values are kept: 8 MB
+_MOST_MODELS, _MOST_PLANNED = 1 << 22, 1 << 13  # their values are kept: 32 MB
+_FEW, _GOALS = 1 << 14, (1 << 12, 1 << 16, 1 << 20)  # models that are bet on one by one; in batches, about
 _LONG, _LONG_SHARE = 4.0 * STEP_WORK, 0.04  # operations of a long sample: at least; of all the work before
 
 
@@ -198,10 +200,16 @@ class _Sampled:
     def _know(self) -> None:
         """`E max` from above."""
         if len(self.models.values) * self.models.n > 1:
-            x, range_ = np.concatenate(self.models.values), (self.models.low, self.models.high)
+            x, low, high = np.concatenate(self.models.values), self.models.low, self.models.high
             alpha = _MODELS * self.error
-            known = mean_bound(x, "upper", confidence=1.0 - alpha, range_=range_, interval=self.interval)
-            self._known = min(self.models.high, known)
+            knobs: dict[str, Any] = {"range_": (low, high), "interval": self.interval}
+            if self.interval == "betting":  # of the first few by single samples, of all by batches
+                known = mean_bound(x[:_FEW], "upper", confidence=1.0 - 0.5 * alpha, **knobs)
+                batches = rounds_at_least(high - x, (0,) * self.models.n, 0.5 * alpha, goals=_GOALS)
+                known = min(known, high - batches)
+            else:
+                known = mean_bound(x, "upper", confidence=1.0 - alpha, **knobs)
+            self._known = min(high, known)
 
     def _by_plan(self) -> Bound | None:
         if len(self.planned.values) * self.planned.n < 2:
@@ -230,7 +238,7 @@ class _Sampled:
             n_samples, alpha = len(sampler.drops), alpha + self._alpha(best)
             method += f", lowered by information relaxations on {n_samples} chains of sets of "
             method += f"{sampler.effort.particles} particles"
-            estimate -= float(np.mean(sampler.drops))
+            estimate -= sampler.mean_drop
         return Bound(
             self._known - drop - self.beyond,
             "upper",

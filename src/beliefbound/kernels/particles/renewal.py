@@ -58,8 +58,9 @@ from beliefbound.kernels.posterior import row_of
 from beliefbound.kernels.random import GOLDEN, mix, seed_stream
 from beliefbound.kernels.reference import by_reference
 
-DONE, RENEW = 0, 1  # what a search ended with
+DONE, RENEW, MORE = 0, 1, 2  # what a search ended with
 ROOT = np.int64(-1)  # the parent of a root; a number of Python would be compiled for on its own
+ONWARDS = np.int64(-1)  # in place of a node: from where the search ended
 NODES, SETS, QUEUE, EXPANDED, WAITING = range(5)  # `Search.size`: in use; expanded in this scenario; for particles
 
 NODE = np.dtype(
@@ -355,19 +356,24 @@ def first_to_ring(p, clocks):
 
 @njit(**FAST)
 def cheapest(problem, search, draws, x, scenario, depth, max_nodes, most_sets, least, stamp):
-    """Least cost over all sequences of `depth` actions by the clocks of a `scenario`, or a lower bound on it: `(cost,
-    DONE)`. Or `(cost so far, RENEW)`: node `size[WAITING]` waits for particles; the search goes on when called again
-    with it."""
+    """Least cost over all sequences of `depth` actions by the clocks of a `scenario`, or a lower bound on it where
+    there is no space: `(cost, DONE)`.
+
+    Or `(cost so far, RENEW)`: node `size[WAITING]` waits for particles; the search goes on when called again with it.
+    Or `(cost so far, MORE)`: `max_nodes` are expanded; it goes on when called again with `ONWARDS` and more of them.
+    """
     posterior, columns, width = problem.posterior, search.counts.shape[1], search.prob.shape[1]
     cost = 0.0
-    if search.size[WAITING] > 0:
+    if x == ONWARDS:
+        cost = search.keys[0]
+    elif search.size[WAITING] > 0:
         renewed(problem, search, draws, x)
         search.size[WAITING] = 0
         cost = search.keys[search.keys.size - 1]
     else:
         search.size[QUEUE], search.size[EXPANDED] = 0, 0
     while True:
-        if search.node[x].stamp != stamp:
+        if x >= 0 and search.node[x].stamp != stamp:
             search.node[x].stamp = stamp
             search.size[EXPANDED] += 1
             factor = problem.discount ** search.node[x].stage * search.node[x].alive
@@ -381,9 +387,11 @@ def cheapest(problem, search, draws, x, scenario, depth, max_nodes, most_sets, l
                 row = a * columns + first_to_ring(search.prob[x, a * columns : (a + 1) * columns], clocks)
                 key = cost + factor * search.loss[x, a]
                 search.size[QUEUE] = push(search.keys, search.items, search.size[QUEUE], key, x * width + row)
+        if search.size[EXPANDED] >= max_nodes:
+            return search.keys[0], MORE
         search.size[QUEUE], cost, item = pop(search.keys, search.items, search.size[QUEUE])
         parent, row = item // width, item % width
-        if search.node[parent].stage + 1 >= depth or search.size[EXPANDED] >= max_nodes:
+        if search.node[parent].stage + 1 >= depth:
             return cost, DONE
         x, need = child_of(problem, search, draws, parent, row, most_sets, least)
         if need == RENEW:
