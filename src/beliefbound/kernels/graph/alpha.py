@@ -91,6 +91,13 @@ def new_vectors(problem, values, capacity: int) -> Vectors:
     return vectors
 
 
+def copied(vectors: Vectors) -> Vectors:
+    """The vectors worth asking as they are now, with scratch of their own, for `best_vector` while others are added."""
+    known = np.ascontiguousarray(vectors.known[:, :, : vectors.known_count.max()])
+    own = {name: getattr(vectors, name).copy() for name in ("number", "known_count", "belief", "after", "totals")}
+    return vectors._replace(known=known, **own)
+
+
 @njit(**FAST_INLINE)
 def next_held(weight, m):
     """The first model from `m` on that has weight; their number where there is none."""
