@@ -93,9 +93,15 @@ def new_vectors(problem, values, capacity: int) -> Vectors:
 
 def copied(vectors: Vectors) -> Vectors:
     """The vectors worth asking as they are now, with scratch of their own, for `best_vector` while others are added."""
-    known = np.ascontiguousarray(vectors.known[:, :, : vectors.known_count.max()])
-    own = {name: getattr(vectors, name).copy() for name in ("number", "known_count", "belief", "after", "totals")}
-    return vectors._replace(known=known, **own)
+    count = int(vectors.known_count.max())
+    return vectors._replace(
+        known=np.ascontiguousarray(vectors.known[:, :, :count]),
+        number=np.ascontiguousarray(vectors.number[:, :count]),
+        known_count=vectors.known_count.copy(),
+        belief=np.empty_like(vectors.belief),
+        after=np.empty_like(vectors.after),
+        totals=np.empty(count),
+    )
 
 
 @njit(**FAST_INLINE)
