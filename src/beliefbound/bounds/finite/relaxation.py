@@ -59,6 +59,7 @@ from beliefbound.kernels.graph.nodes import (
     Graph,
     new_graph,
 )
+from beliefbound.kernels.graph.secure import secure
 from beliefbound.kernels.random import GOLDEN
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
@@ -74,6 +75,8 @@ _CLOSED = 1e-10  # of the value: a gap that counts as none
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
 _LAST = 1000  # nodes at which cells are compared
 _MOST_PRODUCTS = 10**8  # of weights, some 0.1 s
+_ASK, _TOLD = 0.2, 10.0  # operations, in time, of one model of one vector at a leaf; and of one model besides
+_SECURED = 0.05  # of the work so far: what asking all vectors may take
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
 
 
@@ -235,6 +238,13 @@ class Certifier:
         if problem.cells is not self.problem.cells:
             self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))
         self.problem = problem
+
+    def secure(self, vectors: Vectors) -> float:
+        """Ask all of these vectors where the policy of the lower bound leaves the graph; the operations it takes."""
+        each = vectors.known.shape[1] * (_ASK * float(vectors.known_count.mean()) + _TOLD)
+        most = int(_SECURED * self.work / each)
+        asked = secure(self.problem, self.graph, vectors, self.roots, len(self.policies), most)
+        return float(asked * each)
 
     def together(self) -> FloatArray:
         """`[m,n]`: the mean product of the weights of two models at the nodes that were built last."""

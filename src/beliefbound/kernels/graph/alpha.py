@@ -91,6 +91,19 @@ def new_vectors(problem, values, capacity: int) -> Vectors:
     return vectors
 
 
+def copied(vectors: Vectors) -> Vectors:
+    """The vectors worth asking as they are now, with scratch of their own, for `best_vector` while others are added."""
+    count = int(vectors.known_count.max())
+    return vectors._replace(
+        known=np.ascontiguousarray(vectors.known[:, :, :count]),
+        number=np.ascontiguousarray(vectors.number[:, :count]),
+        known_count=vectors.known_count.copy(),
+        belief=np.empty_like(vectors.belief),
+        after=np.empty_like(vectors.after),
+        totals=np.empty(count),
+    )
+
+
 @njit(**FAST_INLINE)
 def next_held(weight, m):
     """The first model from `m` on that has weight; their number where there is none."""

@@ -145,6 +145,8 @@ def place_child(problem, graph, parent, row):
             found, slot = find_belief(graph, key, t, first, n)
     if found >= 0:
         note_link(graph, parent, row, found)
+        if graph.size[FROZEN_NODES] == 0:  # the best vector known here may be worth more than what was known there
+            graph.lower[found] = max(graph.lower[found], graph.below[parent, row])
         return found
     if node >= graph.state.size:
         return np.int64(-1)
