@@ -39,3 +39,8 @@ def test_a_copy_is_of_the_same_type_for_compiled_code(again):
         assert (getattr(made, name) == getattr(graph, name)).all()
     made.upper[:] = -1.0
     assert (graph.upper == np.arange(5)).all()
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 7])
+def test_graphs_of_all_sizes_are_of_one_type(nodes):
+    assert typeof(new_graph(example(), nodes, nodes)) == typeof(filled(5))

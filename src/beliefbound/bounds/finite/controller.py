@@ -298,7 +298,7 @@ def frozen_graph(problem: BeliefMDP, kept: dict[str, Any]) -> Graph:
     table = np.zeros(1 << max(4, (2 * n).bit_length()), dtype=np.int32)
     graph = new_graph(problem, n, len(kept["weight"]))._replace(table=table)
     for name, field in kept.items():
-        getattr(graph, name)[:] = field
+        getattr(graph, name)[: len(field)] = field
     graph.size[NODES] = graph.size[FROZEN_NODES] = n
     graph.size[ENTRIES] = graph.size[FROZEN_ENTRIES] = len(kept["weight"])
     graph.size[DEEPEST] = int(kept["stage"].max())

@@ -144,7 +144,8 @@ def _with_records(fields: tuple[Any, ...]) -> Graph:
 
 
 def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
-    """An empty graph with capacity for `nodes` nodes and `entries` weights."""
+    """An empty graph with capacity for `nodes` nodes, two at the least, and `entries` weights."""
+    nodes = max(nodes, 2)  # one record has no strides, which is another type: everything would be compiled again
     rows = int((problem.first[:, -1] - problem.first[:, 0]).max())
     n_actions = problem.available.shape[1]
     bits = max(4, int(np.ceil(np.log2(2 * nodes))))
