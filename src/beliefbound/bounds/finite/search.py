@@ -104,9 +104,8 @@ def rounds(searches: list[Search], record: Record, meter: Meter, team: Team) -> 
     live = searches
     while live:
         shares = _shares(live, record, meter.left)
-        given = list(zip(live, shares, strict=True))
-        parts = [part for search, work in reversed(given) for part in search.parts(work)]
-        meter.add(take_round(parts, team))
+        parts = [part for search, work in zip(live, shares, strict=True) for part in search.parts(work)]
+        meter.add(take_round(sorted(parts, key=lambda part: part[0].divisible), team))
         meter.full()
         yield
         if any(search.closed for search in live):
