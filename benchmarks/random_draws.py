@@ -66,9 +66,10 @@ def fill_rows(stream, alpha, out):
         dirichlet.dirichlet_row(stream, alpha, out[i])
 
 
-def repeat_lanes(stream, alpha, out, times):
+@njit
+def repeat_lanes(stream, rows, out, scratch, times):
     for _ in range(times):
-        dirichlet.dirichlet_lanes(stream, alpha, out)
+        dirichlet.draw_lanes(stream, rows, out, scratch)
 
 
 def repeat_models(stream, alpha, out, times):
@@ -128,7 +129,8 @@ def main() -> None:
     ]:
         for n in (1, 8, 16, 64):
             lanes, models = np.empty((S, A, S, n)), np.empty((n, S, A, S))
-            ours = nanoseconds(partial(repeat_lanes, stream, alpha, lanes, 20), 20 * lanes.size)
+            given = (stream, alpha.reshape(-1, S), lanes.reshape(-1), np.empty(n))
+            ours = nanoseconds(partial(repeat_lanes, *given, 20), 20 * lanes.size)
             other = nanoseconds(partial(repeat_models, stream, alpha, models, 20), 20 * lanes.size)
             numpys = nanoseconds(partial(numpy_rows, rng, alpha.reshape(-1, S), n), lanes.size)
             line = f"{f'{name}, n = {n}':30}{ours:8.1f}{numpys:9.1f}{numpys / ours:7.1f}x"

@@ -94,7 +94,7 @@ def test_occupancies_are_plain_sums_in_the_order_of_states(layout, n_models, n_s
     p, r, w, _ = random_models(np.random.default_rng(8), n_models, n_states, 2, sparsity=0.5)
     p0 = np.eye(n_states)[0]
     ascent = CoordinateAscent(FiniteTask.of(in_layout(layout, monkeypatch, p, r, w, p0), discount=0.9, horizon=6))
-    assert isinstance(ascent.stages, LanesAscent) == (layout == "lanes" and n_models > 1)
+    assert isinstance(ascent.stages, LanesAscent) == (layout == "lanes")
     actions = np.random.default_rng(9).integers(0, 2, (6, n_states))
     b = w[:, None] * p0
     expected = [b]

@@ -13,6 +13,7 @@ from beliefbound.base.validation import check_count
 
 # Layouts.
 LANES_BYTES = 1 << 20  # up to here a models-last copy lives in the second-level cache and SIMD over models pays
+SHORT_ROW = 16  # entries: a row of one model is added up one by one; stage by stage from Python takes longer
 COMPRESS_BYTES = 1 << 20  # from here on a dense array that is nearly empty is swept in compressed rows
 SPARSE_BYTES = 64 << 20  # a table of transitions above this is read and kept in compressed rows, if mostly empty
 STACK_BYTES = 64 << 20  # sparse models up to here are copied into one matrix, which is swept in one call

@@ -15,7 +15,7 @@ pays, is decided here and nowhere else. Sparse models are swept sparse; only `de
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -170,7 +170,7 @@ class ModelSet:
         self._by_states(sweep.follow, q, chances, out)
 
     def _by_states(self, step: Any, *arrays: Any) -> None:
-        in_ranges(partial(step, *arrays), self.n_states, self.rewards.size)
+        in_ranges(self.rewards.shape[1], self.rewards.size, step, *arrays)
 
     # A horizon.
 
@@ -301,10 +301,11 @@ class ModelSet:
 
     @property
     def _lanes_pay(self) -> bool:
-        """Whether a models-last copy pays: several models, and small enough to stay in cache."""
+        """Whether a models-last copy pays: several models, or rows too short for SIMD, and all of it fits the cache."""
         dense_bytes = 8 * self.n_models * self.n_states**2 * self.n_actions
-        here = not isinstance(self.transitions, OnDevice)
-        return here and self.n_models > 1 and dense_bytes <= limits.LANES_BYTES
+        if isinstance(self.transitions, OnDevice) or dense_bytes > limits.LANES_BYTES:
+            return False
+        return self.n_models > 1 or self.n_states <= limits.SHORT_ROW
 
     def lanes(self) -> tuple[FloatArray, FloatArray]:
         """Models-last copies: probabilities `[s,a,t,m]` and rewards `[s,a,m]`."""

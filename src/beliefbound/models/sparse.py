@@ -9,7 +9,6 @@ answer is accepted only when its residual proves it within `1e-10 · ‖r‖∞/
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import takewhile
 from typing import Any, ClassVar
 
@@ -76,6 +75,9 @@ class Csr:
 
     def backup(self, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
         """`q[m,s,a] = r + γ Σ_t P V`."""
+        if len(self.matrices) == 1:
+            _backup(self.matrices[0], rewards, discount, values, q)
+            return
         parts, pairs = list(self._parts()), self.shape[1] * self.shape[2]
         while parts:
             alike = _alike([matrix for _, matrix in parts[: csr_sweep.TOGETHER]], pairs)
@@ -255,8 +257,7 @@ def _alike(matrices: Sequence[Any], rows: int) -> int:
 
 def _backup(matrix: Any, rewards: FloatArray, discount: float, values: FloatArray, q: FloatArray) -> None:
     r, to = rewards.reshape(-1), q.reshape(-1)
-    work = partial(csr_sweep.backup_csr, *_arrays(matrix), r, discount, values, to)
-    in_ranges(work, len(r), matrix.data.size)
+    in_ranges(len(r), matrix.data.size, csr_sweep.backup_csr, *_arrays(matrix), r, discount, values, to)
 
 
 def _backup_together(
@@ -265,11 +266,11 @@ def _backup_together(
     """The same of models that have one support, a matrix each."""
     n, first = len(matrices), matrices[0]
     v = zeros(values.shape[1], n)
-    in_ranges(partial(csr_sweep.lanes_of_values, values, v), len(v), v.size)
+    in_ranges(len(v), v.size, csr_sweep.lanes_of_values, values, v)
     chances = tuple(matrix.data for matrix in matrices)
     r, to = rewards.reshape(n, -1), q.reshape(n, -1)
-    work = partial(csr_sweep.backup_together, first.indptr, first.indices, chances, r, discount, v, to)
-    in_ranges(work, first.shape[0], n * first.nnz)
+    rows = (first.indptr, first.indices, chances)
+    in_ranges(first.shape[0], n * first.nnz, csr_sweep.backup_together, *rows, r, discount, v, to)
 
 
 def _solved(chain: Any, rewards: FloatArray, discount: float) -> FloatArray:

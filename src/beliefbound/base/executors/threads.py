@@ -57,16 +57,15 @@ class ThreadExecutor:
             pool.shutdown(wait=not stopped.is_set(), cancel_futures=True)
 
 
-def in_ranges(work: Callable[[int, int], None], n: int, size: float) -> None:
-    """`work(first, last)` over ranges that make up `range(n)`: here where all of it takes `size` operations or so and
-    that is little, else on as many threads as this process has cores. What is done of an item may not depend on its
-    range."""
-    threads = available_threads() if size >= _LARGE else 1
-    if threads == 1:
-        work(0, n)
+def in_ranges(n: int, size: float, step: Callable[..., None], *given: Any) -> None:
+    """`step(*given, first, last)` over ranges that make up `range(n)`: here where all of it takes `size` operations or
+    so and that is little, else on as many threads as this process has cores. What is done of an item may not depend on
+    its range."""
+    if size < _LARGE or (threads := available_threads()) == 1:
+        step(*given, 0, n)
         return
     ends = [n * i // (_RANGES * threads) for i in range(_RANGES * threads + 1)]
-    for _ in ThreadExecutor(threads).map(lambda ends: work(*ends), pairwise(ends)):
+    for _ in ThreadExecutor(threads).map(lambda ends: step(*given, *ends), pairwise(ends)):
         pass
 
 
