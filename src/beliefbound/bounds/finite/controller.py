@@ -296,7 +296,9 @@ def frozen_graph(problem: BeliefMDP, kept: dict[str, Any]) -> Graph:
     """A frozen graph of the nodes in `kept`, without spare capacity."""
     n = len(kept["state"])
     table = np.zeros(1 << max(4, (2 * n).bit_length()), dtype=np.int32)
-    graph = new_graph(problem, 1, 0)._replace(table=table, **kept)
+    graph = new_graph(problem, n, len(kept["weight"]))._replace(table=table)
+    for name, field in kept.items():
+        getattr(graph, name)[: len(field)] = field
     graph.size[NODES] = graph.size[FROZEN_NODES] = n
     graph.size[ENTRIES] = graph.size[FROZEN_ENTRIES] = len(kept["weight"])
     graph.size[DEEPEST] = int(kept["stage"].max())

@@ -145,6 +145,8 @@ def place_child(problem, graph, parent, row):
             found, slot = find_belief(graph, key, t, first, n)
     if found >= 0:
         note_link(graph, parent, row, found)
+        if graph.size[FROZEN_NODES] == 0:  # the best vector known here may be worth more than what was known there
+            graph.lower[found] = max(graph.lower[found], graph.below[parent, row])
         return found
     if node >= graph.state.size:
         return np.int64(-1)
@@ -273,13 +275,17 @@ def take_children(graph, node, begin, end):
 def take_best(problem, graph, node):
     """Tighten a node by its outcome rows, and find the action of largest upper value (ties: lowest)."""
     s = graph.state[node]
-    high, low, chosen = -np.inf, -np.inf, -1
+    base, high, low, chosen = problem.first[s, 0], -np.inf, -np.inf, -1
     for a in range(problem.available.shape[1]):
         if problem.available[s, a]:
-            x = total_of(problem, graph, node, a, graph.above)
-            if x > high:
-                high, chosen = x, a
-            low = max(low, total_of(problem, graph, node, a, graph.below))
+            above, below = 0.0, 0.0
+            for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
+                above += graph.prob[node, i] * graph.above[node, i]
+                below += graph.prob[node, i] * graph.below[node, i]
+            above = graph.reward[node, a] + problem.discount * above
+            if above > high:
+                high, chosen = above, a
+            low = max(low, graph.reward[node, a] + problem.discount * below)
     graph.upper[node] = min(graph.upper[node], high)
     graph.lower[node] = max(graph.lower[node], low)
     graph.greedy[node] = chosen
@@ -442,3 +448,13 @@ def restore(graph):
     graph.size[LOGGED_LINKS] = 0
     for i in range(graph.size[FROZEN_NODES]):
         graph.stamp[i] = -1
+
+
+@njit(**FAST)
+def add_products(graph, begin, end, out):
+    """Add the products of the weights of every two models at the nodes `begin … end − 1` to `out[m,n]`."""
+    for x in range(begin, end):
+        for j in range(graph.begin[x], graph.begin[x + 1]):
+            here = out[graph.model[j]]
+            for i in range(graph.begin[x], graph.begin[x + 1]):
+                here[graph.model[i]] += graph.weight[j] * graph.weight[i]
