@@ -8,6 +8,7 @@ from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import problem_of
 from beliefbound.bounds.finite.relaxation import Certifier
 from beliefbound.kernels.graph.alpha import Points, back_up_points, copied, keep_used, new_vectors
+from beliefbound.kernels.graph.search import place_child
 from beliefbound.kernels.graph.secure import secure
 from beliefbound.planning.task import FiniteTask
 from support import oracles
@@ -87,3 +88,34 @@ def test_no_more_leaves_are_asked_than_there_is_time_for():
     assert secure(*arguments, 1) == 1
     leaves = certifier.graph.child[: certifier.n_nodes] < 0
     assert ((certifier.graph.below[: certifier.n_nodes] > below) & leaves).sum() <= 1
+
+
+def linked(certifier):
+    """`(node, row, child)` of all outcomes that lead to a node."""
+    graph, n = certifier.graph, certifier.n_nodes
+    rows = certifier.problem.first[graph.state[:n], -1] - certifier.problem.first[graph.state[:n], 0]
+    inside = np.arange(graph.child.shape[1]) < rows[:, None]
+    x, row = np.nonzero(inside & (graph.child[:n] >= 0))
+    return x, row, graph.child[x, row]
+
+
+def test_who_finds_a_node_leaves_its_values_to_those_who_may_be_giving_them():
+    certifier, _, _ = grown("known", 1, 40)
+    graph, n = certifier.graph, certifier.n_nodes
+    for x, row, child in list(zip(*linked(certifier), strict=True))[:20]:
+        graph.child[x, row], graph.below[x, row] = -1, graph.lower[child] + 1.0
+        lower, upper = graph.lower[:n].copy(), graph.upper[:n].copy()
+        assert place_child(certifier.problem, graph, x, row) == child
+        assert (graph.lower[:n] == lower).all() and (graph.upper[:n] == upper).all()
+
+
+def test_no_outcome_promises_more_than_the_node_that_it_leads_to():
+    for seed in range(3):
+        certifier, vectors, _ = grown("known", seed, 20)
+        for nodes in (40, 80, 160, 320):
+            arguments = certifier.problem, certifier.graph, copied(vectors), certifier.roots, len(certifier.policies)
+            secure(*arguments, 10_000)
+            certifier.grow(nodes)
+            x, row, child = linked(certifier)
+            assert (certifier.graph.below[x, row] <= certifier.graph.lower[child]).all()
+        assert len(np.unique(child)) < len(child)  # beliefs are met on several ways

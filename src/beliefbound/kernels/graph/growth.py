@@ -197,6 +197,10 @@ def grow(problem, graph, start, roots, limits, crew):
         graph.size[OPENED] += get(crew.word, COUNTED)
         put(crew.word, COUNTED, 0)
 
+        for i in range(batch.size[CHOSEN]):  # the vector known here may be worth more than what was known there
+            x, row = batch.parent[i], batch.outcome[i]
+            if graph.child[x, row] >= 0:
+                graph.lower[graph.child[x, row]] = max(graph.lower[graph.child[x, row]], graph.below[x, row])
         for i in range(batch.size[NOTED]):
             x = batch.node[i]
             graph.stamp[x] = _OUTSIDE

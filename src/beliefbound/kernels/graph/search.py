@@ -124,7 +124,8 @@ def make_child(problem, graph, parent, row):
 @out_of_line
 @njit(**FAST)
 def place_child(problem, graph, parent, row):
-    """The same; where it is new, it still is to be expanded."""
+    """The same; where it is new, it still is to be expanded. Values of nodes that there are stay as they are: others may
+    be giving them theirs (`kernels.graph.growth`)."""
     known = graph.child[parent, row]
     if known >= 0:
         return np.int64(known)
@@ -145,8 +146,6 @@ def place_child(problem, graph, parent, row):
             found, slot = find_belief(graph, key, t, first, n)
     if found >= 0:
         note_link(graph, parent, row, found)
-        if graph.size[FROZEN_NODES] == 0:  # the best vector known here may be worth more than what was known there
-            graph.lower[found] = max(graph.lower[found], graph.below[parent, row])
         return found
     if node >= graph.state.size:
         return np.int64(-1)
