@@ -106,7 +106,8 @@ def test_who_finds_a_node_leaves_its_values_to_those_who_may_be_giving_them():
         graph.child[x, row], graph.below[x, row] = -1, graph.lower[child] + 1.0
         lower, upper = graph.lower[:n].copy(), graph.upper[:n].copy()
         assert place_child(certifier.problem, graph, x, row) == child
-        assert (graph.lower[:n] == lower).all() and (graph.upper[:n] == upper).all()
+        assert (graph.lower[:n] == lower).all()
+        assert (graph.upper[:n] == upper).all()
 
 
 def test_no_outcome_promises_more_than_the_node_that_it_leads_to():

@@ -124,8 +124,8 @@ def make_child(problem, graph, parent, row):
 @out_of_line
 @njit(**FAST)
 def place_child(problem, graph, parent, row):
-    """The same; where it is new, it still is to be expanded. Values of nodes that there are stay as they are: others may
-    be giving them theirs (`kernels.graph.growth`)."""
+    """The same; where it is new, it still is to be expanded. Values of nodes that there are stay as they are: others
+    may be giving them theirs (`kernels.graph.growth`)."""
     known = graph.child[parent, row]
     if known >= 0:
         return np.int64(known)
