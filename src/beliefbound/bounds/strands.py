@@ -17,10 +17,8 @@ from beliefbound.bounds.steps import Meter, Steps
 class Strand(Meter):
     """A sequence of steps with work of its own: `done` in all, and `left` of this round."""
 
-    def __init__(self, steps: Steps | None = None, *, divisible: bool = True) -> None:
-        """`divisible`: whether the team has a part in most of its work, which else is begun before others'."""
+    def __init__(self, steps: Steps | None = None) -> None:
         super().__init__()
-        self.divisible = divisible
         self._steps, self._until = steps, 0.0
         self._found: list[Callable[[], object]] = []
 
@@ -73,10 +71,11 @@ Parts = Sequence[tuple[Strand, float]]
 
 
 def take_round(parts: Parts, team: Team) -> float:
-    """One round: strands and the operations of each, the longest pieces that cannot be divided first. Returns the
-    operations that were done."""
+    """One round: strands and the operations of each. The longest are begun first, so that in the end nobody waits long
+    for what cannot be divided. Returns the operations that were done."""
     before = done_of(strand for strand, _ in parts)
-    team.run([partial(strand.advance, operations) for strand, operations in parts])
+    ordered = sorted(parts, key=lambda part: -part[1])
+    team.run([partial(strand.advance, operations) for strand, operations in ordered])
     for strand, _ in parts:
         strand.commit()
     return done_of(strand for strand, _ in parts) - before

@@ -55,6 +55,20 @@ def test_the_policy_of_a_sampled_bound_is_the_one_that_was_simulated(tolerance, 
             assert value <= simulated + error
 
 
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_policy_that_looks_ahead_is_as_long_as_what_it_holds(nodes, tmp_path):
+    """A graph of one belief has space for more, which is no part of the policy."""
+    belief, _ = random_belief(np.random.default_rng(3), "bernoulli", n_models=3, n_states=2)
+    certifier = certifier_of(FiniteTask.of(belief, discount=0.9, initial=0), core_nodes=nodes)
+    certifier.grow(nodes)
+    certifier.freeze_values()
+    policy = AdaptivePolicy(certifier, stop=1.0)
+    policy.save(tmp_path / "policy.npz")
+    assert load_policy(tmp_path / "policy.npz") == policy
+    with np.load(tmp_path / "policy.npz") as file:
+        assert len(file["stage"]) == len(file["prob"]) == len(file["begin"]) - 1 == certifier.n_nodes == nodes
+
+
 def test_a_full_graph_does_not_change_the_policy():
     """Room for one scenario only: the policy's costs are those with room for all."""
     belief, _ = random_belief(np.random.default_rng(3), "bernoulli", n_models=3, n_states=2)

@@ -214,3 +214,14 @@ def test_more_scenarios_than_fit_are_refused():
     belief, _ = random_belief(np.random.default_rng(1), "known")
     with pytest.raises(ParameterError, match="scenarios is"):
         relaxation(belief, discount=0.9, scenarios=2**64 - 1, rng=0)
+
+
+def test_how_likely_models_are_together_is_a_mean_over_nodes():
+    belief, _ = random_belief(np.random.default_rng(5), "bernoulli")
+    found = certifier(belief, core_nodes=50)
+    graph, n = found.graph, found.n_nodes
+    weights = np.zeros((n, belief.n_models))
+    for x in range(n):
+        held = slice(graph.begin[x], graph.begin[x + 1])
+        weights[x, graph.model[held]] = graph.weight[held]
+    assert found.together() == pytest.approx(weights.T @ weights / n, rel=1e-12)

@@ -77,5 +77,8 @@ def test_forgetting_vectors_that_no_point_uses_changes_no_value_at_points():
     count = vectors.known_count.sum()
     keep_used(vectors, points, 1)
     assert vectors.known_count.sum() < count
-    after = [best_vector(vectors, s, w)[0] for s, w in zip(points.state, points.weight, strict=True)]
-    assert after == before
+    after = [best_vector(vectors, s, w) for s, w in zip(points.state, points.weight, strict=True)]
+    assert [value for value, _ in after] == before
+    for s, count in enumerate(vectors.known_count):  # and how often each is best is known
+        places = [i for (_, i), t in zip(after, points.state, strict=True) if t == s]
+        assert (vectors.used[s, :count] == np.bincount(places, minlength=count)).all()

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from beliefbound.base.io.arrays import Array, Shapes
-from beliefbound.bounds.finite.controller import KEPT, Controller, FrozenSearch, frozen_graph
+from beliefbound.bounds.finite.controller import Controller, FrozenSearch, frozen_graph, kept_fields
 from beliefbound.bounds.finite.problem import FOREVER, pool_numbers
 from beliefbound.kernels.graph.cells import no_cells
 from beliefbound.kernels.graph.controller import COMMIT
@@ -44,8 +44,9 @@ def arrays_of(controller: Controller, lookahead: FrozenSearch | None) -> dict[st
     if lookahead is not None:
         problem, graph = lookahead.problem, lookahead.graph
         arrays |= {name: getattr(problem, name) for name in _TABLES}
-        arrays |= {name: getattr(graph, name) for name in KEPT if name not in ("state", "action")}
-        arrays |= {"choice": graph.action, "tolerance": lookahead.tolerance, "stop": lookahead.stop}
+        kept = kept_fields(graph)
+        arrays |= {"choice": kept.pop("action"), "tolerance": lookahead.tolerance, "stop": lookahead.stop}
+        arrays |= {name: field for name, field in kept.items() if name != "state"}
         arrays |= {"depth": np.int64(len(lookahead.powers) - 1), "problem_horizon": np.int64(problem.horizon)}
     return {name: np.asarray(array) for name, array in arrays.items()}
 

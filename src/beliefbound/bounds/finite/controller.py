@@ -251,16 +251,21 @@ def table_controller(policy: TablePolicy, task: FiniteTask) -> Controller:
 
 
 def _lookahead(certifier: Certifier, stop: float) -> FrozenSearch:
-    problem, size = certifier.problem, certifier.graph.size
-    n, entries = int(size[FROZEN_NODES]), int(size[FROZEN_ENTRIES])
-    ends = {"begin": n + 1, "model": entries, "weight": entries}
-    kept = {name: getattr(certifier.graph, name)[: ends.get(name, n)].copy() for name in KEPT}
+    problem = certifier.problem
+    kept = {name: field.copy() for name, field in kept_fields(certifier.graph).items()}
     rows = (problem.first[:, -1] - problem.first[:, 0])[kept["state"]]
     beyond = np.arange(kept["prob"].shape[1]) >= rows[:, None]
     for name in ("prob", "above", "below"):
         kept[name][beyond] = 0.0  # rows that the state does not have were never written
     powers = np.power(problem.discount, np.arange(certifier.depth + 1))
     return FrozenSearch(problem, frozen_graph(problem, kept), powers, certifier.tolerance, stop)
+
+
+def kept_fields(graph: Graph) -> dict[str, Any]:
+    """What is kept of a frozen graph, as long as what it holds: there may be space for more."""
+    n, entries = int(graph.size[FROZEN_NODES]), int(graph.size[FROZEN_ENTRIES])
+    ends = {"begin": n + 1, "model": entries, "weight": entries}
+    return {name: getattr(graph, name)[: ends.get(name, n)] for name in KEPT}
 
 
 class Outside:
@@ -293,10 +298,12 @@ class Outside:
 
 
 def frozen_graph(problem: BeliefMDP, kept: dict[str, Any]) -> Graph:
-    """A frozen graph of the nodes in `kept`, without spare capacity."""
+    """A frozen graph of the nodes in `kept`."""
     n = len(kept["state"])
     table = np.zeros(1 << max(4, (2 * n).bit_length()), dtype=np.int32)
-    graph = new_graph(problem, 1, 0)._replace(table=table, **kept)
+    graph = new_graph(problem, n, len(kept["weight"]))._replace(table=table)
+    for name, field in kept.items():
+        getattr(graph, name)[: len(field)] = field
     graph.size[NODES] = graph.size[FROZEN_NODES] = n
     graph.size[ENTRIES] = graph.size[FROZEN_ENTRIES] = len(kept["weight"])
     graph.size[DEEPEST] = int(kept["stage"].max())

@@ -8,8 +8,9 @@ Nothing here is sampled. Three strands go on side by side (`bounds.strands`), ea
 2. *Cells* (`bounds.finite.cells`): the agent is told which few models hold the true one. Several sizes are tried as
    work grows, and the one kept that is lowest at the beliefs which the search has built last.
 3. *Search*, with the vectors that are used most and the best cells as leaf values of the nodes that it adds from then
-   on. A node keeps the vector whose value it has, so the policy of the lower bound is a finite-state controller: it
-   ends in vectors, which are controllers themselves.
+   on; and with all vectors where the policy of its lower bound leaves the graph (`kernels.graph.secure`). A node keeps
+   the vector whose value it has, so the policy of the lower bound is a finite-state controller: it ends in vectors,
+   which are controllers themselves.
 
 Vectors and cells need nothing of the graph; what they give it they give when a round ends.
 """
@@ -34,7 +35,7 @@ from beliefbound.bounds.finite.relaxation import Address, Certifier
 from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import CALL, Steps
 from beliefbound.bounds.strands import Parts, Strand, done_of
-from beliefbound.kernels.graph.alpha import Points, Vectors
+from beliefbound.kernels.graph.alpha import Points, Vectors, copied
 from beliefbound.kernels.graph.cells import Cells
 from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.kernels.random import seed_stream
@@ -51,7 +52,9 @@ _VECTORS_NOW = (0.1, 0.6)  # of a round: where they lag behind it, or are ahead 
 _CELLS = 0.4  # what all cells together may take, as a share of the work so far
 _CELLS_NOW = 0.5  # of a round, while some are solved
 _CONSISTENT_EVERY = 2.0  # times the work, and values are made consistent again
+_SECURE_EVERY = 1.25  # times the work, and all vectors are asked where the policy of the lower bound leaves the graph
 _LAGGED = 0.999  # of the gap: less, and it has fallen
+_SAME_UP_TO = 1e9  # beliefs are one where their weights times this are, to the next whole number
 _ALLOCATE = 10.0  # operations, in time, of a number in a new array
 
 
@@ -80,7 +83,8 @@ class MergedSearch:
         self.closed = False
         self._points, self._more_vectors = _FIRST_POINTS, True
         self._sizes: list[Size] | None = None
-        self._searching, self._telling, self._backing_up = Strand(), Strand(), Strand(self._back_up(), divisible=False)
+        self._secured, self._asked = 0.0, list[Vectors]()
+        self._searching, self._telling, self._backing_up = Strand(), Strand(), Strand(self._back_up())
         self._backing_up.add(_ALLOCATE * (self.vectors.then.size + problem.v.size))
 
     @property
@@ -106,12 +110,14 @@ class MergedSearch:
         if not self._telling.live and (size := self._larger()) is not None:
             likely = 1.0 if self.certifier is None else self.certifier.together()
             self._telling.begin(self._tell_cells(size, likely))
+        if search.done > _SECURE_EVERY * self._secured:
+            self._secured, self._asked = search.done, [copied(self.vectors)]
         told = _CELLS_NOW * work if self._telling.live else 0.0
         backed = 0.0
         if self._backing_up.live:
             behind = _VECTORS * (done + work) - self._backing_up.done
             backed = float(np.clip(behind, _VECTORS_NOW[0] * work, _VECTORS_NOW[1] * (work - told)))
-        parts = [(search, work - told - backed), (self._backing_up, backed), (self._telling, told)]
+        parts = [(self._backing_up, backed), (search, work - told - backed), (self._telling, told)]
         return [(strand, operations) for strand, operations in parts if operations > 0.0]
 
     def end(self) -> None:
@@ -142,6 +148,8 @@ class MergedSearch:
             before, width = certifier.work, self.width
             growing = grow(certifier, self.record, certifier.rounding, strand.left, self.team)
             strand.add(CALL + certifier.work - before)
+            while self._asked:
+                strand.add(certifier.secure(self._asked.pop()))
             if not growing or certifier.work > _CONSISTENT_EVERY * consistent:
                 consistent = certifier.work
                 self.make_consistent()
@@ -202,7 +210,7 @@ class MergedSearch:
             points = _distinct(met, backups.states, task.weights)
             gains = yield from backups.back_up(points, strand, sweeps=1)
             backups.keep_used(points)
-            leaves = _most_used(backups.vectors, points)
+            leaves = _most_used(backups.vectors)
             strand.add(backups.asking_work(points))
             own = np.moveaxis(backups.vectors.value[leaves], -1, 0)  # [m,s,i]
             v = np.ascontiguousarray(np.concatenate([self._first[0], own], axis=-1))[None]
@@ -259,19 +267,17 @@ def _distinct(points: Points, states: IntArray, weights: FloatArray) -> Points:
     state = np.concatenate([states.astype(np.int32), points.state])
     weight = np.concatenate([np.repeat(weights[None], len(states), axis=0), points.weight])
     depth = np.concatenate([np.zeros(len(states), dtype=np.int32), points.depth])
-    key = np.column_stack([state, np.round(weight, 9)])
-    first = np.sort(np.unique(key, axis=0, return_index=True)[1])
+    whole = np.column_stack([state, np.rint(_SAME_UP_TO * weight)]).astype(np.int64).astype(np.uint64)
+    words = np.random.default_rng(0).integers(0, 2**64, size=whole.shape[1], dtype=np.uint64)
+    keys = (whole * words).sum(axis=1)  # equal by chance for one pair in 2⁵⁰: then one belief is left out
+    first = np.sort(np.unique(keys, return_index=True)[1])
     return Points(state[first].copy(), weight[first].copy(), depth[first].copy())
 
 
-def _most_used(vectors: Vectors, points: Points) -> IntArray:
-    """`[s,i]`: the vectors that are best at most points, as many for every state (repeated where there are fewer)."""
-    counts = vectors.known_count
-    place = np.arange(_LEAVES) % counts[:, None]
-    leaves = np.take_along_axis(vectors.number, place, axis=1).astype(np.int64)
-    for s in np.unique(points.state):
-        here, count = points.weight[points.state == s], int(counts[s])
-        use = np.bincount((here @ vectors.known[s, :, :count]).argmax(axis=1), minlength=count)
-        order = np.argsort(-use, kind="stable")[:_LEAVES]
+def _most_used(vectors: Vectors) -> IntArray:
+    """`[s,i]`: the vectors that were best at most points, as many for every state (repeated where there are fewer)."""
+    leaves = np.empty((len(vectors.known_count), _LEAVES), dtype=np.int64)
+    for s, count in enumerate(vectors.known_count):
+        order = np.argsort(-vectors.used[s, :count], kind="stable")[:_LEAVES]
         leaves[s] = vectors.number[s, order[np.arange(_LEAVES) % len(order)]]
     return leaves

@@ -59,6 +59,7 @@ from beliefbound.kernels.graph.nodes import (
     Graph,
     new_graph,
 )
+from beliefbound.kernels.graph.secure import secure
 from beliefbound.kernels.random import GOLDEN
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
@@ -73,6 +74,9 @@ _MOST_SCENARIOS = 100_000_000  # their costs take 2.4 GB
 _CLOSED = 1e-10  # of the value: a gap that counts as none
 _TINY = 1e-290  # a tolerance above 0 where every value is 0
 _LAST = 1000  # nodes at which cells are compared
+_MOST_PRODUCTS = 10**8  # of weights, some 0.1 s
+_ASK, _TOLD = 0.2, 10.0  # operations, in time, of one model of one vector at a leaf; and of one model besides
+_SECURED = 0.05  # of the work so far: what asking all vectors may take
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
 
 
@@ -235,15 +239,20 @@ class Certifier:
             self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))
         self.problem = problem
 
+    def secure(self, vectors: Vectors) -> float:
+        """Ask all of these vectors where the policy of the lower bound leaves the graph; the operations it takes."""
+        each = vectors.known.shape[1] * (_ASK * float(vectors.known_count.mean()) + _TOLD)
+        most = int(_SECURED * self.work / each)
+        asked = secure(self.problem, self.graph, vectors, self.roots, len(self.policies), most)
+        return float(asked * each)
+
     def together(self) -> FloatArray:
         """`[m,n]`: the mean product of the weights of two models at the nodes that were built last."""
-        graph, begin, end = self.graph, max(0, self.n_nodes - _LAST), self.n_nodes
-        held = slice(int(graph.begin[begin]), int(graph.begin[end]))
-        node = np.repeat(np.arange(end - begin), np.diff(graph.begin[begin : end + 1]))
-        weights = np.zeros((end - begin, self.belief.n_models))
-        weights[node, graph.model[held]] = graph.weight[held]
-        products: FloatArray = weights.T @ weights / (end - begin)
-        return products
+        n_models, end = self.belief.n_models, self.n_nodes
+        begin = max(0, end - min(_LAST, max(1, _MOST_PRODUCTS // n_models**2)))
+        products = np.zeros((n_models, n_models))
+        kernel.add_products(self.graph, begin, end, products)
+        return products / (end - begin)
 
     def told(self, cells: Cells) -> float:
         """The mean upper value by cells of models at the nodes that were built last."""

@@ -104,8 +104,9 @@ def rounds(searches: list[Search], record: Record, meter: Meter, team: Team) -> 
     live = searches
     while live:
         shares = _shares(live, record, meter.left)
-        parts = [part for search, work in zip(live, shares, strict=True) for part in search.parts(work)]
-        meter.add(take_round(sorted(parts, key=lambda part: part[0].divisible), team))
+        given = list(zip(live, shares, strict=True))
+        parts = [part for search, work in reversed(given) for part in search.parts(work)]
+        meter.add(take_round(parts, team))
         meter.full()
         yield
         if any(search.closed for search in live):

@@ -49,7 +49,7 @@ class Vectors(NamedTuple):
     after: np.ndarray  # scratch [m]
     totals: np.ndarray  # scratch [i]
     chosen: np.ndarray  # scratch int64 [2,row]
-    used: np.ndarray  # scratch bool [s,i]
+    used: np.ndarray  # int32 [s,i]: at how many points each was best, when that was last asked (`keep_used`)
 
 
 @by_reference
@@ -80,7 +80,7 @@ def new_vectors(problem, values, capacity: int) -> Vectors:
         after=np.empty(n_models),
         totals=np.empty(n_policies + capacity),
         chosen=np.zeros((2, rows), dtype=np.int64),
-        used=np.empty((n_states, n_policies + capacity), dtype=np.bool_),
+        used=np.zeros((n_states, n_policies + capacity), dtype=np.int32),
     )
     first = np.arange(n_states * n_policies).reshape(n_states, n_policies)
     vectors.state[: first.size] = np.repeat(np.arange(n_states), n_policies)
@@ -89,6 +89,19 @@ def new_vectors(problem, values, capacity: int) -> Vectors:
     vectors.known[:, :, :n_policies] = np.moveaxis(values, 0, 1)
     vectors.number[:, :n_policies] = first
     return vectors
+
+
+def copied(vectors: Vectors) -> Vectors:
+    """The vectors worth asking as they are now, with scratch of their own, for `best_vector` while others are added."""
+    count = int(vectors.known_count.max())
+    return vectors._replace(
+        known=np.ascontiguousarray(vectors.known[:, :, :count]),
+        number=np.ascontiguousarray(vectors.number[:, :count]),
+        known_count=vectors.known_count.copy(),
+        belief=np.empty_like(vectors.belief),
+        after=np.empty_like(vectors.after),
+        totals=np.empty(count),
+    )
 
 
 @njit(**FAST_INLINE)
@@ -208,19 +221,17 @@ def back_up_points(problem, vectors, points, order, tolerance):
 def keep_used(vectors, points, always):
     """Ask from now on only the vectors that are best at some point, and the first `always` of each state."""
     n_states, used = vectors.known_count.size, vectors.used
-    used.fill(False)
     for s in range(n_states):
-        for i in range(always):
-            used[s, i] = True
+        used[s, : vectors.known_count[s]] = 0
     for x in range(points.state.size):
         _, i = best_vector(vectors, np.int64(points.state[x]), points.weight[x])
-        used[points.state[x], i] = True
+        used[points.state[x], i] += 1
     for s in range(n_states):
         kept = 0
         for i in range(vectors.known_count[s]):
-            if used[s, i]:
+            if i < always or used[s, i] > 0:
                 if kept < i:
-                    vectors.number[s, kept] = vectors.number[s, i]
+                    vectors.number[s, kept], used[s, kept] = vectors.number[s, i], used[s, i]
                     for m in range(vectors.known.shape[1]):
                         vectors.known[s, m, kept] = vectors.known[s, m, i]
                 kept += 1

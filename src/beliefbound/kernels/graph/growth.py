@@ -28,6 +28,7 @@ from beliefbound.kernels.graph.crew import CLOSED, COUNTED, DONE, RING, add, fin
 from beliefbound.kernels.graph.nodes import CHOSEN, NODES, NOTED, OPENED
 from beliefbound.kernels.graph.search import backup, contribution, expand, place_child, renew, settle
 from beliefbound.kernels.options import FAST, FAST_INLINE
+from beliefbound.kernels.prefetch import prefetch
 from beliefbound.kernels.reference import by_reference
 
 IDLE = 100_000  # batches in a row that build nothing, after which the rest is rounding
@@ -35,6 +36,7 @@ _LEAST = 0.5  # of the largest contribution: leaves of a batch contribute as muc
 _STEP = 12.0  # operations for each outcome row of a node that is visited
 _NODE, _ROW = 500.0, 60.0  # operations of a new node, and of each of its outcome rows, besides those for its models
 _CLOSED = 2.0  # operations for one model and one outcome row of actions that are closed
+_ask_for_node, _ask_for_rows = prefetch(1), prefetch(4)
 _OUTSIDE, _INSIDE, _RENEWED = -1, -2, -3  # what `stamp` says: whether a node is part of the batch, or renewed by it
 
 
@@ -71,6 +73,11 @@ def enter(problem, graph, x, a, factor, depth, max_stage):
     batch.row[depth], batch.end[depth] = problem.first[s, a] - base, problem.first[s, a + 1] - base
     if graph.stage[x] + 1 >= problem.horizon or depth >= max_stage:
         batch.row[depth] = batch.end[depth]
+    for i in range(batch.row[depth], batch.end[depth]):  # who is looked at next
+        child = np.int64(graph.child[x, i])
+        if child >= 0:
+            _ask_for_node(graph.upper, child)
+            _ask_for_rows(graph.prob, child)
 
 
 @njit(inline="always", **FAST)
@@ -190,6 +197,10 @@ def grow(problem, graph, start, roots, limits, crew):
         graph.size[OPENED] += get(crew.word, COUNTED)
         put(crew.word, COUNTED, 0)
 
+        for i in range(batch.size[CHOSEN]):  # the vector known here may be worth more than what was known there
+            x, row = batch.parent[i], batch.outcome[i]
+            if graph.child[x, row] >= 0:
+                graph.lower[graph.child[x, row]] = max(graph.lower[graph.child[x, row]], graph.below[x, row])
         for i in range(batch.size[NOTED]):
             x = batch.node[i]
             graph.stamp[x] = _OUTSIDE

@@ -54,7 +54,7 @@ def example() -> BeliefMDP:
     return BeliefMDP(
         like=np.ones(1),
         arrive=np.zeros(1, np.int64),
-        first=np.zeros((1, 2), np.int64),
+        first=np.array([[0, 1]]),
         reward=np.zeros((1, 1, 1)),
         available=np.ones((1, 1), np.bool_),
         q=np.zeros((1, 1, 1, 1)),

@@ -2,9 +2,13 @@
 
 Layout is models first, likelihoods in one block a state: everything about one model at one state is a few cache lines,
 and models that are left are met in order, so nodes with few models left are cheap.
+
+A search goes from node to node, each somewhere in hundreds of megabytes, and waits for memory more than it computes. So
+what it reads of a node together lies together: numbers in one cache line, outcome rows in the lines of one block. Each
+of these fields is an array still, a view with strides.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +22,16 @@ NODES, ENTRIES, FROZEN_NODES, FROZEN_ENTRIES, LOGGED_SLOTS, LOGGED_LINKS, DEEPES
 CHOSEN, NOTED = range(2)  # what `Batch.size` counts: leaves, and nodes on the ways to them
 MAX_STAGE = 1000  # deepest node of a graph: undiscounted problems end here, discounted ones have long faded
 _MOST_LEAVES, _MOST_VISITS = 64, 1 << 16  # of a batch
+_LINE = 64  # bytes of a cache line
+_NODE = np.dtype(  # a line
+    [(name, np.float64) for name in ("upper", "lower", "share")]
+    + [("key", np.uint64)]
+    + [(name, np.int64) for name in ("state", "stage", "stamp")]
+    + [(name, np.int32) for name in ("greedy", "edition")]
+)
+_ROW = np.dtype(  # half a line
+    [(name, np.float64) for name in ("prob", "above", "below")] + [(name, np.int32) for name in ("child", "leaf")]
+)
 
 
 @by_reference
@@ -103,35 +117,47 @@ class Graph(NamedTuple):
     corners: Corners  # scratch
     batch: Batch  # scratch
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What is copied, or pickled, lies together again."""
+        return _with_records, (tuple(self),)
+
+
+def _records(nodes: int, rows: int) -> dict[str, Any]:
+    """Space for the fields that lie together, by name."""
+    made = dict[str, Any]()
+    for kind, shape in ((_NODE, (nodes,)), (_ROW, (nodes, rows))):
+        size = int(np.prod(shape)) * kind.itemsize
+        memory = np.empty(size + _LINE, dtype=np.uint8)
+        begin = -memory.ctypes.data % _LINE
+        block = memory[begin : begin + size].view(kind).reshape(shape)
+        made |= {name: block[name] for name in kind.names or ()}
+    return made
+
+
+def _with_records(fields: tuple[Any, ...]) -> Graph:
+    """A graph of these fields, with those in records that lie together."""
+    graph = Graph._make(fields)
+    records = _records(*graph.child.shape)
+    for name, field in records.items():
+        field[:] = getattr(graph, name)
+    return graph._replace(**records)
+
 
 def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
-    """An empty graph with capacity for `nodes` nodes and `entries` weights."""
+    """An empty graph with capacity for `nodes` nodes, two at the least, and `entries` weights."""
+    nodes = max(nodes, 2)  # one record has no strides, which is another type: everything would be compiled again
     rows = int((problem.first[:, -1] - problem.first[:, 0]).max())
     n_actions = problem.available.shape[1]
     bits = max(4, int(np.ceil(np.log2(2 * nodes))))
     return Graph(
         size=np.zeros(8, dtype=np.int64),
-        state=np.empty(nodes, dtype=np.int64),
-        stage=np.empty(nodes, dtype=np.int64),
-        key=np.empty(nodes, dtype=np.uint64),
         begin=np.zeros(nodes + 1, dtype=np.int64),
         model=np.empty(entries, dtype=np.int32),
         weight=np.empty(entries),
-        upper=np.empty(nodes),
-        lower=np.empty(nodes),
         reward=np.empty((nodes, n_actions)),
-        prob=np.empty((nodes, rows)),
-        above=np.empty((nodes, rows)),
-        below=np.empty((nodes, rows)),
-        child=np.empty((nodes, rows), dtype=np.int32),
-        leaf=np.empty((nodes, rows), dtype=np.int32),
         opened=np.empty((nodes, n_actions), dtype=np.bool_),
-        edition=np.empty(nodes, dtype=np.int32),
         loss=np.empty((nodes, n_actions)),
         action=np.empty(nodes, dtype=np.int32),
-        greedy=np.empty(nodes, dtype=np.int32),
-        share=np.empty(nodes),
-        stamp=np.empty(nodes, dtype=np.int64),
         table=np.zeros(1 << bits, dtype=np.int32),
         slots=np.empty(nodes, dtype=np.int64),
         links=np.empty(nodes, dtype=np.int64),
@@ -141,4 +167,5 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         told=np.empty((2, n_actions)),
         corners=new_corners(problem.cells.models.shape[2]),
         batch=new_batch(nodes),
+        **_records(nodes, rows),
     )

@@ -124,7 +124,8 @@ def make_child(problem, graph, parent, row):
 @out_of_line
 @njit(**FAST)
 def place_child(problem, graph, parent, row):
-    """The same; where it is new, it still is to be expanded."""
+    """The same; where it is new, it still is to be expanded. Values of nodes that there are stay as they are: others
+    may be giving them theirs (`kernels.graph.growth`)."""
     known = graph.child[parent, row]
     if known >= 0:
         return np.int64(known)
@@ -273,13 +274,17 @@ def take_children(graph, node, begin, end):
 def take_best(problem, graph, node):
     """Tighten a node by its outcome rows, and find the action of largest upper value (ties: lowest)."""
     s = graph.state[node]
-    high, low, chosen = -np.inf, -np.inf, -1
+    base, high, low, chosen = problem.first[s, 0], -np.inf, -np.inf, -1
     for a in range(problem.available.shape[1]):
         if problem.available[s, a]:
-            x = total_of(problem, graph, node, a, graph.above)
-            if x > high:
-                high, chosen = x, a
-            low = max(low, total_of(problem, graph, node, a, graph.below))
+            above, below = 0.0, 0.0
+            for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
+                above += graph.prob[node, i] * graph.above[node, i]
+                below += graph.prob[node, i] * graph.below[node, i]
+            above = graph.reward[node, a] + problem.discount * above
+            if above > high:
+                high, chosen = above, a
+            low = max(low, graph.reward[node, a] + problem.discount * below)
     graph.upper[node] = min(graph.upper[node], high)
     graph.lower[node] = max(graph.lower[node], low)
     graph.greedy[node] = chosen
@@ -442,3 +447,13 @@ def restore(graph):
     graph.size[LOGGED_LINKS] = 0
     for i in range(graph.size[FROZEN_NODES]):
         graph.stamp[i] = -1
+
+
+@njit(**FAST)
+def add_products(graph, begin, end, out):
+    """Add the products of the weights of every two models at the nodes `begin … end − 1` to `out[m,n]`."""
+    for x in range(begin, end):
+        for j in range(graph.begin[x], graph.begin[x + 1]):
+            here = out[graph.model[j]]
+            for i in range(graph.begin[x], graph.begin[x + 1]):
+                here[graph.model[i]] += graph.weight[j] * graph.weight[i]

@@ -1,0 +1,122 @@
+"""All vectors, where the policy of the lower bound leaves the graph."""
+
+import numpy as np
+import pytest
+
+from beliefbound.bounds.finite.first_actions import model_values
+from beliefbound.bounds.finite.pool import policies_of
+from beliefbound.bounds.finite.problem import problem_of
+from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.kernels.graph.alpha import Points, back_up_points, copied, keep_used, new_vectors
+from beliefbound.kernels.graph.search import place_child
+from beliefbound.kernels.graph.secure import secure
+from beliefbound.planning.task import FiniteTask
+from support import oracles
+from support.beliefs import ROUNDING, random_belief
+
+DISCOUNT = 0.6
+
+
+def grown(signal, seed, nodes):
+    """A graph whose leaves know the policies of the pool alone, and vectors."""
+    rng = np.random.default_rng(seed)
+    belief, arrays = random_belief(rng, signal)
+    task = FiniteTask.of(belief, discount=DISCOUNT, initial=0)
+    policies = policies_of(task)
+    problem = problem_of(task, stages=1, policies=policies)._replace(merged=True)
+    vectors = new_vectors(problem, problem.v[0], 3000)
+    points = Points(rng.integers(0, 2, 300).astype(np.int32), rng.dirichlet(np.ones(3), 300), np.zeros(300, np.int32))
+    for _ in range(4):
+        back_up_points(problem, vectors, points, np.arange(300), 1e-6)
+    keep_used(vectors, points, len(policies))
+    certifier = Certifier(task, problem, policies, core_nodes=1000, max_nodes=1, vectors=vectors)
+    certifier.grow(nodes)
+    return certifier, vectors, arrays
+
+
+def leaves_of_policy(problem, graph, root):
+    """`(nodes met, leaves)` of the policy that looks ahead for the lower value alone, by its definition."""
+    met, leaves, waiting = {root}, [], [root]
+    while waiting:
+        x = waiting.pop()
+        s = int(graph.state[x])
+        first = problem.first[s] - problem.first[s, 0]
+        below = np.where(graph.child[x] >= 0, np.maximum(graph.below[x], graph.lower[graph.child[x]]), graph.below[x])
+        rows = [slice(first[a], first[a + 1]) for a in range(len(first) - 1)]
+        worth = [graph.reward[x, a] + DISCOUNT * graph.prob[x, k] @ below[k] for a, k in enumerate(rows)]
+        a = int(np.argmax(worth))
+        for i in range(first[a], first[a + 1]):
+            child = int(graph.child[x, i])
+            if child < 0 and graph.prob[x, i] > 0.0:
+                leaves.append((x, i))
+            elif child >= 0 and child not in met:
+                met.add(child)
+                waiting.append(child)
+    return met, leaves
+
+
+@pytest.mark.parametrize("signal", ["known", "bernoulli", "unobserved"])
+def test_leaves_of_the_policy_have_the_best_of_all_vectors_and_it_earns_what_is_promised(signal):
+    for seed in range(2):
+        certifier, vectors, (P, r, w, _) = grown(signal, seed, 40)
+        problem, graph, n_models = certifier.problem, certifier.graph, len(w)
+        _, leaves = leaves_of_policy(problem, graph, int(certifier.roots[0]))
+        before, lower = graph.below.copy(), certifier.lower
+        asked = secure(problem, graph, copied(vectors), certifier.roots, len(certifier.policies), 10_000)
+        assert asked == len(leaves) > 0
+        for x, i in leaves:
+            s = int(graph.state[x])
+            base = problem.first[s, 0]
+            like = problem.like[base * n_models :][: n_models * (problem.first[s, -1] - base)].reshape(n_models, -1)
+            b = np.zeros(n_models)
+            b[graph.model[graph.begin[x] : graph.begin[x + 1]]] = graph.weight[graph.begin[x] : graph.begin[x + 1]]
+            b *= like[:, i]
+            t = int(problem.arrive[base + i])
+            best = (vectors.known[t][:, : vectors.known_count[t]].T @ b).max() / b.sum()
+            assert graph.below[x, i] == pytest.approx(max(best, before[x, i]), rel=1e-12)
+        assert certifier.lower > lower
+        assert (graph.stamp[: certifier.n_nodes] == -1).all()
+        exact = oracles.bayes_adaptive_value(P, r, w, np.eye(2)[0], DISCOUNT, 4, signal)
+        assert certifier.lower <= exact + DISCOUNT**4 * np.abs(r).max() / (1.0 - DISCOUNT) + ROUNDING
+        assert certifier.weights @ [w @ model_values(certifier)] >= certifier.lower - ROUNDING
+
+
+def test_no_more_leaves_are_asked_than_there_is_time_for():
+    certifier, vectors, _ = grown("known", 1, 40)
+    below = certifier.graph.below[: certifier.n_nodes].copy()
+    arguments = certifier.problem, certifier.graph, copied(vectors), certifier.roots, len(certifier.policies)
+    assert secure(*arguments, 1) == 1
+    leaves = certifier.graph.child[: certifier.n_nodes] < 0
+    assert ((certifier.graph.below[: certifier.n_nodes] > below) & leaves).sum() <= 1
+
+
+def linked(certifier):
+    """`(node, row, child)` of all outcomes that lead to a node."""
+    graph, n = certifier.graph, certifier.n_nodes
+    rows = certifier.problem.first[graph.state[:n], -1] - certifier.problem.first[graph.state[:n], 0]
+    inside = np.arange(graph.child.shape[1]) < rows[:, None]
+    x, row = np.nonzero(inside & (graph.child[:n] >= 0))
+    return x, row, graph.child[x, row]
+
+
+def test_who_finds_a_node_leaves_its_values_to_those_who_may_be_giving_them():
+    certifier, _, _ = grown("known", 1, 40)
+    graph, n = certifier.graph, certifier.n_nodes
+    for x, row, child in list(zip(*linked(certifier), strict=True))[:20]:
+        graph.child[x, row], graph.below[x, row] = -1, graph.lower[child] + 1.0
+        lower, upper = graph.lower[:n].copy(), graph.upper[:n].copy()
+        assert place_child(certifier.problem, graph, x, row) == child
+        assert (graph.lower[:n] == lower).all()
+        assert (graph.upper[:n] == upper).all()
+
+
+def test_no_outcome_promises_more_than_the_node_that_it_leads_to():
+    for seed in range(3):
+        certifier, vectors, _ = grown("known", seed, 20)
+        for nodes in (40, 80, 160, 320):
+            arguments = certifier.problem, certifier.graph, copied(vectors), certifier.roots, len(certifier.policies)
+            secure(*arguments, 10_000)
+            certifier.grow(nodes)
+            x, row, child = linked(certifier)
+            assert (certifier.graph.below[x, row] <= certifier.graph.lower[child]).all()
+        assert len(np.unique(child)) < len(child)  # beliefs are met on several ways
