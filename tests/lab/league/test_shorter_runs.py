@@ -11,7 +11,7 @@ from numba.core.event import end_event, start_event
 from numba.extending import overload
 from polars.testing import assert_frame_equal
 
-from beliefbound.base.errors import PolicyError
+from beliefbound.base.errors import ParameterError, PolicyError
 from beliefbound.base.grammar import Number
 from beliefbound.lab.engine.play import play
 from beliefbound.lab.engine.registry import AGENTS, agent, make_agent
@@ -73,7 +73,7 @@ def slow(monkeypatch):
         (30.0, 1.0, 20, 2),
         (30.0, 30.0, 1, 3),
         (60.0, 0.0, 1, 2),
-        (1e6, 1e6, 1, 2),
+        (1e6, 1e6, 1, 0),  # not one step fits
         (1 / 1024, 1 / 1024, 1000, 9),
     ],
 )
@@ -185,6 +185,33 @@ def test_a_slow_agent_is_compared_after_as_many_steps(tmp_path):
     assert "after as many" in page
     assert "Marks on the time axis" in page
     assert "| steps |" in (tmp_path / "league.md").read_text()
+
+
+def test_who_takes_longer_for_a_step_than_it_has_is_left_out_with_its_time(tmp_path):
+    for _ in range(2):
+        began = NOW[0]
+        found = league("chain", tmp_path, agents=["slow:first=30,later=30", "random"], runs=3, steps=40, budget=20.0)
+        assert found.left_out == {"slow:first=30.0,later=30.0": "a step takes 30 s, longer than the 20 s that it has"}
+        assert found.table["agent"].to_list() == [REFERENCE, "random"]
+    assert NOW[0] == began  # it is kept how long it took
+
+
+def test_the_reference_has_as_much_time_as_all_together(tmp_path, monkeypatch):
+    budgets = {}
+
+    def measured(name, place, *, runs, steps, budget, **_):
+        budgets[name] = budget
+        return Timing(1e-3, 0.0, runs, steps)
+
+    monkeypatch.setattr(season, "timed", measured)
+    league("chain", tmp_path, agents=["exploit", "random"], runs=3, steps=40, budget=20.0)
+    assert budgets == {REFERENCE: 60.0, "exploit": 20.0, "random": 20.0}
+
+
+def test_a_league_of_nobody_says_why(tmp_path, monkeypatch):
+    monkeypatch.setattr(season, "timed", lambda name, place, **_: Timing(5.0, 0.0, 0, 1))
+    with pytest.raises(ParameterError, match="nobody can play: random: a step takes 5 s, longer than the 2 s"):
+        league("chain", tmp_path, agents=["random"], runs=3, steps=40, budget=2.0)
 
 
 def test_the_shorter_come_last_the_longest_of_them_first(tmp_path):

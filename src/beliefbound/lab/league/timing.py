@@ -40,8 +40,8 @@ _OF_KEY = re.compile(r" runs of (\d+) steps, \S+ s$")
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds a step on average over a run and to build the agent (offline planning); the runs to play, and the steps
-    of each."""
+    """Seconds a step on average over a run and to build the agent (offline planning); the runs to play, none where one
+    step takes longer than the budget, and the steps of each."""
 
     step: float
     build: float
@@ -77,7 +77,7 @@ def timed(
     """The time of a step, and what fits into `budget` seconds.
 
     Two runs of `steps` steps, or of the largest round number (1, 2, 5, 10, …) of steps of which two fit, or of one step
-    where not even that does; and as many more of these, up to `runs`, as fit.
+    where not even that does; and as many more of these, up to `runs`, as fit. None where one step does not fit.
     """
     place = make_env(environment)
     place = place if place.of_run is None else place.of_run(0)
@@ -89,7 +89,8 @@ def timed(
     lengths = (steps, *(n for n in _ROUND if n < steps))
     length = next((n for n in lengths if 2 * pace.run(n) <= budget), 1)
     seconds = pace.run(length)
-    return Timing(seconds / pace.made(length), build, max(2, int(min(runs, budget / seconds))), length)
+    fit = int(min(runs, budget / seconds))
+    return Timing(seconds / pace.made(length), build, max(2, fit) if fit else 0, length)
 
 
 def _pace(machine: Agent, place: Environment, steps: int, budget: float, discount: float | None, now: Clock) -> Pace:
@@ -139,8 +140,8 @@ def _by_hand(machine: Agent, place: Environment, steps: int, budget: float, now:
 def read_timings(path: Path) -> dict[str, Timing]:
     """What was measured before; nothing where there is no file.
 
-    Where the steps are not given, as in earlier versions, an agent plays all that its key speaks of. One that was to
-    play no run is measured anew.
+    Where the steps are not given, as in earlier versions, an agent plays all that its key speaks of, and one that was
+    to play no run is measured anew.
     """
     if not path.exists():
         return {}
@@ -149,12 +150,12 @@ def read_timings(path: Path) -> dict[str, Timing]:
         found = {key: _timing(key, entry) for key, entry in content.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as cause:
         raise FileError(f"{path} does not hold times ({cause}); remove it to measure again") from None
-    return {key: timing for key, timing in found.items() if timing.runs > 0 and timing.steps > 0}
+    return {key: timing for key, timing in found.items() if timing.steps > 0}
 
 
 def _timing(key: str, entry: Any) -> Timing:
     whole = _OF_KEY.search(key)
-    steps = entry.get("steps", whole[1] if whole else 0)
+    steps = entry.get("steps", whole[1] if whole and int(entry["runs"]) > 0 else 0)
     return Timing(float(entry["step"]), float(entry["build"]), int(entry["runs"]), int(steps))
 
 
