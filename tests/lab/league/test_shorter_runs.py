@@ -258,7 +258,7 @@ def test_intervals_and_ranks_need_thirty_runs_of_both(tmp_path, monkeypatch):
         assert (row[header.index("− MCBRL, 95%")] != "") == (row[1] == "random")
         assert (row[header.index("− MCBRL")] != "") == (row[1] != REFERENCE)
     page = write_league(found, tmp_path).read_text()
-    assert "has the highest mean total, over common runs. Of 1 with 30 runs or more beside" in page
+    assert "total, over common runs, is that of mcbrl:n=16. Of 1 others with 30 runs or more in common" in page
     assert "come after, without a rank" in page
     assert "Hollow: fewer than 30" in page
 
