@@ -111,7 +111,7 @@ def front(found: League, stem: Path) -> Picture:
         at += [(bottom, time, 0.0) for time in shorter["step_seconds"]]
         points = np.array([scale.transform(point) for scale, *point in at]) * 72.0 / drawn.dpi
         numbers = [str(number) for number in (*whole["number"], *shorter["number"])]
-        centres = beside(points, np.array([3.9 * len(number) for number in numbers]), 6.0)
+        centres = beside(points, np.array([3.9 * len(number) + 2.0 for number in numbers]), 6.0)
         colour = {str(row["number"]): _colour(row, found.spec.steps) for row in table.iter_rows(named=True)}
         written = {
             "textcoords": "offset points",
