@@ -3,7 +3,8 @@
 A run is its first step, before which agents may plan for minutes, and the steps that follow, up to the last or to a
 terminal state: `first + (steps − 1) later`. Both are taken by stepping an agent by hand, and where that goes fast
 enough again by playing it, which leaves out what stepping by hand costs. Each of the two may take a tenth of the
-budget, but for a step that was begun; where the first step takes longer than that, a second tells whether all do.
+budget, but for a step that was begun; where the first step takes longer than that, those after it have a tenth to tell
+whether all do, or one in so many.
 
 What counts is the time that the processor spends on it, so that a busy machine says nearly the same as a quiet one; or
 the time that passes, where an agent waits (`lab.league.clock`). Times are no part of a run's results, which stay the
@@ -30,6 +31,7 @@ from beliefbound.policy import Policy
 
 _SHARE = 0.1  # of the budget: for stepping by hand, and again for playing
 _BY_HAND = 10  # steps that tell roughly how long a run takes
+_ALL_BY_HAND = 100  # where the first takes too long to be played again: agents may plan every so many steps
 _GROWTH = 10  # of what is played next: agents may plan again after some steps, and then take longer than so far
 _AT_ONCE = 1000  # steps: short runs are played together, or most of what is measured is the call
 _REPEATS = 2  # of what takes a small part of that
@@ -129,11 +131,13 @@ def _by_hand(machine: Agent, place: Environment, steps: int, budget: float, now:
     done, first, spent, over, enough = 0, 0.0, 0.0, False, False
     began = now()
     machine.reset(0)
-    while not (over or enough or done >= min(steps, _BY_HAND)):
+    share, most = _SHARE * budget, min(steps, _BY_HAND)
+    while not (over or enough or done >= most):
         over = bool(place.terminal[next(walk).next_state])
         done, spent = done + 1, now() - began
-        first = spent if done == 1 else first
-        enough = spent > _SHARE * budget and (done > 1 or 2 * first > budget)
+        if done == 1:
+            first, most = spent, most if 2 * spent <= share else min(steps, _ALL_BY_HAND)
+        enough = 2 * first > budget or (spent - first if 2 * first > share else spent) > share
     return Pace(first, (spent - first) / max(done - 1, 1), done if over else steps), done
 
 
