@@ -17,6 +17,7 @@ from beliefbound.report.page import Picture
 
 _CURVES = 10  # drawn: the best
 _ONE_COLUMN = 20  # names beside the figure, before there is a second column
+_CLEAR = 3.0  # printer's points between a number and the middle of what it must not cover
 _LONGEST = 38  # letters of a name beside the figure
 
 
@@ -30,9 +31,10 @@ def shortened(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[:half]}…{name[1 - _LONGEST + half :]}"
 
 
-def beside(points: FloatArray, widths: FloatArray, height: float, clear: float = 3.0) -> FloatArray:
+def beside(points: FloatArray, widths: FloatArray, height: float, *, floor: float = -np.inf) -> FloatArray:
     """`[n,2]`: centres of labels of `widths[n]` by `height`, each near its point and clear of all points and of the
-    labels before it, as far as there is room within some heights: rings around a point are tried from its upper right.
+    labels before it, and above the `floor`, as far as there is room: rings around a point are tried from its upper
+    right.
 
     >>> beside(np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([4.0, 4.0]), 6.0).round(1).tolist()
     [[5.2, 6.1], [-4.2, 6.1]]
@@ -41,14 +43,14 @@ def beside(points: FloatArray, widths: FloatArray, height: float, clear: float =
     for i, (point, width) in enumerate(zip(points, widths, strict=True)):
         half = np.array([width, height]) / 2
         rooms = (widths[:i, None] * [1.0, 0.0] + [0.0, height]) / 2 + half
-        for ring, angle in itertools.product(range(6), np.pi * np.array([1, 3, 7, 5, 2, 6, 0, 4]) / 4):
+        for ring, angle in itertools.product(range(9), np.pi * np.array([1, 3, 7, 5, 2, 6, 0, 4]) / 4):
             way = np.array([np.cos(angle), np.sin(angle)])
-            centre = point + way * (half * 1.2 + clear + 2.0 + ring * height * 0.75)
-            free = (np.abs(points - centre) >= half + clear).any(axis=1).all()
+            centre = point + way * (half * 1.2 + _CLEAR + 2.0 + ring * height * 0.75)
+            free = centre[1] - half[1] >= floor and (np.abs(points - centre) >= half + _CLEAR).any(axis=1).all()
             if free and (np.abs(centres[:i] - centre) >= rooms).any(axis=1).all():
                 break
         else:
-            centre = point + half + clear
+            centre = point + half + _CLEAR
         centres[i] = centre
     return centres
 
@@ -110,8 +112,9 @@ def front(found: League, stem: Path) -> Picture:
         at = [(axes.transData, time, level) for time, level in whole.select("step_seconds", "level").iter_rows()]
         at += [(bottom, time, 0.0) for time in shorter["step_seconds"]]
         points = np.array([scale.transform(point) for scale, *point in at]) * 72.0 / drawn.dpi
+        ground = float(axes.transAxes.transform((0.0, 0.0))[1]) * 72.0 / drawn.dpi
         numbers = [str(number) for number in (*whole["number"], *shorter["number"])]
-        centres = beside(points, np.array([3.9 * len(number) + 2.0 for number in numbers]), 6.0)
+        centres = beside(points, np.array([3.9 * len(number) + 2.0 for number in numbers]), 6.0, floor=ground)
         colour = {str(row["number"]): _colour(row, found.spec.steps) for row in table.iter_rows(named=True)}
         written = {
             "textcoords": "offset points",
