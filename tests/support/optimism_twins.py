@@ -18,6 +18,15 @@ def best_in_ball(p, v, radius):
     return q
 
 
+def best_in_box(p, v, reach):
+    """The distribution within `reach[t]` of `p[t]` everywhere that maximises `q·v`: the least of all, then the best."""
+    low, high = np.maximum(0.0, p - reach), np.minimum(1.0, p + reach)
+    q = low.copy()
+    for i in np.argsort(v, kind="stable")[::-1]:
+        q[i] += min(high[i] - low[i], 1.0 - q.sum())
+    return q
+
+
 def outlook(kind, p, width, v):
     """What the next state is worth."""
     if kind == "ball":
@@ -103,3 +112,54 @@ class IntervalTwin(Solver):
                     width[i, a] = self.transitions / math.sqrt(n)
         self.solve("ball" if self.transitions else "mean", p, r, width)
         return int(self.actions[s])
+
+
+class UcrlTwin:
+    """UCRL2 and UCRL2B (`bernstein`): radii, episodes, and extended value iteration from 0, as published."""
+
+    def __init__(self, environment, *, scale, delta=0.05, bernstein=False):
+        self.S, self.A, self.available = environment.n_states, environment.n_actions, environment.mdp.available
+        self.low, self.high = environment.reward_range
+        self.scale, self.delta, self.bernstein = scale, delta, bernstein
+
+    def reset(self, seed, cell=0, run=0):
+        self.arrivals = np.zeros((self.S, self.A, self.S))
+        self.rewards = np.zeros((self.S, self.A))
+        self.actions, self.t = None, 1
+
+    def observe(self, s, a, r, t):
+        self.arrivals[s, a, t] += 1
+        self.rewards[s, a] += (r - self.low) / (self.high - self.low)
+        self.t += 1
+
+    def act(self, s):
+        visits = self.arrivals.sum(axis=2)
+        if self.actions is None:
+            self.begin(visits)
+        a = self.actions[s]
+        if visits[s, a] - self.before[s, a] >= max(1, self.before[s, a]):
+            self.begin(visits)
+        return int(self.actions[s])
+
+    def begin(self, visits):
+        self.before, u, tolerance = visits, np.zeros(self.S), 1 / math.sqrt(self.t)
+        while True:
+            q = np.full((self.S, self.A), -np.inf)
+            for s, a in np.argwhere(self.available):
+                q[s, a] = self.worth(s, a, visits[s, a], u)
+            change, u = q.max(axis=1) - u, q.max(axis=1)
+            if np.ptp(change) <= tolerance:
+                break
+            u = u - u.min()
+        self.actions = q.argmax(axis=1)
+
+    def worth(self, s, a, visits, u):
+        n, pairs = max(1, visits), self.S * self.A
+        p, r = self.arrivals[s, a] / n, self.rewards[s, a] / n
+        if self.bernstein:
+            log = math.log(6 * pairs * n / self.delta)
+            side = lambda x: self.scale * (2 * np.sqrt(x * (1 - x) * log / n) + 6 * log / n)  # noqa: E731
+            return r + side(r) + (best_in_box(p, u, side(p)) @ u if visits else u.max())
+        reward = self.scale * math.sqrt(7 * math.log(2 * pairs * self.t / self.delta) / (2 * n))
+        radius = self.scale * math.sqrt(14 * self.S * math.log(2 * self.A * self.t / self.delta) / n)
+        return r + reward + (best_in_ball(p, u, radius) @ u if visits else u.max())

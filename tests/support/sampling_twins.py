@@ -104,6 +104,40 @@ class OpsrlTwin(MergedTwin):
         self.due = self.due or self.visits[s, a] - before >= max(1, before)
 
 
+class PsrlTwin(MergedTwin):
+    """PSRL until a count doubles, and TSDE (`dynamic`): one model an episode."""
+
+    def __init__(self, environment, *, dynamic):
+        super().__init__(environment)
+        self.dynamic = dynamic
+
+    def reset(self, seed, cell=0, run=0):
+        super().reset(seed, cell, run)
+        self.visits, self.before = {}, {}
+        self.lengths = []
+
+    def act(self, s):
+        if not self.lengths or (self.longer() if self.dynamic else self.doubled(s, self.actions[s])):
+            self.before = dict(self.visits)
+            self.merge(self.draw([1] * (self.S * self.A)))
+            self.lengths.append(0)
+        self.lengths[-1] += 1
+        return self.actions[s]
+
+    def doubled(self, s, a):
+        before = self.before.get((s, a), 0)
+        return self.visits.get((s, a), 0) - before >= max(1, before)
+
+    def longer(self):
+        """Than the last episode, the one before the first being of one step; or a pair more than twice as often."""
+        last = self.lengths[-2] if len(self.lengths) > 1 else 1
+        return self.lengths[-1] > last or any(n > 2 * self.before.get(pair, 0) for pair, n in self.visits.items())
+
+    def observe(self, s, a, r, t):
+        super().observe(s, a, r, t)
+        self.visits[s, a] = self.visits.get((s, a), 0) + 1
+
+
 class SbossTwin(MergedTwin):
     """SBOSS with samples by variance."""
 

@@ -19,7 +19,8 @@ def league(
     environment: Annotated[str, typer.Argument(help="Such as chain, double-loop, grid:5, maze, drawn-chain.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; default: league-ENVIRONMENT.")] = None,
     agents: Annotated[
-        list[str] | None, typer.Option("--agents", "-a", help="Only this one and MCBRL; repeat for several.")
+        list[str] | None,
+        typer.Option("--agents", "-a", help="Only this one and MCBRL, mcbrl:n=16; repeat for several."),
     ] = None,
     prior: Annotated[
         str | None, typer.Option(help="Told to every agent that can be told one, such as known-rewards, support.")
@@ -32,7 +33,11 @@ def league(
     ] = None,
     budget: Annotated[
         float,
-        typer.Option(min=0.1, help="Seconds of one core for each agent: slow ones play fewer runs, or shorter ones."),
+        typer.Option(
+            min=0.1,
+            help="Seconds of one core for each agent: slow ones play fewer runs, or shorter ones. MCBRL, which all are "
+            "compared with, has as much as all together.",
+        ),
     ] = 120.0,
     effort: Annotated[
         int | None, typer.Option(min=0, help="Steps of work for the band of the best possible value; 0 for none.")
@@ -48,7 +53,8 @@ def league(
     All face the same noise, so differences are taken run by run, over common runs, with intervals that hold together.
     All plan with the same discount. Writes `league.csv`, `ranking.csv`, `league.md`, figures and `report.html`.
     Finished runs are kept, so the same command continues, and more agents can join later. An agent of which two runs do
-    not fit `--budget` plays shorter ones and stands at the end of the table, compared with as many steps of MCBRL.
+    not fit `--budget` plays shorter ones and stands at the end of the table, compared with as many steps of MCBRL; of
+    whom not one step fits, the time of a step is said.
     `drawn-chain`, `drawn-double-loop` and `drawn-grid` draw another MDP for every run from a prior that agents are told
     (Castronovo et al. 2016); `--prior inaccurate` tells them a wrong one. There, the certified bracket of what the best
     possible agent earns is drawn as a band.

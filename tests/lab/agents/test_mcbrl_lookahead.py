@@ -25,6 +25,7 @@ class TestMcbrlLookahead(EveryAgent):
         ("mcbrl-lookahead:n=1,schedule=moved", "one model always fits"),
         ("mcbrl-lookahead:schedule=moved,interval=3", "interval has no effect"),
         ("mcbrl-lookahead:shift=1", "shift has no effect with schedule=linear"),
+        ("mcbrl-lookahead:depth=12", "depth is 12, n 16: looking so far among"),
     )
 
 

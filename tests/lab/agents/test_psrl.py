@@ -1,4 +1,4 @@
-"""PSRL: when episodes begin, and how often it tries what it does not know."""
+"""PSRL and TSDE: a plain twin, when episodes begin, and how often it tries what it does not know."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from beliefbound import MDP
 from beliefbound.lab.agents import make_agent
 from beliefbound.lab.agents.psrl import EPISODES
 from beliefbound.lab.envs import environment_from_mdp
+from support.environments import ENVIRONMENTS
 from support.every_agent import EveryAgent
 from support.following import follow
 from support.sampling_agents import (
@@ -15,6 +16,7 @@ from support.sampling_agents import (
     check_what_is_ruled_out_stays_out,
     check_who_knows_the_model_plays_optimally,
 )
+from support.sampling_twins import PsrlTwin
 
 
 class TestPsrl(EveryAgent):
@@ -24,6 +26,15 @@ class TestPsrl(EveryAgent):
         ("psrl:tau=5", "tau has no effect with episodes=doubling"),
         ("psrl:episodes=sometimes", "give one of doubling, dynamic, fixed"),
     )
+
+
+@pytest.mark.parametrize("environment", ["chain", "partial"])
+@pytest.mark.parametrize("episodes", ["doubling", "dynamic"])
+def test_it_equals_its_twin_step_by_step(episodes, environment):
+    place, twin = ENVIRONMENTS[environment], PsrlTwin(ENVIRONMENTS[environment], dynamic=episodes == "dynamic")
+    agent = make_agent(f"psrl:episodes={episodes}", place)
+    follow(agent, place, 120, twin=twin)
+    assert agent.machine.state.clock[EPISODES] == len(twin.lengths) > 10
 
 
 def test_psrl_begins_episodes_when_a_count_has_doubled():

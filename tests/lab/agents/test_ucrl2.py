@@ -1,4 +1,4 @@
-"""UCRL2: published radii, episodes that double."""
+"""UCRL2 and UCRL2B: published radii, a plain twin, episodes that double."""
 
 import numpy as np
 import pytest
@@ -11,6 +11,8 @@ from beliefbound.lab.agents.ucrl2 import EPISODES, radii
 from beliefbound.lab.envs import make_env
 from support.environments import ENVIRONMENTS, arms
 from support.every_agent import EveryAgent
+from support.following import follow
+from support.optimism_twins import UcrlTwin
 from support.optimists import earned_on_riverswim
 
 
@@ -73,6 +75,15 @@ def test_ucrl2b_reads_its_radii_into_the_model():
     mean = 0.005
     assert model.r[0, 0] == pytest.approx(mean + np.sqrt(mean * (1 - mean) * log / 999) + 3 * log / 999)
     assert 0.5 * 6 * model.width[1, 0] == pytest.approx(1.0)  # never tried: anywhere
+
+
+@pytest.mark.parametrize("environment", ["riverswim", "partial"])
+@pytest.mark.parametrize(("radii", "scale"), [("hoeffding", 0.05), ("bernstein", 0.05), ("bernstein", 0.2)])
+def test_it_equals_its_twin_step_by_step(radii, scale, environment):
+    place = ENVIRONMENTS[environment]
+    agent = make_agent(f"ucrl2:radii={radii},scale={scale}", place)
+    follow(agent, place, 200, twin=UcrlTwin(place, scale=scale, bernstein=radii == "bernstein"))
+    assert agent.machine.state.clock[EPISODES] > 10
 
 
 def test_the_best_of_a_box_is_that_of_a_linear_programme():

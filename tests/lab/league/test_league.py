@@ -218,7 +218,7 @@ def test_the_text_page_says_how_it_was_made_who_played_and_who_cannot(tmp_path, 
     assert "(league.png)" in page
     assert (tmp_path / "league.png").exists()
     assert re.search(r"\| gittins \| .*of one state", page)
-    assert "were told `known-rewards`" in page
+    assert "were told “known-rewards”" in page
     assert "exploit:prior" not in page  # what all were told is in no name
     front = {without_prior(agent, "known-rewards") for agent in found.table.filter("front")["agent"]}
     assert front

@@ -11,7 +11,7 @@ from numba.core.event import end_event, start_event
 from numba.extending import overload
 from polars.testing import assert_frame_equal
 
-from beliefbound.base.errors import PolicyError
+from beliefbound.base.errors import ParameterError, PolicyError
 from beliefbound.base.grammar import Number
 from beliefbound.lab.engine.play import play
 from beliefbound.lab.engine.registry import AGENTS, agent, make_agent
@@ -73,7 +73,7 @@ def slow(monkeypatch):
         (30.0, 1.0, 20, 2),
         (30.0, 30.0, 1, 3),
         (60.0, 0.0, 1, 2),
-        (1e6, 1e6, 1, 2),
+        (1e6, 1e6, 1, 0),  # not one step fits
         (1 / 1024, 1 / 1024, 1000, 9),
     ],
 )
@@ -85,7 +85,15 @@ def test_as_many_steps_as_fit_twice_and_as_many_runs_as_fit_then(first, later, s
     spent = NOW[0] - began
     assert (found.steps, found.runs) == (steps, runs)
     assert found.step == pytest.approx((first + (steps - 1) * later) / steps)
-    assert spent <= 0.2 * budget + later or spent == first or spent == first + later
+    assert spent <= 0.2 * budget + later or spent == first or spent <= first + 0.1 * budget + later
+
+
+def test_who_takes_long_for_a_plan_and_plans_again_later_is_not_taken_for_fast():
+    """Fifteen seconds every forty steps: the first plan is all that a tenth of the budget allows."""
+    found = timed(
+        "slow:first=15.0,later=0.0,every=40", "chain", steps=1000, runs=9, budget=100.0, discount=None, clock=clock
+    )
+    assert (found.steps, found.runs) == (50, 2)
 
 
 def test_who_plans_again_and_again_is_not_taken_for_fast():
@@ -187,6 +195,33 @@ def test_a_slow_agent_is_compared_after_as_many_steps(tmp_path):
     assert "| steps |" in (tmp_path / "league.md").read_text()
 
 
+def test_who_takes_longer_for_a_step_than_it_has_is_left_out_with_its_time(tmp_path):
+    for _ in range(2):
+        began = NOW[0]
+        found = league("chain", tmp_path, agents=["slow:first=30,later=30", "random"], runs=3, steps=40, budget=20.0)
+        assert found.left_out == {"slow:first=30.0,later=30.0": "a step takes 30 s, longer than the 20 s that it has"}
+        assert found.table["agent"].to_list() == [REFERENCE, "random"]
+    assert NOW[0] == began  # it is kept how long it took
+
+
+def test_the_reference_has_as_much_time_as_all_together(tmp_path, monkeypatch):
+    budgets = {}
+
+    def measured(name, place, *, runs, steps, budget, **_):
+        budgets[name] = budget
+        return Timing(1e-3, 0.0, runs, steps)
+
+    monkeypatch.setattr(season, "timed", measured)
+    league("chain", tmp_path, agents=["exploit", "random"], runs=3, steps=40, budget=20.0)
+    assert budgets == {REFERENCE: 60.0, "exploit": 20.0, "random": 20.0}
+
+
+def test_a_league_of_nobody_says_why(tmp_path, monkeypatch):
+    monkeypatch.setattr(season, "timed", lambda name, place, **_: Timing(5.0, 0.0, 0, 1))
+    with pytest.raises(ParameterError, match="nobody can play: random: a step takes 5 s, longer than the 2 s"):
+        league("chain", tmp_path, agents=["random"], runs=3, steps=40, budget=2.0)
+
+
 def test_the_shorter_come_last_the_longest_of_them_first(tmp_path):
     slower = "slow:first=3.0,later=1.0"
     found = league("chain", tmp_path, agents=[slower, "random", SHORT], runs=3, steps=40, budget=20.0)
@@ -231,7 +266,7 @@ def test_intervals_and_ranks_need_thirty_runs_of_both(tmp_path, monkeypatch):
         assert (row[header.index("− MCBRL, 95%")] != "") == (row[1] == "random")
         assert (row[header.index("− MCBRL")] != "") == (row[1] != REFERENCE)
     page = write_league(found, tmp_path).read_text()
-    assert "has the highest mean total, over common runs. Of 1 with 30 runs or more beside" in page
+    assert "total, over common runs, is that of mcbrl:n=16. Of 1 others with 30 runs or more in common" in page
     assert "come after, without a rank" in page
     assert "Hollow: fewer than 30" in page
 

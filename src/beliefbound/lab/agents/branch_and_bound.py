@@ -58,7 +58,7 @@ from beliefbound.kernels.planning.urn import (
 from beliefbound.kernels.posterior import Posterior, copy_into, draw
 from beliefbound.kernels.random import uniform
 from beliefbound.lab.agents.common.belief import observe, reset
-from beliefbound.lab.engine.offline import MOST_PLANNING
+from beliefbound.lab.engine.offline import MOST_A_STEP
 from beliefbound.lab.engine.priors import PRIOR, posterior_for
 from beliefbound.lab.engine.protocol import DISCOUNT, Machine, Setting
 from beliefbound.lab.engine.registry import agent
@@ -287,7 +287,7 @@ def branch_and_bound(
     if needed > AGENT_BYTES:
         raise ParameterError(f"a tree of {nodes} nodes and {n} models need {1e-9 * needed:.0f} GB; take fewer")
     work = float(nodes) * n * (S * A * S * (depth + DRAWN) + depth * pairs.chance.size / 2)
-    if work > MOST_PLANNING:
+    if work > MOST_A_STEP:
         raise ParameterError(
             f"expansions is {expansions}, n {n}: bounds of {nodes - 1} leaves at every step are {work:.1g} operations; "
             "take fewer, a smaller depth, or a smaller environment"

@@ -45,6 +45,7 @@ from beliefbound.kernels.planning.reached import (
 from beliefbound.kernels.planning.urn import decisions_that_matter
 from beliefbound.lab.agents import mcbrl
 from beliefbound.lab.agents.mcbrl import DUE, NEVER, PLANNING, PRESETS, SCHEDULES, STEP, SWEEPS
+from beliefbound.lab.engine.offline import MOST_A_STEP
 from beliefbound.lab.engine.protocol import Machine, Setting
 from beliefbound.lab.engine.registry import agent
 
@@ -215,6 +216,13 @@ def mcbrl_lookahead(
     if not by_clock and n == 1:
         raise ParameterError(f"schedule={schedule} with n=1: one model always fits as well as itself; take n=2 or more")
     core = mcbrl.mcbrl(setting, n=n, schedule=schedule if by_clock else "linear", **values).state
+    successors = core.posterior.alpha.shape[1]
+    work = n * setting.n_actions * (setting.n_actions * successors) ** float(depth)
+    if work > MOST_A_STEP:
+        raise ParameterError(
+            f"depth is {depth}, n {n}: looking so far among {successors} next states may take {work:.1g} operations at "
+            "every step; take less of either, or a smaller environment"
+        )
     core = core._replace(models=held_models(n, setting.available, setting.discount))  # dense, whatever the size
     state = State(
         core=core,

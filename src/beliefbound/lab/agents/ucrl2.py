@@ -10,11 +10,12 @@ probability 1 − δ, D the diameter.
 `radii=bernstein` is UCRL2B (Fruit, Pirotta & Lazaric 2020), whose regions know that likely and unlikely transitions
 vary less: with `L = ln(6SA N⁺/δ)`, every chance is within `scale · (2 sqrt(p̂ (1 − p̂) L / N⁺) + 6 L / N⁺)` of its
 frequency, and mean rewards are within the same of r̂, with the variance of a coin of that mean, the largest there is. It
-needs no t; its regret is `O(sqrt(D Γ S A T))` up to logarithms, Γ the most next states of a pair. The constants, as we
-remember them, follow from the empirical Bernstein inequality of Audibert, Munos & Szepesvári (2009): a mean of n
-numbers in [0, 1] with variance v is off by more than `sqrt(2vx/n) + 3x/n` with a probability of at most `3e^{−x}`, and
-`x = 2L` gives these radii. Over all n, next states, pairs and rewards, that adds up to less than `δ²(S + 1)/(7 S A)`,
-which is below δ: with scale 1 all of them hold together with probability 1 − δ.
+needs no t; its regret is `O(sqrt(D Γ S A T))` up to logarithms, Γ the most next states of a pair. The constants are as
+in a public program by others, which has 18 for the 6 in L. They follow from the empirical Bernstein inequality of
+Audibert, Munos & Szepesvári (2009): a mean of n numbers in [0, 1] with variance v is off by more than
+`sqrt(2vx/n) + 3x/n` with a probability of at most `3e^{−x}`, and `x = 2L` gives these radii. Over all n, next states,
+pairs and rewards, that adds up to less than `δ²(S + 1)/(7 S A)`, which is below δ: with scale 1 all hold together with
+probability 1 − δ.
 
 The published radii learn late: on RiverSwim at `t = 10⁴` transitions are constrained only after 286 visits. A smaller
 `scale` is the usual practice, and gives up the guarantee. `cap=yes` caps `r̂ + d_r` at 1, which is valid and not in the

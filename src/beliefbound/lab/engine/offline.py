@@ -15,6 +15,7 @@ import numpy as np
 Plan = TypeVar("Plan")
 
 MOST_PLANNING = 3e11  # operations of a plan: some minutes, in which nothing can be said to whoever waits
+MOST_A_STEP = 1e10  # operations of a plan that is made at every step: some ten seconds
 KEPT = 32  # plans; those used longest ago are dropped
 
 _guard = Lock()

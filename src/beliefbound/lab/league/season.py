@@ -83,7 +83,8 @@ def league(
       discount: with which all agents plan, and of the utility; default: by environment, so that who knows the MDP and
         plans so earns what can be earned in so many steps (`entries`).
       budget: seconds of one core for an agent: where runs take longer it plays fewer, and where two do not fit,
-        shorter ones, which are compared with as many steps of the reference.
+        shorter ones, which are compared with as many steps of the reference. It is left out where one step takes
+        longer. The reference has as much as all together: nobody is ranked by more runs than it plays.
       effort: steps of work for the band of the Bayes-optimal value, where MDPs are drawn from a prior; 0 for none.
       executor: where runs are played; default threads.
       repair: play the runs of corrupt parts again.
@@ -126,8 +127,9 @@ def league(
         key = f"{agent}{edition(agent)} on {place.name}{planned}, {runs} runs of {steps} steps, {budget:g} s"
         if key not in timings:
             begin(agent, None)
+            seconds = budget * len(named) if agent == reference else budget
             try:
-                timings[key] = timed(agent, place.name, steps=steps, runs=runs, budget=budget, discount=discount)
+                timings[key] = timed(agent, place.name, steps=steps, runs=runs, budget=seconds, discount=discount)
             except (KeyboardInterrupt, GeneratorExit):
                 raise
             except BaseException as cause:
@@ -139,6 +141,9 @@ def league(
                     raise
                 continue
             write_timings(folder / "timing.json", timings)
+        if timings[key].runs == 0:
+            left_out[agent] = f"a step takes {timings[key].step:.3g} s, longer than the {budget:g} s that it has"
+            continue
         try:
             frames.append(played(agent, timings[key]))
         except PluginError as cause:
@@ -148,6 +153,8 @@ def league(
     keep_failures(folder, {agent: fault.details for agent, fault in faults.items()})
     if reference in faults:
         raise PluginError(f"{reference}, which all are compared with, failed: {faults[reference].reason}")
+    if not frames:
+        raise ParameterError(f"nobody can play: {'; '.join(f'{agent}: {why}' for agent, why in left_out.items())}")
     frame = pl.concat(frames)
     shorter = [played(reference, timing) for timing in _to_compare(times, reference)]
     compared = pl.concat([frame.filter(agent=reference), *shorter])

@@ -10,13 +10,14 @@ from beliefbound.lab.league.season import League
 from beliefbound.report.page import Picture
 
 _CAPTION = (
-    "Mean total reward and utility, discounted by {gamma:g} as all agents plan. The difference is that of the {score} "
-    "to MCBRL's, over the runs that both played, and rows stand in its order. Intervals, where there are {fewest} runs "
-    "or more: those of a column hold all together with 95% (Student's t, Bonferroni). Times are of one core. "
-    "Highlighted: nobody with the same prior is both better and faster, of those with a rank."
+    "Mean total reward of a run, and mean utility, which is discounted by {gamma:g} as all agents plan. Agents are "
+    "compared by their {score}: − MCBRL is what they earned more than {reference} in the runs that both played, and "
+    "rows stand in its order. Intervals, where there are {fewest} runs or more: those of a column hold all together "
+    "with 95% (Student's t, Bonferroni). Times are of one core. Highlighted: nobody with the same prior is both better "
+    "and faster, of those with a rank."
 )
-_PRIOR = "All agents that can be told a prior were told `{}`, which is left out of their names."
-_TOLD = "Agents that were told something else than the others, in the column *told*, are ranked among themselves."
+_PRIOR = "All agents that can be told a prior were told “{}”, which is left out of their names."
+_TOLD = "Agents that were told something else than the others, in the column “told”, are ranked among themselves."
 _FEW = "Rows with fewer than {} runs in common with MCBRL come after, without a rank."
 _SHORTER = (
     "Rows with fewer steps are of agents of which two full runs do not fit the budget: they earned so much in so many "
@@ -32,7 +33,8 @@ RANKING = (
 def about_table(found: League) -> str:
     """What the columns are, and which rows stand apart."""
     table = found.table
-    said = [_CAPTION.format(gamma=found.discount, score=found.score, fewest=FEWEST)]
+    reference = without_prior(found.spec.agents[0], found.prior)
+    said = [_CAPTION.format(gamma=found.discount, score=found.score, reference=reference, fewest=FEWEST)]
     if found.prior is not None:
         said.append(_PRIOR.format(found.prior))
     if (~table["told"].is_in(["", EVERYTHING])).any():
@@ -126,8 +128,8 @@ def words(found: League) -> list[str]:
         better, worse = beside.filter(pl.col("difference_low") > 0.0), beside.filter(pl.col("difference_high") < 0.0)
         leader, reference = (without_prior(agent, found.prior) for agent in (table["agent"][0], found.spec.agents[0]))
         said.append(
-            f"{leader} has the highest mean {found.score}, over common runs. Of {len(beside)} with "
-            f"{FEWEST} runs or more beside {reference}, {len(better)} earned more than it, {len(worse)} "
+            f"The highest mean {found.score}, over common runs, is that of {leader}. Of {len(beside)} others with "
+            f"{FEWEST} runs or more in common with {reference}, {len(better)} earned more than it, {len(worse)} "
             f"less, and {len(beside) - len(better) - len(worse)} cannot be told apart from it."
         )
     if found.band is not None:

@@ -3,7 +3,8 @@
 A run is its first step, before which agents may plan for minutes, and the steps that follow, up to the last or to a
 terminal state: `first + (steps − 1) later`. Both are taken by stepping an agent by hand, and where that goes fast
 enough again by playing it, which leaves out what stepping by hand costs. Each of the two may take a tenth of the
-budget, but for a step that was begun; where the first step takes longer than that, a second tells whether all do.
+budget, but for a step that was begun; where the first step takes longer than that, those after it have a tenth to tell
+whether all do, or one in so many.
 
 What counts is the time that the processor spends on it, so that a busy machine says nearly the same as a quiet one; or
 the time that passes, where an agent waits (`lab.league.clock`). Times are no part of a run's results, which stay the
@@ -30,6 +31,7 @@ from beliefbound.policy import Policy
 
 _SHARE = 0.1  # of the budget: for stepping by hand, and again for playing
 _BY_HAND = 10  # steps that tell roughly how long a run takes
+_ALL_BY_HAND = 100  # where the first takes too long to be played again: agents may plan every so many steps
 _GROWTH = 10  # of what is played next: agents may plan again after some steps, and then take longer than so far
 _AT_ONCE = 1000  # steps: short runs are played together, or most of what is measured is the call
 _REPEATS = 2  # of what takes a small part of that
@@ -40,8 +42,8 @@ _OF_KEY = re.compile(r" runs of (\d+) steps, \S+ s$")
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds a step on average over a run and to build the agent (offline planning); the runs to play, and the steps
-    of each."""
+    """Seconds a step on average over a run and to build the agent (offline planning); the runs to play, none where one
+    step takes longer than the budget, and the steps of each."""
 
     step: float
     build: float
@@ -77,7 +79,7 @@ def timed(
     """The time of a step, and what fits into `budget` seconds.
 
     Two runs of `steps` steps, or of the largest round number (1, 2, 5, 10, …) of steps of which two fit, or of one step
-    where not even that does; and as many more of these, up to `runs`, as fit.
+    where not even that does; and as many more of these, up to `runs`, as fit. None where one step does not fit.
     """
     place = make_env(environment)
     place = place if place.of_run is None else place.of_run(0)
@@ -89,7 +91,8 @@ def timed(
     lengths = (steps, *(n for n in _ROUND if n < steps))
     length = next((n for n in lengths if 2 * pace.run(n) <= budget), 1)
     seconds = pace.run(length)
-    return Timing(seconds / pace.made(length), build, max(2, int(min(runs, budget / seconds))), length)
+    fit = int(min(runs, budget / seconds))
+    return Timing(seconds / pace.made(length), build, max(2, fit) if fit else 0, length)
 
 
 def _pace(machine: Agent, place: Environment, steps: int, budget: float, discount: float | None, now: Clock) -> Pace:
@@ -128,19 +131,21 @@ def _by_hand(machine: Agent, place: Environment, steps: int, budget: float, now:
     done, first, spent, over, enough = 0, 0.0, 0.0, False, False
     began = now()
     machine.reset(0)
-    while not (over or enough or done >= min(steps, _BY_HAND)):
+    share, most = _SHARE * budget, min(steps, _BY_HAND)
+    while not (over or enough or done >= most):
         over = bool(place.terminal[next(walk).next_state])
         done, spent = done + 1, now() - began
-        first = spent if done == 1 else first
-        enough = spent > _SHARE * budget and (done > 1 or 2 * first > budget)
+        if done == 1:
+            first, most = spent, most if 2 * spent <= share else min(steps, _ALL_BY_HAND)
+        enough = 2 * first > budget or (spent - first if 2 * first > share else spent) > share
     return Pace(first, (spent - first) / max(done - 1, 1), done if over else steps), done
 
 
 def read_timings(path: Path) -> dict[str, Timing]:
     """What was measured before; nothing where there is no file.
 
-    Where the steps are not given, as in earlier versions, an agent plays all that its key speaks of. One that was to
-    play no run is measured anew.
+    Where the steps are not given, as in earlier versions, an agent plays all that its key speaks of, and one that was
+    to play no run is measured anew.
     """
     if not path.exists():
         return {}
@@ -149,12 +154,12 @@ def read_timings(path: Path) -> dict[str, Timing]:
         found = {key: _timing(key, entry) for key, entry in content.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as cause:
         raise FileError(f"{path} does not hold times ({cause}); remove it to measure again") from None
-    return {key: timing for key, timing in found.items() if timing.runs > 0 and timing.steps > 0}
+    return {key: timing for key, timing in found.items() if timing.steps > 0}
 
 
 def _timing(key: str, entry: Any) -> Timing:
     whole = _OF_KEY.search(key)
-    steps = entry.get("steps", whole[1] if whole else 0)
+    steps = entry.get("steps", whole[1] if whole and int(entry["runs"]) > 0 else 0)
     return Timing(float(entry["step"]), float(entry["build"]), int(entry["runs"]), int(steps))
 
 
