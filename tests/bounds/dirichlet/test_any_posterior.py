@@ -120,7 +120,7 @@ def test_both_sides_enclose_the_exact_value(kind, monkeypatch):
     assert upper >= exact - 4.0 * error
     assert upper < 1.25 * abs(exact) + 0.1
     sampler.simulate(300)
-    assert min(sampler.values) >= sampler.policy.floor - 1e-9
+    assert min(sampler.values) >= sampler.floor - 1e-9
     values = np.array(sampler.values)
     error = values.std(ddof=1) / np.sqrt(len(values))
     assert values.mean() - 4.0 * error <= exact

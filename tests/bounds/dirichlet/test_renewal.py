@@ -313,7 +313,41 @@ def test_the_chain_prior_is_bracketed_within_a_few_percent():
     assert 62.5 < np.mean(models.values) - sampler.mean_drop < 64.8
     assert 61.0 < np.mean(sampler.values) < 63.3
     assert np.std(sampler.values) < 5.5  # the control variate at work: 13 without
-    assert min(sampler.values) >= sampler.policy.floor
+    assert min(sampler.values) >= sampler.floor
+    assert sampler.floor == sampler.policy.floor  # its control variate takes much away early
+
+
+def test_trajectories_have_the_floor_that_is_near_where_they_have_no_use_for_room():
+    """Then they are the same trajectories, bit by bit, and none is below."""
+    task = Task.of(DirichletBelief(3, 2, initial=0), discount=0.9)
+    far, near = Sampler(task, 3, 1, 1), Sampler(task, 3, 1, 1)
+    far._settle = lambda: None
+    for sampler in (far, near):
+        sampler.simulate(40)
+    assert near.floor == near.policy.near_floor > near.policy.floor == far.floor
+    assert min(near.values) >= near.floor
+    assert near.values[:3] == far.values[:3]
+    assert near.lower(0.01).value > far.lower(0.01).value
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("n", [32, 512])
+def test_chains_of_one_set_stay_above_the_exact_value(n):
+    """Two states, horizon 4, four standard errors: a set that is never renewed is easier to learn than the belief."""
+    belief = DirichletBelief(2, 2, concentration=0.5, rewards=KnownRewards([[0.0, 1.0], [2.0, 0.5]]), initial=0)
+    exact = oracles.dirichlet_value(belief, 0, 0.9, 4)
+    task = Task(belief, np.eye(2)[0], 0.9, 4)
+    sampler = Sampler(task, 5, 2)
+    sampler.effort = Effort((), n, 2 * n, 1)
+    sampler.relax(200)
+    models = FreshModels(task, above_of(task), (5, 2))
+    models.sample(100, [models.scratch()])
+    known, drops = np.concatenate(models.values), np.array(sampler.drops)
+    assert drops.min() >= 0.0
+    assert sampler.kinds_of_chains == [0]
+    error = np.hypot(known.std() / len(known) ** 0.5, drops.std() / len(drops) ** 0.5)
+    assert known.mean() - sampler.mean_drop >= exact - 4.0 * error
+    assert drops.mean() > 0.0
 
 
 @pytest.mark.parametrize("shift", [0.0, -5.0])

@@ -20,7 +20,7 @@ import numpy as np
 
 from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.base.validation import IntArray
-from beliefbound.bounds.dirichlet.effort import NODE, Effort, fresh, work
+from beliefbound.bounds.dirichlet.effort import Effort, fresh, history, work
 from beliefbound.kernels.particles import renewal
 from beliefbound.kernels.particles.changed import Changed, new_changed, solve_again
 from beliefbound.kernels.particles.renewal import Search, new_search
@@ -31,6 +31,7 @@ from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import Task
 
 _LEAST = 0.35  # share of particles that still count when they are renewed
+_NEVER = -1e300  # the logarithm of a number that particles never fall below
 _TAIL = 0.05  # scenarios end where this share of the value is left
 _MOST_STEPS = 2000  # a discount of .9985; beyond, what is left counts as the most that it can be
 _SHORTEST, _LONGER = 64, 4  # histories of the shortest chains, and how many times as many of the next
@@ -53,6 +54,11 @@ def chain_lengths(nodes: int) -> tuple[int, ...]:
     return tuple(nodes // _LONGER ** (levels - i) for i in range(levels + 1))
 
 
+def lengths_of(effort: Effort) -> tuple[int, ...]:
+    """Histories of chains of each level; of chains of one set, which takes longer than its histories, of one level."""
+    return (effort.nodes,) if effort.sets == 1 else chain_lengths(effort.nodes)
+
+
 def kinds_in_round(levels: int) -> list[int]:
     """The levels of the chains of a round: of each half as many as of the one before.
 
@@ -67,7 +73,7 @@ class Chain:
 
     def __init__(self, task: Task, problem: BAMDP, seed: int, stages: int, effort: Effort) -> None:
         self.task, self.problem, self.seed, self.stages, self.effort = task, problem, seed, stages, effort
-        self.n = effort.particles
+        self.n, self.history = effort.particles, history(problem)
         most = _MOST_STEPS if problem.horizon < 0 else min(problem.horizon, _MOST_STEPS)
         self.depth = stages_until(_TAIL, task.discount, most=most)
         self.states = np.flatnonzero(task.start)
@@ -134,13 +140,14 @@ class Chain:
             drop = max(0.0, costs[level] - costs[level - 1]) if len(costs) > level else 0.0
         solved, expanded = int(search.size[renewal.SETS]), int(search.size[renewal.NODES])
         operations = self.n * (fresh(problem) + (solved - 1) * work(problem))
-        operations += NODE * self.n * search.prob.shape[1] * problem.posterior.n_actions * expanded
+        operations += (self.history[0] + self.n * self.history[1]) * expanded
         return Drop(problem.unit * len(kinds) / kinds.count(level) * drop, operations)
 
     def _costs(self, problem: BAMDP, x: int, scenario: np.uint64, lengths: Sequence[int]) -> Iterator[float]:
         """After so many histories each, the least cost in a scenario that starts in `x`, or a lower bound on it;
         particles are fetched as the search needs them. Ends where the cost is found."""
-        search, draws, least = self.search, self.rows.draws, math.log(_LEAST * self.n)
+        search, draws = self.search, self.rows.draws
+        least = _NEVER if self.effort.sets == 1 else math.log(_LEAST * self.n)
         for nodes in lengths:
             while True:
                 fits = self.rows.size[0] + len(problem.available) <= len(draws)

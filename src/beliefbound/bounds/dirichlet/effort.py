@@ -5,33 +5,46 @@ Nearly all the time goes into drawing and solving models, and what that takes is
 the budget and the problem, never of the clock: the same on every machine. They aim at enough independent simulations
 for each side of the bracket: an interval from a handful is wide, however good each one is. Larger problems get fewer
 particles, and none at stages that do not afford some. Any size is valid.
+
+*Sets that are renewed, or one large set.* A search among `A` actions visits `A` times as many histories for a step
+more, and of a set of particles a share `ρ` still counts after an observation. Where `A ρ > 1`, a set that is as large
+as the search is outlives it: then, if renewing sets of a good size is not afforded, a chain has one set, as large as is
+afforded, and all else goes into histories. Where one observation nearly tells the model (next states that are not
+known in advance), sets have to be renewed, however small they are.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from beliefbound.base.limits import PARTICLE_BYTES
+from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.steps import OPERATIONS, STEP_WORK
-from beliefbound.kernels.particles.rows import BAMDP, n_columns, width_of
+from beliefbound.kernels.particles.rows import BAMDP, width_of
 
 _FIRST, _TIMES = 0.5, 8.0  # budget of the first stage in seconds of `OPERATIONS`, and how it grows
 _ITERATIONS = 4  # of policy iteration
 _DRAW = 40  # operations to draw a number
 TRAJECTORY_STEP = 5e4  # operations that a step of a trajectory takes beside its particles
-NODE = 8.0  # operations that a history takes for each particle, outcome and action
+# Operations, in time, of a history: by itself; for each particle and outcome of its state, and action or weight.
+_HISTORY, _HISTORY_PARTICLE = 3e4, 0.4
 _SHARE = 0.4  # of the budget, for each side
-_LEVELS = ((0.5, 512), (0.15, 128), (0.0, 32))  # of the value that is left, at least: particles
-_LEAST = 32  # particles: with 16 a bracket is 6% wider (`soak/constants.py`)
+_LEVELS = ((0.5, 256), (0.15, 64), (0.0, 32))  # of the value that is left, at least: particles
+_LEAST = 32  # particles of a set: with 16 a bracket is 6% wider (`soak/constants.py`)
+_LEAST_AHEAD = 16  # particles to look ahead on: it is the floor of trajectories that costs, not their spread
 _ALIKE = 4.0  # times what steps take by themselves: fewer particles would save little
-_SAMPLES, _CHAINS = 256, 192  # trajectories and chains that a stage should have
+_SAMPLES, _CHAINS = 1024, 192  # trajectories and chains that a stage should have
 _FEW = 16  # of each kind, that it must have, or else it does without
 _SETS, _HISTORIES = 60, 250  # of a typical chain
 _PARTICLES, _MOST_SETS, _NODES = 256, 4096, 8192  # of a chain, where the budget allows: its sets, and its histories
 # Where enough chains are afforded, the longest are few among many: times the histories, and the time of a sample.
 _LONGER, _RARELY = 2.0, 16.0
-_POOL = 1.5  # what the values of the policy's pool take, beside the solution of the models
+# Of chains of one set: how many a stage should have, as few as they are alike; the largest set, histories for each.
+_LARGE_CHAINS, _LARGE, _LARGE_HISTORIES = 48, 4096, 2
+_MOSTLY = 10.0  # times the work of histories: renewing sets is nearly all
+POOL = 6  # stationary policies to fall back on: the expected MDP's, then particles' own
+_SMALL_POOL, _SMALL = 3, 16  # where there are at most so many particles
 _PIECE = 0.01  # of the budget, for one sample
 _BATCH_BYTES = 8 << 20  # models that are drawn and solved together
 _SWEPT = 150  # states from which on fresh models are swept, one by one, not solved
@@ -44,7 +57,13 @@ class Effort(NamedTuple):
     levels: tuple[tuple[float, int], ...]  # policy: as long as this share of the value is left, so many particles
     particles: int  # relaxation: of a set
     nodes: int  # relaxation: histories that a scenario may expand
-    sets: int  # relaxation: sets that a chain may draw
+    sets: int  # relaxation: sets that a chain may draw; one is never renewed
+
+    def of(self, side: str) -> tuple[Any, ...]:
+        """What samples of one side depend on; empty where there are none."""
+        if side == "lower":
+            return self.levels
+        return (self.particles, self.nodes, self.sets) if self.particles else ()
 
 
 def budget(stage: int) -> float:
@@ -63,6 +82,41 @@ def work(problem: BAMDP) -> float:
 def fresh(problem: BAMDP) -> float:
     """Operations to draw and solve one model."""
     return work(problem) + _DRAW * len(problem.available) * width_of(problem)
+
+
+def history(problem: BAMDP) -> tuple[float, float]:
+    """Operations of a history: by itself, and for each particle."""
+    posterior = problem.posterior
+    outcomes = (posterior.alpha > 0.0).sum(axis=1)[posterior.row if posterior.tied else slice(None)].mean()
+    each = posterior.reward.shape[0] * posterior.n_actions * float(outcomes)
+    return _HISTORY, _HISTORY_PARTICLE * each * (posterior.n_actions + 2)
+
+
+def outlived(problem: BAMDP) -> float:
+    """`ρ`: the share of particles that still count after an observation, `(E p)² / E p²`; its geometric mean."""
+    posterior = problem.posterior
+    share = _outlived(posterior.alpha)[posterior.row if posterior.tied else slice(None)]
+    if posterior.reward.shape[0] > 1:
+        share = share + _outlived(posterior.reward.T)
+    return float(np.exp(share[problem.available].mean()))
+
+
+def pool(n: int) -> int:
+    """Stationary policies that a policy which looks ahead on `n` particles may fall back on."""
+    return _SMALL_POOL if n <= _SMALL else POOL
+
+
+def valuing(n: int) -> float:
+    """Times the work of solving a particle: that, and the values of the pool."""
+    return 1.0 + pool(n) / _ITERATIONS
+
+
+def _outlived(alpha: FloatArray) -> FloatArray:
+    """Of Dirichlet rows `alpha[i,j]`, the logarithm, for the outcome that is drawn from the row: `[i]`."""
+    total = alpha.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(alpha * (total + 1.0) / (total * (alpha + 1.0)))
+        return np.asarray(np.where(alpha > 0.0, alpha / total * logs, 0.0).sum(axis=1))
 
 
 def most_sweeps(problem: BAMDP) -> int:
@@ -104,7 +158,7 @@ def effort(problem: BAMDP, stage: int, stages: int, depth: int) -> Effort:
     >>> tasks = [Task.of(DirichletBelief(n, 2), discount=0.95) for n in (5, 50)]
     >>> small, large = (problem_of(task, np.zeros(1, np.uint64), horizon=None) for task in tasks)
     >>> effort(small, 2, 1, 100)
-    Effort(levels=((0.5, 512), (0.15, 128), (0.0, 32)), particles=256, nodes=16384, sets=8192)
+    Effort(levels=((0.5, 256), (0.15, 64), (0.0, 32)), particles=256, nodes=16384, sets=8192)
     >>> effort(large, 2, 1, 100).particles
     32
     """
@@ -120,41 +174,59 @@ def _levels(problem: BAMDP, stage: int, depth: int) -> tuple[tuple[float, int], 
     row = 8 * len(problem.available) * width_of(problem)  # bytes of a model
 
     def takes(scale: float) -> float:
-        models = sum(max(_LEAST, scale * n) * k for (_, n), k in zip(_LEVELS, steps, strict=True))
-        return TRAJECTORY_STEP * depth + (1.0 + _POOL) * work(problem) * models
+        levels = [(max(_LEAST_AHEAD, scale * n), k) for (_, n), k in zip(_LEVELS, steps, strict=True)]
+        return TRAJECTORY_STEP * depth + work(problem) * sum(n * k * valuing(int(n)) for n, k in levels)
 
     share, scale = _SHARE * budget(stage), 1.0
-    while scale * _LEVELS[0][1] > _LEAST and (
+    while scale * _LEVELS[0][1] > _LEAST_AHEAD and (
         (takes(scale) * _SAMPLES > share and takes(scale) > _ALIKE * TRAJECTORY_STEP * depth)
         or row * scale * _LEVELS[0][1] > PARTICLE_BYTES
     ):
         scale /= 2.0
-    if takes(scale) * _FEW > share or takes(scale) > 2.0 * piece(stage) or row * _LEAST > PARTICLE_BYTES:
+    if takes(scale) * _FEW > share or takes(scale) > 2.0 * piece(stage) or row * _LEAST_AHEAD > PARTICLE_BYTES:
         return ()
-    return tuple((least, max(_LEAST, int(scale * n))) for least, n in _LEVELS)
+    return tuple((least, max(_LEAST_AHEAD, int(scale * n))) for least, n in _LEVELS)
 
 
 def _chain(problem: BAMDP, stage: int, stages: int) -> tuple[int, int, int]:
     """Particles of a set, histories, sets."""
-    pairs, n_actions, share = len(problem.available), problem.posterior.n_actions, _SHARE * budget(stage)
+    pairs, share, (itself, each) = len(problem.available), _SHARE * budget(stage), history(problem)
     row = 8 * pairs * width_of(problem)
-    node = NODE * n_columns(problem) * n_actions**2
-    typical = _SETS * work(problem) + _HISTORIES * node  # operations for each particle
+
+    def typical(n: int) -> float:
+        return n * _SETS * work(problem) + _HISTORIES * (itself + n * each)
+
     n = _PARTICLES
     while n > _LEAST and (
-        n * typical * _CHAINS > share or max(8 * stages * pairs * _SETS, 2 * row) * n > PARTICLE_BYTES
+        typical(n) * _CHAINS > share or max(8 * stages * pairs * _SETS, 2 * row) * n > PARTICLE_BYTES
     ):
         n //= 2
+    renewing = n * _SETS * work(problem) > _MOSTLY * _HISTORIES * (itself + n * each)
+    if n < _PARTICLES and problem.horizon < 0 and renewing:
+        large = _one_set(problem, share)
+        if large >= _PARTICLES and problem.posterior.n_actions * outlived(problem) > 1.0:
+            return large, _LARGE_HISTORIES * large, 1
     if 2 * row * n > PARTICLE_BYTES or n * (fresh(problem) + work(problem)) * _FEW > share:
         return 0, 0, 0
-    ratio = min(1.0, share / (n * typical * _CHAINS))
+    ratio = min(1.0, share / (typical(n) * _CHAINS))
     longer, rarely = (_LONGER, _RARELY) if ratio == 1.0 else (1.0, 1.0)
-    most = rarely * piece(stage) / n
-    sets = min(longer * ratio * _MOST_SETS, (most - fresh(problem)) / work(problem))
-    nodes = min(longer * ratio * _NODES, most / node)
-    if sets < 4.0 or nodes < 100.0:
+    most = rarely * piece(stage)
+    sets = min(longer * ratio * _MOST_SETS, (most / n - fresh(problem)) / work(problem))
+    nodes = min(longer * ratio * _NODES, most / (itself + n * each))
+    if sets < 4.0 or nodes < _HISTORIES:
         return 0, 0, 0
     return n, _power_of_two(nodes), _power_of_two(sets)
+
+
+def _one_set(problem: BAMDP, share: float) -> int:
+    """Particles of a chain that has one set."""
+    row, n, (itself, each) = 8 * len(problem.available) * width_of(problem), _LARGE, history(problem)
+    while n > _LEAST and (
+        _LARGE_CHAINS * n * (fresh(problem) + _LARGE_HISTORIES * (itself + n * each)) > share
+        or max(row, 8 * _LARGE_HISTORIES * n) * n > PARTICLE_BYTES
+    ):
+        n //= 2
+    return n
 
 
 def _power_of_two(x: float) -> int:

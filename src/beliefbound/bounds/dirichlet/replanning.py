@@ -24,7 +24,7 @@ import numpy as np
 from beliefbound.base.limits import ROWS_BYTES
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.dirichlet.arrays import reward_range
-from beliefbound.bounds.dirichlet.effort import TRAJECTORY_STEP, work
+from beliefbound.bounds.dirichlet.effort import TRAJECTORY_STEP, pool, valuing, work
 from beliefbound.bounds.dirichlet.prepared import below_of, whole_of
 from beliefbound.bounds.dirichlet.rare import Extremes, cut
 from beliefbound.kernels.particles.look import (
@@ -49,8 +49,7 @@ from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import Task
 
 _SHORT = 0.1  # a horizon after which more than this share of the value follows is planned for as it is
-_TAIL = 5e-3  # of the value: what may be left where the policy stops to learn
-POOL = 6  # policies to fall back on: the expected MDP's, then particles' own
+_TAIL = 0.02  # of the value: what may be left where the policy stops to learn
 _LEAF_MODELS = 64  # on which what is left is valued, where rows are short
 _TOLERANCE = 3e-4  # of the range of values
 MIX = 0.6  # share of what knowing the model is worth in the look-ahead; the rest is what the best of the pool earns
@@ -118,7 +117,7 @@ class Replanning:
         wide, made = width_of(self._problem), {}
         for n in {n for _, n in self.levels}:
             spare = max(1, ROWS_BYTES // (8 * wide * n * len(self.levels)))
-            made[n] = new_look_space(self._problem, n, POOL, spare)
+            made[n] = new_look_space(self._problem, n, pool(n), spare)
         leaf = np.empty((self._pairs, wide, leaf_models(self._pairs, wide)))
         return Workspace(tuple(made[n] for _, n in self.levels), leaf)
 
@@ -126,34 +125,50 @@ class Replanning:
     def floor(self) -> float:
         """No sample of `simulate` is below: the least that any policy earns, minus what the control variate may take
         away where the draws were good. The more it may, the less samples spread; the less, the nearer the floor."""
+        return self._floors[0]
+
+    @property
+    def near_floor(self) -> float:
+        """A floor that leaves the control variate little room."""
+        return self._floors[1]
+
+    @cached_property
+    def _floors(self) -> tuple[float, float]:
         starts, left = self.start > 0.0, self._left(0)
         low, high = (x[starts] for x in (self._extremes.low(left), self._extremes.high(left)))
         left = -1 if self._forever(left) else left
         mdp, counts = new_expected(self._problem), np.zeros((self._pairs, self._columns), dtype=np.int64)
         expected_policy(self._problem, mdp, counts, self._first, left)
         expected = mdp.models.q[0, :, 0].reshape(self._n_states, -1).max(axis=1)[starts]
-        least = float(low.min())
-        spread = max(_TAKEN * (float(expected.max()) - least), _TAKEN_AT_LEAST * (float(high.max()) - least))
-        return float(self._problem.unit * (least - spread))
+        least, unit = float(low.min()), self._problem.unit
+        little = _TAKEN_AT_LEAST * (float(high.max()) - least)
+        much = max(_TAKEN * (float(expected.max()) - least), little)
+        return float(unit * (least - much)), float(unit * (least - little))
 
     def simulate(
-        self, rng: np.random.Generator, space: Workspace, uniforms: FloatArray | None = None
+        self,
+        rng: np.random.Generator,
+        space: Workspace,
+        uniforms: FloatArray | None = None,
+        floor: float | None = None,
     ) -> tuple[float, float]:
         """One trajectory under the belief, which estimates this policy's value from the start or less; and the work it
         took, in operations, if it had been the only one. `uniforms`: for the start and for each step, where it has
-        them in common with others."""
+        them in common with others. `floor`: another than the policy's own."""
         u = rng.random(self.depth + 1) if uniforms is None else np.append(uniforms[1 : self.depth + 1], uniforms[0])
         state = int(np.searchsorted(np.cumsum(self.start), u[-1], side="right"))
         state = min(state, int(np.flatnonzero(self.start)[-1]))
         counts = np.zeros((self._pairs, self._columns), dtype=np.int64)
         horizon = -1 if self.horizon is None else self.horizon
         place, sums = np.array([0, state], dtype=np.int64), np.array([0.0, 1.0, 0.0])
-        trajectory, operations, floor = Trajectory(counts, place, sums), 0.0, self.floor / self._problem.unit
+        trajectory, operations = Trajectory(counts, place, sums), 0.0
+        floor = (self.floor if floor is None else floor) / self._problem.unit
         for level, scratch in enumerate(space.spaces):
             before = sums[STEPS]
             parameters = TrajectoryParameters(self._until[level], horizon, self._short, self._tolerance, MIX, floor)
             done = walk(self._problem, scratch, parameters, trajectory, self._first, self._lows, u)
-            operations += (sums[STEPS] - before + done) * (TRAJECTORY_STEP + self._each * self.levels[level][1])
+            n = self.levels[level][1]
+            operations += (sums[STEPS] - before + done) * (TRAJECTORY_STEP + work(self._problem) * n * valuing(n))
             if done:
                 break
         leaf = self._leaf_value(space, counts, int(place[STATE]), self._left(int(place[STAGE])), rng)
@@ -178,11 +193,6 @@ class Replanning:
         if self.horizon is None:
             return 0
         return next((left for left in range(self.horizon + 1) if self._forever(left)), self.horizon + 1)
-
-    @cached_property
-    def _each(self) -> float:
-        """Operations to solve a model and to value the pool on it."""
-        return work(self._problem) * (1.0 + POOL / 4.0)
 
     def _level(self, stage: int) -> int:
         return next(i for i, (share, _) in enumerate(self.levels) if self.discount**stage >= share)

@@ -28,7 +28,7 @@ from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.dirichlet.arrays import planned
-from beliefbound.bounds.dirichlet.chains import Chain, Drop, chain_lengths, kinds_in_round
+from beliefbound.bounds.dirichlet.chains import Chain, Drop, kinds_in_round, lengths_of
 from beliefbound.bounds.dirichlet.effort import Effort, effort, piece
 from beliefbound.bounds.dirichlet.fresh_models import workers
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
@@ -44,6 +44,7 @@ from beliefbound.planning.task import Task
 _STAGES = 8  # with a horizon: stages a set may serve
 _GOALS = (32, 256, 2048)  # samples of a stage, about
 _PILOT = 8  # samples that say where to cap the others, and no more
+_ROOM = 3  # of them, that say whether their control variate needs room
 _MEMORY = 8 * PARTICLE_BYTES  # of all threads together
 _ALONE = 8192  # histories of chains that are all of one length
 
@@ -95,15 +96,33 @@ class Sampler:
     def each(self, side: str) -> float:
         """Operations of a sample, as far as is known."""
         done = len(self.values if side == "lower" else self.drops)
-        return self.operations[side] / done if done else piece(self.stage)
+        if done:
+            return self.operations[side] / done
+        return piece(self.stage) * (1.0 + 2.0 * _ROOM if side == "lower" else 1.0)
 
     def simulate(self, count: int) -> None:
         """`count` more trajectories."""
         first = len(self.values)
+        if first == 0:
+            self._settle()
         numbers = range(first, first + count)
         for value, operations in self._mapped(self._trajectories, numbers, lambda: self._workspaces):
             self.values.append(value)
             self.operations["lower"] += operations
+
+    def _settle(self) -> None:
+        """Whether trajectories have the floor that is near: if those that say where to cap have no use for the room
+        that the other one leaves. Then all others are of the same law, and none is below that floor."""
+        pilots = _Pilots(self._trajectories)
+        found = map_numbered(pilots, range(_ROOM), lambda: self._workspaces)
+        self.operations["lower"] += sum(operations for _, operations in found)
+        if all(alike for alike, _ in found):
+            self._trajectories.floor = self.policy.near_floor
+
+    @property
+    def floor(self) -> float:
+        """No trajectory is below."""
+        return self.policy.floor if self._trajectories.floor is None else self._trajectories.floor
 
     def relax(self, count: int) -> None:
         """`count` more chains."""
@@ -116,10 +135,9 @@ class Sampler:
         """What chains of one length drop by in the scenarios of these numbers."""
         return map_numbered(_ChainsIn(self._chains, scenarios), numbers, lambda: self.chains)
 
-    @property
-    def kinds(self) -> tuple[Numbered, Numbered]:
+    def kind(self, side: str) -> Numbered:
         """What its samples are of."""
-        return self._trajectories, self._chains
+        return self._trajectories if side == "lower" else self._chains
 
     def lower(self, alpha: float, interval: Interval = "betting") -> Bound | None:
         """The lower bound from the trajectories so far; nothing from very few."""
@@ -127,7 +145,7 @@ class Sampler:
         if len(x) < _PILOT + 2:
             return None
         if interval == "betting":
-            value = least_mean(x, self.policy.floor, alpha)
+            value = least_mean(x, self.floor, alpha)
         else:
             value = mean_bound(x, "lower", confidence=1.0 - alpha, range_=None, interval=interval)
         return Bound(
@@ -147,7 +165,7 @@ class Sampler:
     @property
     def kinds_of_chains(self) -> list[int]:
         """The levels of the chains of a round."""
-        return kinds_in_round(len(chain_lengths(self.effort.nodes)))
+        return kinds_in_round(len(lengths_of(self.effort)))
 
     @property
     def mean_drop(self) -> float:
@@ -176,19 +194,35 @@ class _Trajectories:
     task: Task
     seed: int
     levels: tuple[tuple[float, int], ...]
+    floor: float | None = None  # another than the policy's own
 
     @cached_property
     def policy(self) -> ParticlePolicy:
         return ParticlePolicy.of(self.task, self.seed, self.levels)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Trajectories, (self.task, self.seed, self.levels)
+        return _Trajectories, (self.task, self.seed, self.levels, self.floor)
 
     def scratch(self) -> Workspace:
         return self.policy.workspace()
 
     def one(self, number: int, space: Workspace) -> tuple[float, float]:
-        return self.policy.simulate(np.random.default_rng((self.seed, 1, number)), space)
+        return self.policy.simulate(np.random.default_rng((self.seed, 1, number)), space, floor=self.floor)
+
+
+class _Pilots(NamedTuple):
+    """Whether trajectories are the same for both floors of their policy, and the work that this took."""
+
+    trajectories: _Trajectories
+
+    def scratch(self) -> Workspace:
+        return self.trajectories.scratch()
+
+    def one(self, number: int, space: Workspace) -> tuple[bool, float]:
+        policy, address = self.trajectories.policy, (self.trajectories.seed, 1, number)
+        floors = policy.floor, policy.near_floor
+        both = [policy.simulate(np.random.default_rng(address), space, floor=floor) for floor in floors]
+        return both[0][0] == both[1][0], both[0][1] + both[1][1]
 
 
 class _Chains(NamedTuple):
@@ -203,7 +237,7 @@ class _Chains(NamedTuple):
         return Chain(self.task, above_of(self.task).problem, self.seed, self.stages, self.effort)
 
     def one(self, number: int, chain: Chain) -> Drop:
-        return chain.run(number, lengths=chain_lengths(self.effort.nodes))
+        return chain.run(number, lengths=lengths_of(self.effort))
 
 
 class _ChainsIn(NamedTuple):

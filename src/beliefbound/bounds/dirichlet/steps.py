@@ -3,10 +3,11 @@
 First the extremes of all models of the belief, which are proven, and a memoryless plan. Then, step by step, whichever
 of these is most behind its share of the work: fresh models, solved on their own (`E max`) or under the plan;
 trajectories of a policy that looks ahead; chains of particle sets (`bounds.dirichlet.sampler`). Stage by stage the last
-two get larger particle sets, as `bounds.dirichlet.effort` says; a stage whose sizes are those of the one before goes on
-with its samples.
+two get larger particle sets, as `bounds.dirichlet.effort` says; a side whose sizes are those of the stage before goes
+on with its samples.
 
-Of the error, a part goes to `E max`, a part to the plan, and the rest to the stages, to each a fixed share.
+Of the error, a part goes to `E max`, a part to the plan, and the rest to the stages of each side, to each a fixed
+share: sizes that serve several stages have the shares of all, since those of all stages are known from the start.
 Betting intervals hold at all numbers of samples, so everything that is ever said holds together.
 """
 
@@ -85,7 +86,8 @@ class _Sampled:
         self.planned = FreshModels(task, below_of(task), (seed, 4), np.array(self.plan.actions), like=self.models)
         each = 24.0 * len(above.available) * width_of(above) * self.models.n
         self._scratch = workers(team.threads, self.models.scratch, each, PARTICLE_BYTES)
-        self.samplers: list[Sampler] = []
+        self.samplers: dict[str, list[Sampler]] = {"lower": [], "upper": []}  # what goes on is not made anew
+        self._sizes = [Sampler(task, seed, 1, stage).effort for stage in range(_STAGES)]
         self.drops: list[float] = []
         self.stage, self._known = 0, np.inf
 
@@ -107,12 +109,15 @@ class _Sampled:
     def enter(self, stage: int) -> None:
         """Sizes of another stage."""
         self.stage = stage
-        sampler = Sampler(self.task, self.seed, self.team.threads, stage, self.team.map)
-        if not self.samplers or sampler.effort != self.samplers[-1].effort:
-            if self.samplers:
-                self.team.forget(*self.samplers[-1].kinds)
-            self.samplers.append(sampler)
-            self.drops.append(0.0)
+        for side, own in self.samplers.items():
+            sampler = Sampler(self.task, self.seed, self.team.threads, stage, self.team.map)
+            if own and sampler.effort.of(side) == own[-1].effort.of(side):
+                continue
+            if own:
+                self.team.forget(own[-1].kind(side))
+            own.append(sampler)
+            if side == "upper":
+                self.drops.append(0.0)
 
     def step(self, record: Record) -> list[Bound] | None:
         """The next piece of work, and what it proves; nothing where the stage affords none."""
@@ -121,13 +126,14 @@ class _Sampled:
             part = self._next(self._shares(record))
             if not part:
                 return None
-            began, sampler = self.done[part], self.samplers[-1]
+            began = self.done[part]
             count = self._count(self._each(part))
             if part == "models":
                 self._more_models(count)
             else:
+                sampler = self.samplers[part][-1]
                 (sampler.simulate if part == "lower" else sampler.relax)(count)
-                self.done[part] = sum(x.operations[part] for x in self.samplers)
+                self.done[part] = sum(x.operations[part] for x in self.samplers[part])
             touched.add(part)
             self.meter.add(self.done[part] - began)
             if self.meter.full():
@@ -144,21 +150,20 @@ class _Sampled:
     def _each(self, part: str) -> float:
         if part == "models":
             return self.models.each
-        return self.samplers[-1].each(part) if part else 0.0
+        return self.samplers[part][-1].each(part) if part else 0.0
 
     def _shares(self, record: Record) -> dict[str, float]:
         """Of the work, by what there is to do at this stage."""
-        sizes, shares = self.samplers[-1].effort, dict(_SHARES)
+        shares = dict(_SHARES)
         if record.lower is not None and record.upper is not None:  # more for the side whose samples say less
             below, above = record.lower.centre - record.lower.value, record.upper.value - record.upper.centre
             if below > 0.0 and above > 0.0:
                 both = shares["lower"] + shares["upper"]
                 shares["lower"] = both * float(np.clip(below / (below + above), _LEAST_SHARE, 1.0 - _LEAST_SHARE))
                 shares["upper"] = both - shares["lower"]
-        if not sizes.levels:
-            del shares["lower"]
-        if not sizes.particles:
-            del shares["upper"]
+        for side, own in self.samplers.items():
+            if not own[-1].effort.of(side):
+                del shares[side]
         if self.models.each > piece(self.stage) or len(self.models.values) * self.models.n >= _MOST_MODELS:
             del shares["models"]
         elif record.upper is not None and record.lower is not None and len(shares) > 1 and np.isfinite(self._known):
@@ -184,17 +189,18 @@ class _Sampled:
 
     def _bounds(self, touched: set[str]) -> list[Bound]:
         """What is new after samples of some kinds."""
-        last = len(self.samplers) - 1
         found: list[Bound | None] = []
         if "models" in touched:
             self._know()
             found.append(self._by_plan())
         if "lower" in touched:
-            found.append(self.samplers[last].lower(self._alpha(last), self.interval))
+            below = self.samplers["lower"][-1]
+            found.append(below.lower(self._alpha("lower", below), self.interval))
         if "upper" in touched:
-            self.drops[last] = self.samplers[last].drop(self._alpha(last), self.interval)
+            above = self.samplers["upper"][-1]
+            self.drops[-1] = above.drop(self._alpha("upper", above), self.interval)
         if touched != {"lower"}:
-            found.append(self._upper(last))
+            found.append(self._upper())
         return [bound for bound in found if bound is not None]
 
     def _know(self) -> None:
@@ -220,22 +226,28 @@ class _Sampled:
         knobs: dict[str, Any] = {"alpha": alpha, "range_": range_, "interval": self.interval}
         return bound_of_mean(x, "lower", Kind.TABLE, what, policy=policy, **knobs)
 
-    def _alpha(self, index: int) -> float:
-        """The error of one side of a stage."""
-        rest = 1.0 - sum(_STAGE)
-        share = _STAGE[index] if index < len(_STAGE) else rest * 0.5 ** (index - len(_STAGE) + 1)
-        return share * _SIDE * self.error
+    def _alpha(self, side: str, sampler: Sampler) -> float:
+        """The error of one side: that of all stages which have the sizes of this sampler, one after another, and of
+        those before that have none."""
+        sizes, stage, rest = [each.of(side) for each in self._sizes], sampler.stage, 1.0 - sum(_STAGE)
+        first, last = stage, stage
+        while first > 0 and not sizes[first - 1]:
+            first -= 1
+        while last + 1 < _STAGES and sizes[last + 1] == sizes[stage]:
+            last += 1
+        shares = [*_STAGE, *(rest * 0.5 ** (i + 1) for i in range(_STAGES - len(_STAGE)))]
+        return sum(shares[first : last + 1]) * _SIDE * self.error
 
-    def _upper(self, last: int) -> Bound | None:
+    def _upper(self) -> Bound | None:
         """`E max`, lowered by the chains whose drop is proven largest."""
         if not np.isfinite(self._known):
             return None
         x, alpha = np.concatenate(self.models.values), _MODELS * self.error
-        method, drop, n_samples, estimate = f"E max on {len(x)} fresh models", 0.0, len(x), float(x.mean())
-        best = max(range(last + 1), key=lambda i: self.drops[i], default=-1)
-        if best >= 0 and self.drops[best] > 0.0:
-            sampler, drop = self.samplers[best], self.drops[best]
-            n_samples, alpha = len(sampler.drops), alpha + self._alpha(best)
+        method, n_samples, estimate = f"E max on {len(x)} fresh models", len(x), float(x.mean())
+        drop, best = max(((drop, i) for i, drop in enumerate(self.drops)), default=(0.0, 0))
+        if drop > 0.0:
+            sampler = self.samplers["upper"][best]
+            n_samples, alpha = len(sampler.drops), alpha + self._alpha("upper", sampler)
             method += f", lowered by information relaxations on {n_samples} chains of sets of "
             method += f"{sampler.effort.particles} particles"
             estimate -= sampler.mean_drop

@@ -30,9 +30,9 @@ from beliefbound.bounds.statistics.intervals import Interval, asymptotic, descri
 from beliefbound.bounds.steps import STEP_WORK, Meter, Steps
 from beliefbound.models.evaluation import evaluate
 from beliefbound.planning.expected import expected_optimum
-from beliefbound.planning.mmbi import mmbi
+from beliefbound.planning.mmbi import mmbi_plan
 from beliefbound.planning.optimal import optimal_values
-from beliefbound.planning.task import Task
+from beliefbound.planning.task import FiniteTask, Task
 from beliefbound.policy import TablePolicy
 
 _DESIGN = 64  # models that a plan is made on, where that is cheap
@@ -71,7 +71,8 @@ def first_plan(task: Task, rng: np.random.Generator) -> TablePolicy:
     belief, discount, horizon = task.belief, task.discount, task.horizon
     lasts = _SWEEPS / (1.0 - discount) if horizon is None else float(horizon)
     if _DESIGN * belief.n_states**2 * belief.n_actions * lasts <= 2.0 * STEP_WORK:
-        return mmbi(belief.sample(_DESIGN, rng), discount=discount, horizon=horizon).policy
+        drawn = FiniteTask.of(belief.sample(_DESIGN, rng), discount=discount, horizon=horizon)
+        return mmbi_plan(drawn, most_work=STEP_WORK).policy
     return expected_optimum(task)
 
 

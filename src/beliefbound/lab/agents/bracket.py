@@ -19,8 +19,9 @@ from numba import njit
 from beliefbound.base.grammar import Number
 from beliefbound.base.validation import IntArray
 from beliefbound.bounds.dirichlet.arrays import problem_of
+from beliefbound.bounds.dirichlet.effort import POOL
 from beliefbound.bounds.dirichlet.rare import cut
-from beliefbound.bounds.dirichlet.replanning import MIX, POOL
+from beliefbound.bounds.dirichlet.replanning import MIX
 from beliefbound.kernels.amounts import OF_LARGEST, RELATIVE
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.particles.look import LookSpace, look, new_look_space
