@@ -70,6 +70,27 @@ def test_values_are_tight_where_rewards_differ_in_scale():
             np.testing.assert_allclose(earned, [float(value) for value in truth], rtol=1e-9)
 
 
+def test_a_model_that_is_ruled_out_takes_no_digits_from_the_other():
+    """The second action from state 0 tells which model it is. In one of them, which it then is not, the third action
+    leads to a state worth -1e9: between grid points of a pair, that must not be met."""
+    P, r = np.zeros((2, 4, 3, 4)), np.zeros((4, 3))
+    for m, targets in enumerate(
+        ([[0, 2, 1], [2, 3, 2], [3, 0, 3], [1, 1, 0]], [[0, 0, 2], [2, 3, 2], [0, 0, 2], [1, 1, 3]])
+    ):
+        for s, row in enumerate(targets):
+            P[m, s, range(3), row] = 1.0
+    cost = -0.9612710062355687
+    r[:] = [[0.0, cost, 0.0], [-1e9] * 3, [cost, 1.0, 1.02475], [cost, cost, 0.95]]
+    belief = bb.FiniteBelief(P, r, [0.34822485661170305, 0.651775143388297], reward_signal="known", initial=0)
+    stored = [exact.rational(np.asarray(x)) for x in (belief.transitions, belief.rewards, belief.weights)]
+    _, truth = exact.belief_mdp(*stored, 0, Fraction(0.5), "known")
+    for effort in (1, 8):
+        decision = bb.bracket(belief, discount=0.5, effort=effort, rng=1).decision
+        for a, low, high in zip(decision.actions, decision.lower, decision.upper, strict=True):
+            assert Fraction(float(low)) <= truth[a] <= Fraction(float(high))
+        assert decision.upper[1] <= float(truth[1]) + 1e-9
+
+
 def test_particles_are_solved_from_above_whatever_the_scale():
     rng = np.random.default_rng(3)
     for _ in range(40):

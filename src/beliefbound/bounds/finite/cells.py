@@ -31,6 +31,7 @@ from beliefbound.kernels.graph.cells import (
     told_apart,
 )
 from beliefbound.kernels.graph.nodes import BeliefMDP
+from beliefbound.models.enclosing import UNIT
 
 _SIZES = {8: (7, 5), 6: (12, 9), 4: (16,), 3: (24,)}  # models in a cell: resolutions, of which the finest that fits
 _SWEEPS = 200  # of one cell; valid after any number
@@ -122,9 +123,26 @@ def solving_steps(
                 cells = [cell for cell in cells if not cell.ended]
                 if cells and meter.full():
                     yield
+        for c in here:
+            tables[0, c] += _off(problem, tables[0, c], k, resolution)
         if meter.full():
             yield
     return Cells(division[None], tables, table, resolution)
+
+
+def _off(problem: BeliefMDP, table: FloatArray, k: int, resolution: int) -> FloatArray:
+    """What rounding can take from a table `[stage,s,g,a]` where it is read between grid points: `[stage,s,1,a]`.
+
+    Shares of grid points are differences of sums of `k` numbers up to `n`, so they are off by some units of that,
+    however small they are: of `k` of them, by `2k(k + 2)n` units together, times the largest value that one of them may
+    have been taken from. The table was itself found by reading values so, stage after stage.
+    """
+    share = 2.0 * k * (k + 2.0) * resolution * UNIT
+    values = np.where(problem.available, table.swapaxes(1, 2), -np.inf).max(axis=-1)
+    known = np.abs(np.where(problem.available[:, None], table, 0.0))
+    ever = 1.0 / (1.0 - problem.discount) if problem.discount < 1.0 else float(_SWEEPS)
+    lasting = ever if len(problem.q) == 1 else float(len(problem.q))
+    return np.asarray(share * (known.max(axis=2, keepdims=True) + lasting * float(np.abs(values).max())))
 
 
 class _Solving:

@@ -224,9 +224,10 @@ def _by_pairing(problem: BeliefMDP, weights: FloatArray) -> list[FloatArray]:
         for m in np.flatnonzero(np.arange(n_models) < partner):
             both = b[m] + b[partner[m]]
             if both > 0.0:
-                x = b[partner[m]] / both * last
+                x, y = b[partner[m]] / both * last, b[m] / both * last
                 g = min(int(x), last - 1)
+                left, right = max(y - (last - 1 - g), 0.0), x - g
                 table = problem.pairs[pairing, problem.cell[pairing, m], 0]
-                q += both * (table[:, g] + (x - g) * (table[:, g + 1] - table[:, g]))
+                q += both * (left * table[:, g] + right * table[:, g + 1])
         found.append(q)
     return found

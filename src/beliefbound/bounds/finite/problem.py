@@ -101,8 +101,9 @@ def search_depth(task: FiniteTask, n_policies: int = 0) -> int:
 
 
 def allowance_of(task: FiniteTask, problem: BeliefMDP) -> Allowance:
-    """What rounding can take from values on the graph of a problem."""
-    return Allowance(task, int(np.diff(problem.first, axis=1).max()))
+    """What rounding can take from values on the graph of a problem: sums over outcomes, and places on grids of pairs,
+    which are a share of the grid's size off."""
+    return Allowance(task, int(np.diff(problem.first, axis=1).max()) + 2 * problem.pairs.shape[4])
 
 
 def scale_of(problem: BeliefMDP, weights: FloatArray, start: FloatArray, largest: float | None = None) -> float:

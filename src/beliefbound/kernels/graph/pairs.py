@@ -18,6 +18,11 @@ That is what `kernels.graph.information_relaxation` asks of leaf values. With `G
 
 Of the two models of a pair the first is the one of smaller index; a model left over is paired with itself, and its
 second weight is 0. `table[stage,s,g,a]` of a pair holds `Q`.
+
+*Rounding.* What is allowed for it (`planning.rounding`) asks that every weight is right up to a share of itself: where
+a model is all but ruled out, what it does not matter for may be a billion times as large. So both shares of a place
+between two grid points come from the weights, neither as one minus the other, and chords are sums of two products:
+`l + x (h − l)`, with `l = −10⁹` and `x = 1`, has lost nine digits of `h`.
 """
 
 from typing import Any, NamedTuple
@@ -33,10 +38,11 @@ from beliefbound.kernels.posterior import copy_into
 
 @njit(**FAST_INLINE)
 def position(first, second, last):
-    """Grid interval and place within it of the pair of weights, one of them positive; the grid is `0..last`."""
-    x = second / (first + second) * last
+    """Grid interval of the pair of weights, one of them positive, and the shares of its two ends; the grid is
+    `0..last`."""
+    x, y = second / (first + second) * last, first / (first + second) * last
     g = min(np.int64(x), last - 1)
-    return g, x - g
+    return g, max(y - (last - 1 - g), 0.0), x - g
 
 
 class Outcomes(NamedTuple):
@@ -44,7 +50,7 @@ class Outcomes(NamedTuple):
 
     chance: np.ndarray  # [k,g]
     interval: np.ndarray  # int64 [k,g]: where it leads, on the grid
-    place: np.ndarray  # [k,g]: and where within the interval
+    share: np.ndarray  # [k,g,2]: of the ends of the interval
 
 
 def solve_pair(
@@ -57,7 +63,7 @@ def solve_pair(
     backwards; without a horizon it sweeps until values change by `epsilon` or less, and is valid after any number.
     """
     shape, (n_states, n_actions) = (len(problem.arrive), n_grid), problem.available.shape
-    outcomes = Outcomes(np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape))
+    outcomes = Outcomes(np.zeros(shape), np.zeros(shape, np.int64), np.zeros((*shape, 2)))
     values, q = np.zeros((n_states, n_grid)), np.zeros((n_states, n_grid, n_actions))
     solve(problem, int(i), int(j), outcomes, values, q, max_sweeps, epsilon, table)
     return values
@@ -67,7 +73,7 @@ def solve_pair(
 @njit(**FAST)
 def set_outcomes(problem, i, j, outcomes):
     """The outcomes of models `i` and `j`, written where there are zeros."""
-    chance, interval, place = outcomes
+    chance, interval, share = outcomes
     n_states, n_models, last = problem.available.shape[0], problem.reward.shape[0], chance.shape[1] - 1
     for s in range(n_states):
         base = problem.first[s, 0]
@@ -76,18 +82,18 @@ def set_outcomes(problem, i, j, outcomes):
             one = problem.like[base * n_models + i * n_rows + k - base]
             two = problem.like[base * n_models + j * n_rows + k - base]
             for g in range(last + 1):
-                p = g / last
-                chance[k, g] = (1.0 - p) * one + p * two
+                first, second = (last - g) / last * one, g / last * two
+                chance[k, g] = first + second
                 if chance[k, g] > 0.0:
-                    interval[k, g], place[k, g] = position((1.0 - p) * one, p * two, last)
+                    interval[k, g], share[k, g, 0], share[k, g, 1] = position(first, second, last)
 
 
 @out_of_line
 @njit(**FAST)
 def sweep_pair(problem, i, j, outcomes, values, q):
     """`q[s,g,a]` from the values `[s,g]` of the next stage, which become those of this one; the largest change."""
-    chance, interval, place = outcomes
-    n_states, n_grid = values.shape
+    chance, interval, share = outcomes
+    (n_states, n_grid), last = values.shape, values.shape[1] - 1
     for s in range(n_states):
         for a in range(problem.available.shape[1]):
             if not problem.available[s, a]:
@@ -97,8 +103,8 @@ def sweep_pair(problem, i, j, outcomes, values, q):
                 total = 0.0
                 for k in range(problem.first[s, a], problem.first[s, a + 1]):
                     t, h = problem.arrive[k], interval[k, g]
-                    total += chance[k, g] * (values[t, h] + place[k, g] * (values[t, h + 1] - values[t, h]))
-                q[s, g, a] = one + g / (n_grid - 1) * (two - one) + problem.discount * total
+                    total += chance[k, g] * (share[k, g, 0] * values[t, h] + share[k, g, 1] * values[t, h + 1])
+                q[s, g, a] = (last - g) / last * one + g / last * two + problem.discount * total
     change = 0.0
     for s in range(n_states):
         for g in range(n_grid):
@@ -117,9 +123,9 @@ def solve(problem, i, j, outcomes, values, q, max_sweeps, epsilon, table):
         _, one = best_action(told[i], problem.available, s)
         _, two = best_action(told[j], problem.available, s)
         for g in range(n_grid):
-            values[s, g] = one + g / last * (two - one)
+            values[s, g] = (last - g) / last * one + g / last * two
             for a in range(n_actions):
-                q[s, g, a] = told[i, s, a] + g / last * (told[j, s, a] - told[i, s, a])
+                q[s, g, a] = (last - g) / last * told[i, s, a] + g / last * told[j, s, a]
     set_outcomes(problem, i, j, outcomes)
     if n_stages == 1:
         for _ in range(max_sweeps):
@@ -176,11 +182,10 @@ def least_of_pairings(problem, graph, node):
             for i in range(n_rows):
                 both = parts[one, i] + parts[two, i]
                 if both > 0.0:
-                    g, place = position(parts[one, i], parts[two, i], last)
-                    t = problem.arrive[base + i]
+                    g, left, right = position(parts[one, i], parts[two, i], last)
+                    left, right, t = both * left, both * right, problem.arrive[base + i]
                     for a in range(n_actions):
-                        low = pairs[c, stage, t, g, a]
-                        sums[i, 1 + a] += both * (low + place * (pairs[c, stage, t, g + 1, a] - low))
+                        sums[i, 1 + a] += left * pairs[c, stage, t, g, a] + right * pairs[c, stage, t, g + 1, a]
         for i in range(n_rows):
             if sums[i, 0] > 0.0:
                 high = best_sum(problem, sums, i, problem.arrive[base + i])
