@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from beliefbound.bounds.finite.cells import solving_steps
+from beliefbound.beliefs import FiniteBelief
+from beliefbound.bounds.finite.cells import read_cells, solving_steps
 from beliefbound.bounds.finite.problem import problem_of
 from beliefbound.bounds.steps import Meter, finish
 from beliefbound.kernels.graph.cells import binomials, grid, locate, new_corners, solve_cell
@@ -72,3 +73,14 @@ def test_values_of_a_cell_are_above_the_exact_ones_and_close_on_a_fine_grid(sign
             for g in rng.choice(len(points), 4):
                 exact = oracles.bayes_adaptive_value(P, r, points[g], 0, 0.9, 3, signal)
                 assert exact - ROUNDING <= values[0, g] <= exact + most
+
+
+def test_a_model_that_is_ruled_out_lowers_nothing_that_is_read():
+    """Betting pays 1 but in the first model, where it costs 1e9; without that one it is worth 2, however the others are
+    weighed: shares of grid points are rounded, and what is lost by that is allowed for."""
+    rewards = [[[0.0, -1e9]], [[0.0, 1.0]], [[0.0, 1.0]]]
+    belief = FiniteBelief(np.ones((3, 1, 2, 1)), rewards, reward_signal="unobserved")
+    problem = problem_of(FiniteTask.of(belief, discount=0.5), stages=1, policies=())
+    cells = finish(solving_steps(problem, np.arange(3)[None], 12, 1e-6, Meter()))
+    for x in np.random.default_rng(1).random(300):
+        assert 2.0 <= read_cells(problem, cells, np.array([0.0, x, 1.0 - x]))[0] <= 2.0 + 1e-2
