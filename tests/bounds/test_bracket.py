@@ -87,8 +87,8 @@ def test_the_clock_stands_still_while_something_is_compiled(monkeypatch, clock):
     belief = chain_belief(30, 4).sample(8, np.random.default_rng(5))
     found = bracket(belief, discount=0.95, target_gap=0.01, time_limit=30, rng=6)
     assert found.relative_gap <= 0.01
-    assert found.compile_seconds == 2000.0
-    assert {point.seconds for point in found.trace} == {0.0}
+    assert found.compile_seconds == pytest.approx(2000.0, abs=1e-6)
+    assert all(abs(point.seconds) < 1e-6 for point in found.trace)
 
 
 @pytest.mark.parametrize("belief", ["finite", "dirichlet"])
