@@ -27,11 +27,12 @@ $(ALL): pyproject.toml constraints.txt
 	$(call install,.[all])
 	@touch $(RUN) $(DEV) $(ALL)
 
-# Bytecode is compiled on all cores, which pip does on one, and not of the tests that packages bring.
+# The pip that Pythons bring takes twice the time to find packages. Bytecode comes with the first import, of what is imported.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 define install
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '$(1)'
-	@$(BIN)/python -m compileall -q -j 0 -x '/tests?/|/pip/' $(VENV)/lib || true
+	$(PIP) --upgrade pip
+	$(PIP) -e '$(1)'
 endef
 
 lint: $(DEV)
