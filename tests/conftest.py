@@ -28,9 +28,9 @@ gc.set_threshold(50_000, 10, 10)
 
 # The tiers: `make test` runs what is not marked `full`, `make test-all` that too. Tests and files mark themselves; only
 # every agent's own file is marked here, but for one of each larger family of kernels, and examples that need packages
-# which the first tier does not install.
+# which the first tier does not install, or compile for long what nothing else there does.
 REPRESENTATIVES = {"exploit", "mcbrl", "beb", "boss", "bamcp", "qlearning", "random", "oracle", "policy"}
-EXAMPLES = {"src/beliefbound/models/convert/quantecon.py"}
+EXAMPLES = {"src/beliefbound/models/convert/quantecon.py", "src/beliefbound/beliefs/population.py"}
 ROOT = Path(__file__).parent.parent
 AGENTS = "tests/lab/agents"
 # What compiles most comes first, each in a process of its own: the others then find it compiled, and the small ones at

@@ -77,13 +77,25 @@ def room_of(place: list[str]) -> str:
     return ".".join(place[: 2 if place[0] == "lab" else 1])
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_imports_point_down_the_layers(path):
-    room = room_of(list(path.relative_to(SOURCE).with_suffix("").parts))
-    assert room in RANK, f"{room} has no layer: give it one here and in ARCHITECTURE.md"
-    for other in imported(ast.parse(path.read_text())):
-        assert other in RANK, f"{path.name} imports the unknown room {other}"
-        assert RANK[other] <= RANK[room], f"{path.name} in {room} imports {other}, a layer above it"
+@pytest.fixture(scope="module")
+def trees():
+    """Every source file, read once."""
+    return {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def below(trees, room):
+    """Those of one folder."""
+    return [(path, tree) for path, tree in trees.items() if path.is_relative_to(SOURCE / room)]
+
+
+def test_imports_point_down_the_layers(trees):
+    for path in MODULES:
+        place = path.relative_to(SOURCE)
+        room = room_of(list(place.with_suffix("").parts))
+        assert room in RANK, f"{room} has no layer: give it one here and in ARCHITECTURE.md"
+        for other in imported(trees[path]):
+            assert other in RANK, f"{place} imports the unknown room {other}"
+            assert RANK[other] <= RANK[room], f"{place} in {room} imports {other}, a layer above it"
 
 
 def test_tests_lie_where_the_rooms_do():
@@ -101,22 +113,20 @@ def test_every_agent_has_a_test_file_of_its_own():
         assert "(EveryAgent):" in file.read_text(), f"{file.name}: class TestX(EveryAgent): name = {name!r}"
 
 
-@pytest.mark.parametrize(
-    "name",
-    sorted(HOME) + [f"{room}.{name}" for room in sorted(ROOMS) for name in getattr(beliefbound, room).__all__],
-)
-def test_every_public_name_is_documented(name):
-    thing = attrgetter(name)(beliefbound)
-    assert thing.__doc__, f"{name} has no docstring"
-    assert len(thing.__doc__.strip()) > 20
-    is_error = isinstance(thing, type) and issubclass(thing, Exception)
-    holds_results = getattr(thing, "__name__", "") in RESULTS
-    assert is_error or holds_results or ">>>" in thing.__doc__, f"{name} has no runnable example"
+def test_every_public_name_is_documented():
+    in_rooms = [f"{room}.{name}" for room in sorted(ROOMS) for name in getattr(beliefbound, room).__all__]
+    for name in sorted(HOME) + in_rooms:
+        thing = attrgetter(name)(beliefbound)
+        assert thing.__doc__, f"{name} has no docstring"
+        assert len(thing.__doc__.strip()) > 20, f"{name} is hardly documented"
+        is_error = isinstance(thing, type) and issubclass(thing, Exception)
+        holds_results = getattr(thing, "__name__", "") in RESULTS
+        assert is_error or holds_results or ">>>" in thing.__doc__, f"{name} has no runnable example"
 
 
-def test_every_module_and_public_function_says_what_it_is_for():
+def test_every_module_and_public_function_says_what_it_is_for(trees):
     for path in MODULES:
-        tree = ast.parse(path.read_text())
+        tree = trees[path]
         assert ast.get_docstring(tree), f"{path.relative_to(SOURCE)} has no docstring"
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
@@ -211,6 +221,50 @@ def test_a_name_of_nothing_is_found():
         "planning.task.Gone",
         "tests/gone",
     ]
+
+
+def sentences_asked(node):
+    """Every `method` that is compared with something, or searched in."""
+    asked = []
+    if isinstance(node, ast.Compare) and any(isinstance(x, ast.In | ast.NotIn | ast.Eq) for x in node.ops):
+        asked = [node.left, *node.comparators]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        named = isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
+        asked = node.args if named else [node.func.value] if node.func.attr in ("startswith", "find") else []
+    return [x for x in asked if isinstance(x, ast.Attribute) and x.attr == "method"]
+
+
+def test_nothing_searches_in_a_sentence(trees):
+    """No comparison with, and no pattern over, a `method`."""
+    assert len(trees) > 300
+    assert sentences_asked(ast.parse('bound.method == "QMDP"', mode="eval").body)
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            assert not sentences_asked(node), (
+                f"{path.relative_to(SOURCE)}:{node.lineno} decides by the words of a method"
+            )
+
+
+def test_bounds_do_not_ask_which_class_a_policy_is(trees):
+    """Policies answer for themselves (`bounds.policies`); equality is the one place for classes."""
+    for path, tree in below(trees, "bounds"):
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        equal = {id(inner) for node in functions if node.name == "__eq__" for inner in ast.walk(node)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+                names = {x.id for x in ast.walk(node.args[1]) if isinstance(x, ast.Name)}
+                switches = {name for name in names if name.endswith("Policy")}
+                allowed = id(node) in equal or (path.name == "policies.py" and switches == {"Policy"})
+                assert not switches or allowed, f"{path.relative_to(SOURCE)}:{node.lineno} asks for {switches}"
+
+
+def test_frozen_bounds_stay_as_they_were_made(trees):
+    """Nothing sets a field of a frozen result but its own `__post_init__`."""
+    for path, tree in below(trees, "bounds"):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr == "__setattr__":
+                inside = [f.name for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and node in ast.walk(f)]
+                assert inside in (["__post_init__"], ["_check"]), f"{path.name}:{node.lineno}"
 
 
 STUMBLED = (

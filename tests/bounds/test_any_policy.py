@@ -10,6 +10,7 @@ from beliefbound.bounds.policies import AnyPolicy
 from beliefbound.planning.task import FiniteTask, Task
 from support.beliefs import chain_belief, random_belief
 from support.policies import KINDS, policy_of
+from support.tiers import tiers
 
 LEVELS = ((0.5, 64), (0.0, 32))
 
@@ -45,7 +46,7 @@ class Tabled(Stranger):
         return StationaryPolicy([1, 1])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, "memoryless stochastic", "settled, horizon", "particles"))
 def test_what_a_policy_says_of_itself_is_what_it_earns(kind):
     """Its values on every model are those that a simulation of the same policy encloses; 1 in 50 000 fails."""
     policy = policy_of(kind)

@@ -8,14 +8,12 @@ from beliefbound.base.errors import ObservationError, PolicyError
 from beliefbound.bounds.check_policy import check_policy
 from support.beliefs import random_belief
 from support.policies import KINDS, policy_of
+from support.tiers import tiers
 
 BELIEF = random_belief(np.random.default_rng(1), "bernoulli", n_models=4, n_states=3)[0]
 
 
-SLOW = ("settled", "particles")
-
-
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.full) if k in SLOW else k for k in KINDS])
+@pytest.mark.parametrize("kind", tiers(KINDS, "memoryless stochastic", "settled, horizon", "alpha vectors"))
 def test_ours_pass(kind):
     states = policy_of(kind).n_states
     belief = random_belief(np.random.default_rng(1), "bernoulli", n_models=4, n_states=states)[0]

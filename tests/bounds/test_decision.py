@@ -10,6 +10,7 @@ from beliefbound.bounds.bracket import Bracket, bracket
 from beliefbound.bounds.decision import stability_of
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, random_belief
+from support.tiers import tiers
 
 matplotlib.use("Agg")
 
@@ -31,8 +32,8 @@ def first_action_values(P, r, w, s, discount, horizon, signal):
     return np.array(values)
 
 
-@pytest.mark.parametrize("signal", SIGNALS)
-@pytest.mark.parametrize("effort", [1, 4, 12])
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "bernoulli"))
+@pytest.mark.parametrize("effort", tiers([1, 4, 12], 4))
 def test_first_actions_are_bracketed_at_any_effort(signal, effort):
     rng = np.random.default_rng(11)
     for _ in range(3):
@@ -47,7 +48,7 @@ def test_first_actions_are_bracketed_at_any_effort(signal, effort):
         assert decision.best in (None, int(exact.argmax()))
 
 
-@pytest.mark.parametrize("horizon", [4, None])
+@pytest.mark.parametrize("horizon", tiers([4, None], 4))
 def test_a_proven_decision_is_right_wherever_it_says_that_it_is_stable(horizon):
     """Every model's weight is moved over a grid inside its interval; an exact tree says which action is best there.
     Without a horizon the tree is cut where what is left cannot change the order."""

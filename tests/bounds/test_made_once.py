@@ -23,6 +23,7 @@ from beliefbound.planning import optimal
 from beliefbound.planning.optimal import optimal_values, solved_models
 from beliefbound.planning.task import FiniteTask, Task, made_once
 from support.beliefs import SIGNALS, random_belief
+from support.tiers import tiers
 
 
 class Calls(Counter):
@@ -142,7 +143,7 @@ def test_a_plan_from_a_log_compiles_its_posterior_once_and_samples_it_once(calls
 
 
 @pytest.mark.parametrize("horizon", [None, 6])
-@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "bernoulli"))
 def test_what_was_made_before_changes_no_bound(signal, horizon):
     """A bracket on a task of which everything was made already, by a search under other weights, is that of a new
     task, bit for bit; so is one of as many steps."""

@@ -10,6 +10,7 @@ from beliefbound.bounds.record import Record
 from beliefbound.bounds.steps import GROWTH, STEP_WORK, Limits, Meter, take
 from beliefbound.policy import StationaryPolicy
 from support.beliefs import chain_belief, random_belief
+from support.tiers import tiers
 
 
 def chain():
@@ -21,7 +22,7 @@ def told(found):
     return [bound.to_dict() for bound in found.bounds], found.regret, found.confidence, found.effort, found.policy
 
 
-@pytest.mark.parametrize("horizon", [None, 40])
+@pytest.mark.parametrize("horizon", tiers([None, 40], 40))
 def test_the_number_of_threads_changes_no_bit(horizon):
     runs = [bracket(chain(), discount=0.9, horizon=horizon, effort=14, rng=3, threads=threads) for threads in (1, 2)]
     assert told(runs[0]) == told(runs[1])

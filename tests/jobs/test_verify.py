@@ -19,6 +19,7 @@ from beliefbound.jobs.robust import RobustOptions, robust_folder
 from support.beliefs import chain_belief
 from support.command_line import command
 from support.tampering import code, copied, is_told, relisted, tampered_objects
+from support.tiers import tiers
 
 ACTIONS = ("wait, then look", "go $x_$")
 
@@ -90,14 +91,14 @@ def once(function):
     return remembering
 
 
-def test_a_certificate_is_found_again_bit_for_bit(certificate):
+@pytest.mark.parametrize("threads", tiers([1, 2], 1))
+def test_a_certificate_is_found_again_bit_for_bit(certificate, threads):
     made, folder, file = certificate
-    for threads in (1, 2):
-        result = verify.verify(file, threads=threads)
-        assert result.words[-1] == f"identical: all {len(names_in(file.parent)) + 1} files, bit for bit"
-        assert result.same
-        assert (result.code, result.differs) == (0, ())
-        assert result.found.policy == made.bracket.policy
+    result = verify.verify(file, threads=threads)
+    assert result.words[-1] == f"identical: all {len(names_in(file.parent)) + 1} files, bit for bit"
+    assert result.same
+    assert (result.code, result.differs) == (0, ())
+    assert result.found.policy == made.bracket.policy
     written = json.loads(file.read_text())
     assert (written["seed"], written["effort"], written["job"]["made"]["discount"]) == (3, 6, 0.95)
     assert written["job"]["made"]["digest"] == digest_of(made.folder)
@@ -113,15 +114,16 @@ def test_a_robust_certificate_is_found_again_bit_for_bit(secured):
 
 
 ALL = pytest.mark.full
+SOME = ("bounds.json", "memoryless.json")  # in the first tier
 FILES = {"bounds.json": 23, "memoryless.json": 3, "controller.json": 11, "information.json": 9, "robust.json": 7}
 
 
 @pytest.mark.parametrize("every", [pytest.param(None, id="some"), pytest.param(1, id="all", marks=ALL)])
-@pytest.mark.parametrize("which", FILES)
-def test_no_entry_of_any_file_can_be_changed(tmp_path, certificate, secured, remembered, which, every):
+@pytest.mark.parametrize("which", tiers(FILES, *SOME))
+def test_no_entry_of_any_file_can_be_changed(tmp_path, request, remembered, which, every):
     """Neither alone nor, but for what nothing can find again, together with the list of files; some of a thousand ways,
     or all of them."""
-    _, models, file = secured if which == "robust.json" else certificate
+    _, models, file = request.getfixturevalue("secured" if which == "robust.json" else "certificate")
     copy = copied(file, tmp_path / "copy")
     assert code(copy, models) == 0
     target, text = copy.parent / which, (file.parent / which).read_text()

@@ -170,6 +170,7 @@ def test_callers_that_are_read_from_disk_bring_what_they_call(tmp_path):
     assert ask(tmp_path) == "below 0 6.0 1 1 0"
 
 
+@pytest.mark.full
 def test_callers_of_callers_that_were_read_from_disk_bring_it_too(tmp_path):
     """`far` holds the code of `linked`, which another process compiled, and with it a call of `inner`."""
     (tmp_path / "chain_of_kernels.py").write_text(KERNELS.format(where="out_of_line", what="out_of_line"))
@@ -177,6 +178,7 @@ def test_callers_of_callers_that_were_read_from_disk_bring_it_too(tmp_path):
         assert ask(tmp_path, f"import chain_of_kernels as kernels; print(kernels.{name}(1.0))") == str(value)
 
 
+@pytest.mark.full
 def test_without_it_the_same_comes_out(tmp_path):
     (tmp_path / "chain_of_kernels.py").write_text(KERNELS.format(where="options", what="as_it_is"))
     source = (

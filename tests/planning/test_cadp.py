@@ -22,6 +22,7 @@ from support.oracles import (
     random_models,
     stationary_values,
 )
+from support.tiers import tiers
 
 LAYOUTS = ["lanes", "rows", "csr"]
 
@@ -141,7 +142,7 @@ def test_cadp_is_never_below_mmbi_nor_above_e_max():
     assert better > 50  # it is not MMBI under another name
 
 
-@pytest.mark.parametrize("signal", ["unobserved", "deterministic", "bernoulli"])
+@pytest.mark.parametrize("signal", tiers(["unobserved", "deterministic", "bernoulli"], "unobserved"))
 def test_cadp_is_below_enumeration_is_below_the_bayes_adaptive_tree(signal):
     rng = np.random.default_rng(4)
     attained = 0

@@ -24,6 +24,7 @@ from beliefbound import (
     value_iteration,
 )
 from beliefbound.base.errors import ParameterError
+from support.beliefs import SIGNALS
 from support.oracles import (
     bayes_adaptive_value,
     best_memoryless_value,
@@ -31,6 +32,7 @@ from support.oracles import (
     random_models,
     stationary_values,
 )
+from support.tiers import tiers
 
 
 def numpy_mmbi(p, r, w, discount, horizon):
@@ -99,7 +101,7 @@ def test_one_model_or_equal_models_make_mmbi_backward_induction():
         assert np.allclose(plan.values, optimal.values, atol=1e-12)
 
 
-@pytest.mark.parametrize("signal", ["known", "deterministic", "bernoulli", "unobserved"])
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "unobserved"))
 def test_lower_exact_upper_are_in_order_on_random_problems(signal):
     """MMBI, expected-MDP ≤ best memoryless ≤ Bayes-optimal ≤ QMDP ≤ E max, on 100 problems for each reward signal."""
     for seed in range(100):
@@ -316,7 +318,7 @@ def test_each_model_is_solved_on_its_own():
     assert np.allclose(solved.q.max(-1), solved.values, atol=1e-10)
 
 
-@pytest.mark.parametrize("discount", [0.9999, 1.0 - 1e-6, 1.0 - 1e-8])
+@pytest.mark.parametrize("discount", tiers([0.9999, 1.0 - 1e-6, 1.0 - 1e-8], 1.0 - 1e-8))
 def test_a_discount_close_to_one_ends_in_few_steps(discount):
     """Where a linear solve loses digits, differences of that size are not chased for ever."""
     p, r, w, p0 = random_models(np.random.default_rng(0), 8, 5, 2)

@@ -11,14 +11,15 @@ import pytest
 from beliefbound.base.errors import BeliefboundError, FileError, PolicyError
 from beliefbound.bounds.policy_files import load_policy
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
-from support.policies import KINDS, adaptive, policy_of, walk
+from support.policies import KINDS, ONE_OF_EACH, adaptive, policy_of, walk
+from support.tiers import tiers
 
 LEARNING = [kind for kind in KINDS if not kind.startswith(("stationary", "memoryless"))]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, *ONE_OF_EACH))
 def test_a_loaded_policy_acts_exactly_like_the_saved_one(kind, tmp_path):
-    """Three thousand steps of each, a fifth of them not as advised."""
+    """A thousand steps of each, a fifth of them not as advised."""
     policy, path = policy_of(kind), tmp_path / "policy"
     policy.save(path)
     loaded = load_policy(path)
@@ -27,7 +28,7 @@ def test_a_loaded_policy_acts_exactly_like_the_saved_one(kind, tmp_path):
     assert hash(loaded) == hash(policy)
     assert (loaded.n_states, loaded.n_actions, loaded.horizon) == (policy.n_states, policy.n_actions, policy.horizon)
     steps = policy.horizon or 60
-    for noise in range(3000 // steps):
+    for noise in range(1000 // steps):
         assert walk(loaded, steps, seed=1, noise=noise, stray=0.2) == walk(
             policy, steps, seed=1, noise=noise, stray=0.2
         )
@@ -260,9 +261,7 @@ def wrong_values(array):
     return [limits.min, limits.max, 0, 1, 2, 100]
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.full) if "looks" in kind else kind for kind in LEARNING]
-)
+@pytest.mark.parametrize("kind", tiers(LEARNING, "settled", "particles", "mixed", "alpha vectors"))
 def test_no_change_of_an_array_makes_a_policy_do_harm(kind, archives, tmp_path):
     """Each array in turn, changed in values, type and shape: refused, or it still plays actions that there are."""
     rng, path, refused = np.random.default_rng(7), tmp_path / "mine.npz", 0
@@ -290,7 +289,7 @@ def test_no_change_of_an_array_makes_a_policy_do_harm(kind, archives, tmp_path):
     assert refused > 5 * len(arrays)
 
 
-@pytest.mark.parametrize("kind", ["looks ahead", "particles"])
+@pytest.mark.parametrize("kind", tiers(["looks ahead", "particles"], "particles"))
 def test_a_damaged_archive_is_refused_or_whole(kind, archives, tmp_path):
     """Bytes changed or cut off anywhere: never anything but a `FileError`, or the policy itself."""
     rng, path = np.random.default_rng(8), tmp_path / "mine.npz"

@@ -15,10 +15,11 @@ from beliefbound.bounds.finite.relaxation import certifier_of
 from beliefbound.lab.agents import Agent, check_agent
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, Policy, StationaryPolicy
-from support.policies import KINDS, adaptive, policy_of, walk
+from support.policies import KINDS, ONE_OF_EACH, adaptive, policy_of, walk
+from support.tiers import tiers
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, *ONE_OF_EACH))
 def test_equal_seeds_give_equal_behaviour_and_a_reset_forgets(kind):
     policy = policy_of(kind)
     assert isinstance(policy, Policy)
@@ -32,7 +33,7 @@ def test_equal_seeds_give_equal_behaviour_and_a_reset_forgets(kind):
     assert (other != first) == ("stochastic" in kind)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, *ONE_OF_EACH))
 def test_walkers_of_one_policy_do_not_disturb_each_other(kind):
     """Step by step in turn, and on threads at once."""
     policy = policy_of(kind)
@@ -64,7 +65,7 @@ def test_walkers_of_one_policy_do_not_disturb_each_other(kind):
     assert found == alone
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, *ONE_OF_EACH))
 def test_bad_ids_are_answered_and_leave_the_walk_where_it_was(kind):
     policy = policy_of(kind)
     policy.reset(1)

@@ -14,10 +14,11 @@ from beliefbound.base.errors import BeliefboundError
 from beliefbound.kernels.play import agent_stream
 from beliefbound.lab.agents import CompiledAgent, check_agent, make_agent, play, run_episode
 from beliefbound.lab.envs import gymnasium_env, make_env
+from support.tiers import tiers
 
 
 class EveryAgent:
-    """Give `name`, and what else differs."""
+    """Give `name`, and what else differs. Variants are for the full tier."""
 
     name = ""  # as it is registered
     small = ""  # with parameters that make a step cheap, where it takes milliseconds
@@ -32,8 +33,8 @@ class EveryAgent:
         """Parametrise by what the class says."""
         played = [self.small or self.name, *self.variants]
         for argument, values in (
-            ("tried", [self.name, *self.variants]),
-            ("played", played),
+            ("tried", tiers([self.name, *self.variants], self.name)),
+            ("played", tiers(played, *played[:1])),
             ("where", self.environments),
         ):
             if argument in metafunc.fixturenames:

@@ -31,6 +31,9 @@ KINDS = (
 )
 
 
+ONE_OF_EACH = ("memoryless stochastic", "settled, horizon", "looks ahead", "particles", "mixed", "alpha vectors")
+
+
 def adaptive(signal, *, stop=SETTLE, horizon=None, seed=1, nodes=30, n_states=3, tolerance=None):
     """`(policy, certifier)` of a random belief of four models."""
     belief, _ = random_belief(np.random.default_rng(seed), signal, n_models=4, n_states=n_states)

@@ -23,6 +23,7 @@ from beliefbound.kernels.random import stream_from
 from beliefbound.planning.task import Task
 from support import oracles
 from support.grid_rewards import GridRewards
+from support.tiers import tiers
 
 
 def guessing(sure=0.55, heads=1.0, tails=1.0):
@@ -143,7 +144,7 @@ def test_a_tied_belief_is_bracketed():
     assert found.policy.act(1) == 1  # tails again: bet on it
 
 
-@pytest.mark.parametrize("kind", PLAIN)
+@pytest.mark.parametrize("kind", tiers(PLAIN, "terminal"))
 def test_what_a_belief_rules_out_is_ruled_out_in_the_papers_bounds_too(kind):
     make, horizon = CASES[kind]
     belief = make()

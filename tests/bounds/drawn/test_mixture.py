@@ -16,6 +16,7 @@ from beliefbound.bounds.check_policy import check_policy
 from beliefbound.bounds.drawn.policy import CompletedPolicy
 from beliefbound.planning.task import Task
 from support.mixture import Mixture
+from support.tiers import tiers
 
 SURE = 1e12  # counts of the arm that is known
 EXACT = {1: 0.7, 2: 1.3480952381, 3: 1.9724702381, 5: 3.0423384881, 10: 4.9202452977}
@@ -51,8 +52,8 @@ def test_the_exact_value_is_the_published_one(horizon):
     assert exact_value(horizon) == pytest.approx(EXACT[horizon], abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(k, marks=pytest.mark.full) for k in range(2, 6))])
-@pytest.mark.parametrize("horizon", [3, 10])
+@pytest.mark.parametrize("seed", tiers(range(6), 0))
+@pytest.mark.parametrize("horizon", tiers([3, 10], 10))
 def test_ends_hold(seed, horizon):
     """Each bracket fails with a probability of 1 in 10 000: the twelve of them, less than once in 800 runs."""
     found = bb.bracket(BELIEF, discount=0.9, horizon=horizon, effort=30, confidence=0.9999, rng=seed)

@@ -32,6 +32,7 @@ from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, random_belief
 from support.enumeration import value_by_enumeration
+from support.tiers import tiers
 
 
 class Wrapped:
@@ -56,7 +57,7 @@ def settled(belief, nodes=20, horizon=4):
     return AdaptivePolicy(certifier)
 
 
-@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "bernoulli"))
 def test_decision_graphs_are_valued_exactly_and_their_distance_covers_the_truth(signal):
     """Enumeration of every history for the value, the exact tree for what is missing."""
     belief, (P, r, w, p0) = random_belief(np.random.default_rng(5), signal)
@@ -180,7 +181,7 @@ def vectors_of(belief, discount, seed, count=3):
     return "\n".join([*lines, "</AlphaVector> </Policy>"])
 
 
-@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "bernoulli"))
 def test_alpha_vectors_of_other_solvers_act_on_the_posterior(tmp_path, signal):
     """Enumeration of what `act` does, from SARSOP's file and from our own."""
     belief, _ = random_belief(np.random.default_rng(9), signal)

@@ -12,9 +12,10 @@ from beliefbound.bounds.finite.lookahead import lookahead_lower, lookahead_upper
 from beliefbound.planning.mmbi import mmbi
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, random_belief
+from support.tiers import tiers
 
 
-@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "bernoulli"))
 def test_lower_rises_to_the_exact_value_and_upper_falls_to_it(signal):
     rng = np.random.default_rng(1)
     for _ in range(20):

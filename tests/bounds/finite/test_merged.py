@@ -22,6 +22,7 @@ from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, random_belief
 from support.enumeration import value_by_enumeration
+from support.tiers import tiers
 
 
 def searched(belief, discount, effort, target=0.0):
@@ -35,7 +36,7 @@ def searched(belief, discount, effort, target=0.0):
     return record
 
 
-@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "deterministic"))
 def test_bounds_enclose_the_exact_value_and_policies_earn_theirs(signal, tmp_path):
     rng = np.random.default_rng(4)
     for i in range(2):

@@ -17,6 +17,7 @@ from beliefbound.bounds.finite.relaxation import certifier_of
 from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, chain_belief, random_belief
+from support.tiers import tiers
 
 
 def paired_problem(belief, horizon, discount=0.9):
@@ -24,7 +25,7 @@ def paired_problem(belief, horizon, discount=0.9):
     return with_pairs(problem_of(task, stages=horizon or 1, policies=()), task)
 
 
-@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "deterministic"))
 def test_the_bound_lies_between_the_exact_value_and_qmdp(signal):
     rng = np.random.default_rng(1)
     for i in range(25):
@@ -35,7 +36,7 @@ def test_the_bound_lies_between_the_exact_value_and_qmdp(signal):
         assert exact - ROUNDING <= found.value <= p0 @ qmdp(belief, discount=0.9, horizon=4).values + ROUNDING
 
 
-@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "deterministic"))
 def test_two_models_are_solved_up_to_the_grid(signal):
     """With two models nothing is told; the rest is linear interpolation on 33 points."""
     rng = np.random.default_rng(2)

@@ -17,6 +17,7 @@ from beliefbound.planning.mmbi import mmbi
 from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, random_belief
+from support.tiers import tiers
 
 FREE = {"clip": np.inf, "stop": np.inf}
 
@@ -89,8 +90,8 @@ def oracle_rewards(belief, s, a):
     return [np.ones_like(means)]
 
 
-@pytest.mark.parametrize("pairs", [False, True])
-@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("pairs", tiers([False, True], True))
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "bernoulli"))
 def test_a_plain_twin_finds_the_same_cost_in_every_scenario(signal, pairs):
     belief, _ = random_belief(np.random.default_rng(4), signal, n_models=4)
     made = certifier(belief, horizon=6, pairs=pairs)

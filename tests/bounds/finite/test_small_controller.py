@@ -16,9 +16,10 @@ from beliefbound.jobs.bound import BoundOptions, certify_folder
 from beliefbound.planning.task import FiniteTask
 from support.beliefs import SIGNALS, random_belief
 from support.enumeration import value_by_enumeration
+from support.tiers import tiers
 
 
-@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "deterministic"))
 def test_the_value_is_that_of_what_the_file_does(tmp_path, signal):
     """Enumeration of five steps of the loaded policy; the rest is worth at most `0.2⁵/0.8` of the largest reward."""
     belief, _ = random_belief(np.random.default_rng(3), signal)

@@ -12,6 +12,7 @@ from beliefbound.bounds import evpi, evppi, evsi
 from beliefbound.bounds.information import finite
 from support import oracles
 from support.beliefs import SIGNALS, random_belief
+from support.tiers import tiers
 
 ROUNDING = 1e-7
 
@@ -23,7 +24,7 @@ def exact_value(P, r, mass, p0, horizon, signal):
     return mass.sum() * oracles.bayes_adaptive_value(P[held], r[held], w, p0, 0.9, horizon, signal)
 
 
-@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "bernoulli"))
 def test_perfect_and_partial_information_of_a_finite_belief_by_enumeration(signal):
     """Every group of models that agree on a pair, valued by the exact tree."""
     belief, (P, r, w, p0) = random_belief(np.random.default_rng(1), signal, n_models=3, n_states=2)

@@ -12,6 +12,7 @@ from beliefbound.kernels.random import seed_stream
 from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, random_belief
+from support.tiers import tiers
 
 
 def solved(signal, seed, discount=0.6, rounds=6):
@@ -48,7 +49,7 @@ def controller_value(problem, vectors, v):
     return total
 
 
-@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "deterministic"))
 def test_every_vector_is_the_value_of_its_controller(signal):
     problem, vectors, *_ = solved(signal, 1)
     n = int(vectors.size[0])
@@ -57,7 +58,7 @@ def test_every_vector_is_the_value_of_its_controller(signal):
         assert vectors.value[v] == pytest.approx(controller_value(problem, vectors, v), rel=1e-12)
 
 
-@pytest.mark.parametrize("signal", SIGNALS)
+@pytest.mark.parametrize("signal", tiers(SIGNALS, "deterministic"))
 def test_vectors_stay_below_the_exact_value_and_close_on_it(signal):
     _, vectors, _, belief, (P, r, _, _), history = solved(signal, 2)
     assert all(a <= b + ROUNDING for a, b in itertools.pairwise(history))

@@ -8,6 +8,7 @@ from beliefbound import BetaRewards, DirichletBelief
 from beliefbound.base.errors import BeliefError, ParameterError
 from beliefbound.lab.agents import check_agent, make_agent, play, prior
 from support.mixture import Mixture
+from support.tiers import tiers
 
 CHAIN = bb.make_env("chain")
 FLAT = DirichletBelief(5, 2, rewards=BetaRewards(low=0.0, high=10.0))
@@ -57,7 +58,7 @@ def test_the_others_earn_as_much_as_the_compiled_ones(name):
     assert abs(one.mean() - other.mean()) < 5.0 * error
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", tiers(NAMES, "mcbrl:n=4", "exploit"))
 def test_they_keep_the_protocol_on_a_mixture(name):
     check_agent(lambda environment: make_agent(name, environment, belief=mixture(environment)), steps=20)
 

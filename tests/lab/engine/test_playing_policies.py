@@ -16,7 +16,8 @@ from beliefbound.lab.envs.environment import environment_from_mdp
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import MemorylessPolicy, StationaryPolicy
 from support.beliefs import chain_belief
-from support.policies import KINDS, policy_of
+from support.policies import KINDS, ONE_OF_EACH, policy_of
+from support.tiers import tiers
 
 
 class ByHand:
@@ -90,7 +91,7 @@ def world():
     return environment_from_mdp(MDP(p, [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], initial=0), name="three states")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers(KINDS, *ONE_OF_EACH))
 def test_every_kind_plays_from_memory_from_a_file_and_on_threads(kind, tmp_path):
     policy, environment = policy_of(kind), world()
     policy.save(tmp_path / "policy")

@@ -57,6 +57,7 @@ def test_the_set_of_the_best_holds_it_and_few_others():
     assert left <= 6
 
 
+@pytest.mark.full
 def test_the_best_is_seldom_ruled_out_where_all_are_alike():
     """Each of ten is the best; all of them are kept but in 5% of leagues. At most 12% in 200: false alarms 1e-4."""
     rng = np.random.default_rng(3)
