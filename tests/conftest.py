@@ -38,6 +38,13 @@ AGENTS = "tests/lab/agents"
 EARLY = ("tests/bounds/test_bracket.py", "tests/bounds/dirichlet", AGENTS, "tests/bounds", "tests")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path):
+    """A file of tests is only that: its docstrings are not searched for examples."""
+    found = yield
+    return [each for each in found if type(each) is pytest.Module or not file_path.name.startswith("test_")]
+
+
 def pytest_collection_modifyitems(items):
     """Mark what belongs to the full tier and cannot say so itself; put everything in order."""
     first = {f"{AGENTS}/test_{name}.py" for name in REPRESENTATIVES}

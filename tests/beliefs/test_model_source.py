@@ -41,6 +41,7 @@ def test_rows_have_the_moments_of_their_dirichlet():
     assert both == pytest.approx(alpha[3] * alpha[5] / (alpha.sum() * (alpha.sum() + 1.0)), rel=0.05)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["known", "arrival", "values", "mixed", "normal"])
 def test_rewards_are_those_of_the_rows(kind):
     """The mean over models is the expected MDP's; where rewards are known, each model's are the products of its row."""

@@ -74,8 +74,8 @@ def test_a_proven_decision_is_right_wherever_it_says_that_it_is_stable(horizon):
 
 def test_a_decision_is_proven_before_the_value_is_and_by_exact_bounds():
     belief, _ = random_belief(np.random.default_rng(5), "bernoulli", n_models=4, n_states=3)
-    value = bracket(belief, discount=0.9, initial=0, effort=30, rng=1)
-    decided = bracket(belief, discount=0.9, initial=0, target="decision", effort=30, rng=1)
+    value = bracket(belief, discount=0.9, initial=0, effort=12, rng=1)
+    decided = bracket(belief, discount=0.9, initial=0, target="decision", effort=12, rng=1)
     assert decided.decision.best is not None
     assert decided.effort < value.effort
     assert decided.width > 0.0

@@ -142,7 +142,7 @@ def test_a_plan_from_a_log_compiles_its_posterior_once_and_samples_it_once(calls
     assert found.reliance.table[0].value == pytest.approx(found.fresh.values[0].mean())
 
 
-@pytest.mark.parametrize("horizon", [None, 6])
+@pytest.mark.parametrize("horizon", tiers([None, 6], 6))
 @pytest.mark.parametrize("signal", tiers(SIGNALS, "bernoulli"))
 def test_what_was_made_before_changes_no_bound(signal, horizon):
     """A bracket on a task of which everything was made already, by a search under other weights, is that of a new

@@ -65,7 +65,7 @@ def test_plans_and_bounds_of_a_belief_scale_with_its_rewards(discount, horizon):
             np.testing.assert_array_equal(np.asarray(value), scale * np.asarray(one[name]), err_msg=f"{name}, {scale}")
 
 
-@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("form", tiers(["dense", "sparse"], "dense"))
 @pytest.mark.parametrize("discount", [0.5, 0.999])
 def test_plans_of_an_mdp_scale_with_its_rewards(form, discount):
     p, r, _, _ = random_models(np.random.default_rng(5), 1, 30, 3, sparsity=0.8)
@@ -154,7 +154,8 @@ def test_small_rewards_tell_models_apart_as_large_ones_do(scale):
     assert learnt.rewards.counts[0, 0].tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("scale", tiers(SCALES, SCALES[0]))
+@pytest.mark.full
+@pytest.mark.parametrize("scale", SCALES)
 def test_what_a_log_is_worth_scales_with_its_rewards(tmp_path, scale):
     """A log whose horizon is reached, and one without."""
     knobs = {"n_models": 200, "time_limit": 0, "measure": False, "seed": 1, "discount": 0.9}

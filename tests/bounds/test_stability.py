@@ -38,7 +38,7 @@ def test_intervals_prove_something_or_are_not_reported(effort, monkeypatch):
         if limit is not None:
             monkeypatch.setattr(first_actions, "_MOST_WORK", limit)
             monkeypatch.setattr(first_actions, "_SHARE", limit)
-        for _ in range(4):
+        for _ in range(2):
             belief, (_, _, w, _) = random_belief(rng, "bernoulli", n_models=4)
             decision = bracket(belief, discount=0.9, initial=0, effort=effort, rng=1).decision
             if decision.stability is not None:

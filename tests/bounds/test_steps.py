@@ -22,7 +22,8 @@ def told(found):
     return [bound.to_dict() for bound in found.bounds], found.regret, found.confidence, found.effort, found.policy
 
 
-@pytest.mark.parametrize("horizon", tiers([None, 40], 40))
+@pytest.mark.full
+@pytest.mark.parametrize("horizon", [None, 40])
 def test_the_number_of_threads_changes_no_bit(horizon):
     runs = [bracket(chain(), discount=0.9, horizon=horizon, effort=14, rng=3, threads=threads) for threads in (1, 2)]
     assert told(runs[0]) == told(runs[1])
@@ -31,7 +32,7 @@ def test_the_number_of_threads_changes_no_bit(horizon):
         assert any(not bound.exact for bound in runs[0].bounds)
 
 
-@pytest.mark.parametrize("horizon", [None, 40])
+@pytest.mark.parametrize("horizon", tiers([None, 40], 40))
 def test_what_the_clock_stopped_is_what_that_effort_gives(horizon, clock):
     clock.step = 1.0
     timed = bracket(chain(), discount=0.9, horizon=horizon, time_limit=12.5, rng=np.random.default_rng(8))

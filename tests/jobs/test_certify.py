@@ -8,6 +8,7 @@ from beliefbound.base.errors import BeliefboundError, FileError, PluginError
 from beliefbound.jobs.bound import BoundOptions, certify_folder
 from beliefbound.jobs.certify import CertifyOptions, certify_policy
 from support.oracles import random_models
+from support.tiers import tiers
 
 STATES, ACTIONS = ("low", "medium", "high"), ("wait", "treat")
 QUICK = CertifyOptions(target_gap=0.5, time_limit=2.0, samples=50)
@@ -58,7 +59,7 @@ def test_states_where_nothing_happens_any_more_need_no_row(tmp_path):
         certify_policy(tmp_path / "rule.csv", tmp_path, tmp_path / "out.json", QUICK)
 
 
-@pytest.mark.parametrize("horizon", [None, 3])
+@pytest.mark.parametrize("horizon", tiers([None, 3], 3))
 def test_our_own_memoryless_csv_is_certified(tmp_path, models, horizon):
     _, folder = models
     made = certify_folder(folder, tmp_path / "b", BoundOptions(horizon=horizon, target_gap=0.5, effort=50))

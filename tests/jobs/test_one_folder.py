@@ -39,6 +39,7 @@ def alone(folder, *own):
     return sorted(read_contents(folder).files) == [name for name in names_in(folder) if name not in own]
 
 
+@pytest.mark.full
 def test_bound_after_bound_leaves_nothing_of_the_first(tmp_path, models):
     """Its decision graph and what to measure were of other models."""
     out = tmp_path / "out"
@@ -50,7 +51,14 @@ def test_bound_after_bound_leaves_nothing_of_the_first(tmp_path, models):
     assert not {name for name in names_in(out) if name.startswith(("controller", "information"))}
     assert (out / "notes.txt").read_text() == "mine"
     assert verify(out / "bounds.json").code == 0
-    (out / "controller.json").write_text("{}")  # of somebody else, who is not asked
+
+
+@pytest.mark.full
+def test_a_file_of_somebody_else_stays_and_is_told(tmp_path, models):
+    """Though it has the name of one that a certificate may have."""
+    out = tmp_path / "out"
+    certify_folder(models[1], out, BoundOptions(effort=2))
+    (out / "controller.json").write_text("{}")
     certify_folder(models[0], out, BoundOptions(effort=2))
     assert (out / "controller.json").read_text() == "{}"
     assert verify(out / "bounds.json").different == ("controller.json is no part of this certificate",)

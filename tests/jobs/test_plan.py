@@ -397,6 +397,7 @@ def test_the_command_ends_in_one_line_where_the_log_is_bad(tmp_path):
     assert not (tmp_path / "out" / "certificate.json").exists()
 
 
+@pytest.mark.full
 def test_the_command_answers_three_questions(tmp_path, capsys):
     rows = ["state,action,reward,next_state", *(["new,run,5,old", "old,run,1,old", "old,fix,-2,new"] * 20)]
     (tmp_path / "log.csv").write_text("\n".join(rows))

@@ -36,7 +36,9 @@ def models(tmp_path_factory):
 def certificate(models, tmp_path_factory):
     """Its certificate, with everything that can be asked for."""
     place = tmp_path_factory.mktemp("bound") / "out"
-    made = certify_folder(models, place, BoundOptions(effort=6, seed=3, controller=8, measure=1))
+    with pytest.MonkeyPatch.context() as patch:
+        remember(patch)
+        made = certify_folder(models, place, BoundOptions(effort=6, seed=3, controller=8, measure=1))
     return made, models, place / "bounds.json"
 
 
@@ -50,6 +52,10 @@ def secured(models, tmp_path_factory):
 @pytest.fixture
 def remembered(monkeypatch):
     """Searches and pages that were made once are not made again: only what is asked for otherwise is."""
+    remember(monkeypatch)
+
+
+def remember(monkeypatch):
     for place, name in (
         (bound, "bracket_of"),
         (bound, "small_controller_of"),

@@ -160,6 +160,7 @@ def ask(folder, code=ASK):
     return done.stdout.strip()
 
 
+@pytest.mark.full
 def test_callers_that_are_read_from_disk_bring_what_they_call(tmp_path):
     """Nothing else has loaded it, or, where its file is gone, it is compiled again."""
     (tmp_path / "chain_of_kernels.py").write_text(KERNELS.format(where="out_of_line", what="out_of_line"))

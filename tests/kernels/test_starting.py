@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import sys
 from beliefbound.kernels.sums import sum_of
@@ -17,6 +19,7 @@ assert "scipy.linalg" in sys.modules
 """
 
 
+@pytest.mark.full
 def test_it_is_imported_by_who_needs_it():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -40,7 +40,7 @@ def counted(log) -> Counter:
 
 
 def test_counts_are_those_of_plain_python_however_the_file_is_cut(tmp_path, monkeypatch):
-    frame = walk(3000)
+    frame = walk(900)
     frame.write_csv(tmp_path / "log.csv")
     frame.write_parquet(tmp_path / "log.parquet")
     (tmp_path / "log.csv.gz").write_bytes(gzip.compress((tmp_path / "log.csv").read_bytes()))
@@ -53,14 +53,14 @@ def test_counts_are_those_of_plain_python_however_the_file_is_cut(tmp_path, monk
     logs += [read_log(tmp_path / name) for name in ("log.csv", "log.parquet")]
     for log in logs:
         assert counted(log) == truth
-        assert log.n_rows == 3000
+        assert log.n_rows == 900
         assert log.n_episodes == frame["episode"].n_unique()
         assert log.starts.tolist() == starts.tolist()
         assert np.flatnonzero(log.terminal).tolist() == [5]
         assert not log.ended
         assert log.n_truncated == int(frame["truncated"].sum())
     visits = logs[0].visits
-    assert visits.sum() == 3000
+    assert visits.sum() == 900
     chances = logs[0].behaviour().probabilities
     assert np.allclose(chances[:5], visits[:5] / visits[:5].sum(axis=1, keepdims=True))
     assert np.allclose(chances[5], 1 / 3)

@@ -251,7 +251,8 @@ def relaxed(belief, horizon, n, count):
     return known.mean() - sampler.mean_drop, error
 
 
-@pytest.mark.parametrize("kind", ["known", pytest.param("beta", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ["known", "beta"])
 def test_renewed_particles_bound_the_exact_value_from_above(kind, monkeypatch):
     """Few particles, so that they are renewed at almost every step: the mean over chains is not below the exact
     Bayes-optimal value (four standard errors), and lower than with sets that are never renewed."""

@@ -14,9 +14,10 @@ from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, SIGNALS, chain_belief, random_belief, two_armed
 from support.enumeration import act_after, value_by_enumeration
+from support.tiers import tiers
 
 
-@pytest.mark.parametrize("nodes", [1, 4, 40])
+@pytest.mark.parametrize("nodes", tiers([1, 4, 40], 4))
 def test_the_policy_of_an_exact_bound_earns_at_least_that_bound(nodes, tmp_path):
     """Without sampling: enumeration of every history, at graphs of several sizes and with every reward signal. It is
     the policy read back from its file that plays."""
@@ -140,7 +141,7 @@ def dirichlet_value_of_act(policy, belief, horizon, discount):
     return value(belief, 0, [])
 
 
-@pytest.mark.parametrize("kind", ["beta", "known"])
+@pytest.mark.parametrize("kind", tiers(["beta", "known"], "known"))
 def test_what_is_simulated_under_a_dirichlet_belief_is_what_acts(kind):
     """Few particles, so that the policy is far from optimal: the enumerated value of `act` against the simulated mean,
     four standard errors (false alarm 6e-5 a case)."""

@@ -174,6 +174,7 @@ def test_lower_ends_of_worth_fail_no_more_often_than_they_say():
     assert above > 6
 
 
+@pytest.mark.full
 def test_normal_rewards_get_asymptotic_intervals_that_say_so():
     belief = DirichletBelief(1, 2, concentration=1.0, rewards=NormalRewards(0.0), initial=0)
     found = evpi(belief, discount=0.9, horizon=1, n_models=400, rng=9)

@@ -54,6 +54,7 @@ def until(fact, child):
         time.sleep(0.005)
 
 
+@pytest.mark.full
 def test_ctrl_c_finishes_the_blocks_in_flight_and_the_same_command_continues(tmp_path, command):
     (tmp_path / "try.toml").write_text(QUICK)
     child, said = command("--block", "20", "--threads", "2")

@@ -207,20 +207,18 @@ def test_the_band_encloses_what_a_known_optimum_earns(tmp_path):
 
 
 def test_the_text_page_says_how_it_was_made_who_played_and_who_cannot(tmp_path, monkeypatch):
-    names = ["gittins", "random", "exploit:prior=known-rewards", "mcbrl:n=16,prior=known-rewards"]
+    names = ["gittins", "random", "exploit:prior=support", "mcbrl:n=16,prior=support"]
     monkeypatch.setattr("beliefbound.lab.league.season.entries", lambda prior: names)
-    found = league("chain", tmp_path, prior="known-rewards", runs=30, steps=40)
-    report = write_league(found, tmp_path, "beliefbound league chain --prior known-rewards --budget 120").read_text()
+    found = league("chain", tmp_path, prior="support", runs=30, steps=40)
+    report = write_league(found, tmp_path, "beliefbound league chain --prior support --budget 120").read_text()
     page = (tmp_path / "league.md").read_text()
-    assert page.startswith(
-        "# League: chain, told known-rewards\n\n```text\nbeliefbound league chain --prior known-rewards"
-    )
+    assert page.startswith("# League: chain, told support\n\n```text\nbeliefbound league chain --prior support")
     assert "(league.png)" in page
     assert (tmp_path / "league.png").exists()
     assert re.search(r"\| gittins \| .*of one state", page)
-    assert "were told “known-rewards”" in page
+    assert "were told “support”" in page
     assert "exploit:prior" not in page  # what all were told is in no name
-    front = {without_prior(agent, "known-rewards") for agent in found.table.filter("front")["agent"]}
+    front = {without_prior(agent, "support") for agent in found.table.filter("front")["agent"]}
     assert front
     assert set(re.findall(r"\| \*\*(.*?)\*\* \|", page)) == front
-    assert "beliefbound league chain --prior known-rewards --budget 120" in report
+    assert "beliefbound league chain --prior support --budget 120" in report

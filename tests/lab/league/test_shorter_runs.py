@@ -25,6 +25,7 @@ from beliefbound.lab.league.tables import shown
 from beliefbound.lab.league.timing import Timing, read_timings, timed
 from beliefbound.models.mdp import MDP
 from beliefbound.policy import MemorylessPolicy
+from support.tiers import tiers
 
 NOW = [0.0]
 REFERENCE = "mcbrl:n=16"
@@ -239,7 +240,7 @@ def test_steps_are_shown_only_where_they_differ(tmp_path):
     assert "Marks on the time axis" not in page
 
 
-@pytest.mark.parametrize("others", [40, 10])
+@pytest.mark.parametrize("others", tiers([40, 10], 40))
 def test_the_reference_may_be_the_slow_one(tmp_path, monkeypatch, others):
     steps = {REFERENCE: 10, "random": others, "exploit": 2}
     monkeypatch.setattr(season, "timed", lambda name, place, **_: Timing(1e-3, 0.0, 3, steps[name]))
