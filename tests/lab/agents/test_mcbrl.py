@@ -74,6 +74,7 @@ def test_schedules_plan_at_the_documented_steps(name, expected):
     assert planning_steps(name, expected[-1]) == expected
 
 
+@pytest.mark.full
 def test_posterior_schedule_plans_when_an_expected_row_has_moved():
     """Against the definition, computed afresh from the counts at every step."""
     due, planned = [1], [None]
