@@ -91,12 +91,11 @@ def leaf(models, alone, likely, mix, t):
 
 @njit(**EXACT)
 def look_ahead(models, alone, reached, likely, mix, s, left):
-    """`(value, action)` of the largest value, with weights `likely[left]`, `left` steps ahead. (A number that a caller
-    writes out would be a type of its own, and of functions that call themselves numba keeps only one on disk.)"""
+    """`(value, action)` of the largest value, with weights `likely[left]`, `left ≥ 1` steps ahead. (A number that a
+    caller writes out would be a type of its own, and of functions that call themselves numba keeps only one on
+    disk.)"""
     n_actions, n = models.r.shape[1:]
     chosen, best = -1, -np.inf
-    if left == 0:
-        return leaf(models, alone, likely[left], mix, s), chosen
     for a in range(n_actions):
         if not models.available[s, a]:
             continue
@@ -108,7 +107,9 @@ def look_ahead(models, alone, reached, likely, mix, s, left):
             for m in range(n):
                 likely[left - 1, m] = likely[left, m] * models.p[s, a, t, m]
                 chance += likely[left - 1, m]
-            if chance > 0.0:
+            if chance > 0.0 and left == 1:
+                total += models.discount * leaf(models, alone, likely[0], mix, t)
+            elif chance > 0.0:
                 total += models.discount * look_ahead(models, alone, reached, likely, mix, t, left - 1)[0]
         if total > best:
             chosen, best = a, total
