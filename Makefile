@@ -40,7 +40,7 @@ lint: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # The first tier: what compiles little, and one of everything; types are checked beside it, and shown after it.
 # The second: the rest, after the first.

@@ -35,7 +35,20 @@ ROOT = Path(__file__).parent.parent
 AGENTS = "tests/lab/agents"
 # What compiles most comes first, each in a process of its own: the others then find it compiled, and the small ones at
 # the end fill the cores evenly.
-EARLY = ("tests/bounds/test_bracket.py", "tests/bounds/dirichlet", AGENTS, "tests/bounds", "tests")
+EARLY = (
+    "tests/bounds/test_bracket.py",
+    "tests/bounds/dirichlet/test_any_posterior.py",
+    AGENTS,
+    "tests/bounds/dirichlet",
+    "tests/bounds",
+    "tests",
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One process more than cores, four at most: one often waits for what another compiles."""
+    return min(4, (os.cpu_count() or 1) + 1)
 
 
 @pytest.hookimpl(wrapper=True)
