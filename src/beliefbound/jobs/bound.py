@@ -32,6 +32,7 @@ from beliefbound.bounds.bracket import Bracket, Target, bracket_of, limits_of, s
 from beliefbound.bounds.finite.small_controller import small_controller_of
 from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.steps import Limits
+from beliefbound.bounds.warmup import warm_up
 from beliefbound.jobs.beside import compared_policies, efforts_of, moving, starts_of
 from beliefbound.jobs.made import Again, Job, Made, ModelOptions, write_json
 from beliefbound.jobs.memoryless import memoryless_of, searched_of
@@ -174,6 +175,7 @@ def certificate_of(
 ) -> Certificate:
     """What `certify_folder` writes into `place`, found but not written."""
     task = FiniteTask.of(folder.training, discount=folder.discount, horizon=made.horizon, initial=folder.initial)
+    warm_up(task)
     graph, information, began = None, None, clock()
     if made.controller is not None:  # it may need more nodes, which must not be noticed after a long search
         doing("finding a decision graph")

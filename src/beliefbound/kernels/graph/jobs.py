@@ -10,6 +10,16 @@ from numba import float64, int64, typeof
 
 from beliefbound.kernels.beside import Job
 from beliefbound.kernels.graph.actions import close_actions, open_action
+from beliefbound.kernels.graph.alpha import (
+    Points,
+    add_vector,
+    back_up_points,
+    best_vector,
+    keep_used,
+    look_below,
+    new_vectors,
+    walk,
+)
 from beliefbound.kernels.graph.cells import no_cells, told_cell
 from beliefbound.kernels.graph.controller import compile_controller
 from beliefbound.kernels.graph.crew import new_crew
@@ -31,20 +41,30 @@ from beliefbound.kernels.graph.search import (
 
 
 def jobs() -> Iterator[Job]:
-    """The kernels of the search, callees first."""
+    """The kernels of the search, callees first. Who needs them asks for `expand` when some of these are compiled: what
+    it does not call comes before the last of its callees, so that both have something to compile."""
     problem = example()
     here = typeof(problem), typeof(new_graph(problem, 1, 1))
     floats, whole, small = (typeof(np.zeros(1, kind)) for kind in (np.float64, np.int64, np.int32))
     yield told_cell, (*here, int64, int64)
     yield open_action, (*here, int64, int64)
-    for function in (close_actions, least_of_pairings, set_leaves, backup, settle, measure, link, expand):
+    for function in (close_actions, least_of_pairings, set_leaves):
         yield function, (*here, int64)
-    for function in (place_child, make_child):
-        yield function, (*here, int64, int64)
-    yield renew, (*here, int64)
+    yield place_child, (*here, int64, int64)
+    for function in (backup, settle, measure, link, expand, renew):
+        yield function, (*here, int64)
+    yield make_child, (*here, int64, int64)
     crew = typeof(new_crew())
     yield grow, (*here, floats, whole, typeof(GrowthLimits(1, 0.0, 0.0, 0.0, 0, 0, 0)), crew)
     yield help_growing, (*here, crew)
+    vectors, states = typeof(new_vectors(problem, problem.v[0], 1)), np.zeros(1, np.int32)
+    points, stream = typeof(Points(states, np.zeros((1, 1)), states)), typeof(np.zeros(1, np.uint64))
+    yield best_vector, (vectors, int64, floats)
+    yield look_below, (here[0], vectors, int64, int64, floats, floats, whole)
+    yield add_vector, (here[0], vectors, int64, int64, whole)
+    yield walk, (here[0], vectors, int64, floats, stream, points, int64, int64, float64, float64)
+    yield back_up_points, (here[0], vectors, points, whole, float64)
+    yield keep_used, (vectors, points, int64)
     yield freeze_values, (*here, whole, float64)
     yield compile_controller, (*here, int64, int64, small, typeof(np.zeros((1, 1), np.int32)))
 
