@@ -46,9 +46,10 @@ EARLY = (
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """One process more than cores, four at most: one often waits for what another compiles."""
-    return min(4, (os.cpu_count() or 1) + 1)
+def pytest_xdist_auto_num_workers(config):
+    """As many as cores, four at most; in the first tier one more, since one often waits for what another compiles. (In
+    the full one Ray has workers of its own.)"""
+    return min(4, (os.cpu_count() or 1) + (config.option.markexpr == "not full"))
 
 
 @pytest.hookimpl(wrapper=True)

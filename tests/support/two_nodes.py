@@ -41,7 +41,7 @@ def noted(notes, victim, function, block):
 
 def wait_for(victim, notes):
     """Until a block has begun on the victim."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not list(notes.glob(f"*@{victim}")):
         if time.monotonic() > deadline:
             raise TimeoutError("no block began on the victim")
