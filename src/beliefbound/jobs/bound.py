@@ -175,7 +175,7 @@ def certificate_of(
 ) -> Certificate:
     """What `certify_folder` writes into `place`, found but not written."""
     task = FiniteTask.of(folder.training, discount=folder.discount, horizon=made.horizon, initial=folder.initial)
-    warm_up(task)
+    warm_up(task)  # the other core compiles while a memoryless policy is looked for
     graph, information, began = None, None, clock()
     if made.controller is not None:  # it may need more nodes, which must not be noticed after a long search
         doing("finding a decision graph")
