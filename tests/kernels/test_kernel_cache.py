@@ -46,6 +46,7 @@ def outer():
 def package(tmp_path, monkeypatch, request):
     """An empty package on the path, taken for ours."""
     folder = str(tmp_path / "cache") if request.param == "in NUMBA_CACHE_DIR" else ""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", folder)  # which numba reads again when any of its variables has changed
     monkeypatch.setattr(numba.config, "CACHE_DIR", folder)
     package = tmp_path / "two_kernels"
     package.mkdir()
