@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.actions import natural
 from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.outcomes import Outcomes, begin, step
@@ -138,6 +139,7 @@ def _play(state, asked, outcomes, setup):
                 if not 0 <= a < outcomes.cumulative.shape[1]:
                     raise IndexError("an action outside the range")
                 r, t = step(outcomes, s, a, uniform(setup.noise))
+            a = natural(a)
             observe(state, s, a, r, t)  # noqa: F821
             if kind == OBSERVE:
                 return 0
