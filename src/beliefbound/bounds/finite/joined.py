@@ -47,9 +47,8 @@ class Joined(NamedTuple):
 def join_states(problem: BeliefMDP, policies: Sequence[TablePolicy]) -> Joined:
     """The problem with states joined that all `policies` treat alike; itself where there are none."""
     stands, more = standing_for(problem, policies)
-    work = _READ * (len(problem.arrive) + len(stands))
     if (stands == np.arange(len(stands))).all():
-        return Joined(problem, 0.0, work)
+        return Joined(problem, 0.0, 0.0)  # looking takes less than what is allocated for vectors
     reward, paid = problem.reward.copy(), more[problem.arrive]
     for s, rows in enumerate(problem.first):
         here = paid[rows[0] : rows[-1]]
@@ -59,7 +58,7 @@ def join_states(problem: BeliefMDP, policies: Sequence[TablePolicy]) -> Joined:
                 own = slice(rows[a] - rows[0], rows[a + 1] - rows[0])
                 reward[:, s, a] += problem.discount * (like[:, own] @ here[own])
     joined = problem._replace(arrive=stands[problem.arrive], reward=reward)
-    return Joined(joined, float(np.abs(more).max()), work + 2.0 * _READ * problem.like.size)
+    return Joined(joined, float(np.abs(more).max()), 2.0 * _READ * problem.like.size)
 
 
 def standing_for(problem: BeliefMDP, policies: Sequence[TablePolicy]) -> tuple[IntArray, FloatArray]:
