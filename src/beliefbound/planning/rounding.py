@@ -111,7 +111,8 @@ class Allowance:
     """How far values of a task's belief that backups have found can be from the true ones.
 
     `rows`: the most outcomes that a step can have, as they are told apart. `closely`: whether models may be solved once
-    more where rewards differ so much in scale that it pays.
+    more where rewards differ so much in scale that it pays. `paid`: the largest amount that steps were charged with
+    besides their rewards (`bounds.finite.joined`).
 
     >>> from beliefbound.beliefs import FiniteBelief
     >>> belief = FiniteBelief([[[[1.0]]], [[[1.0]]]], [[[1.0]], [[2.0]]], reward_signal="unobserved")
@@ -119,10 +120,11 @@ class Allowance:
     True
     """
 
-    def __init__(self, task: FiniteTask, rows: int = 0, *, closely: bool = True) -> None:
+    def __init__(self, task: FiniteTask, rows: int = 0, *, closely: bool = True, paid: float = 0.0) -> None:
         self.task, models, lasting = task, task.models, task.effective_horizon
         self._closely = closely and _affordable(models)
         self._rounding = rounding_of(3 * models.n_models + max(rows, models.transitions.longest)) + SAME
+        self.besides = 4.0 * self._rounding * paid * lasting if paid > 0.0 else 0.0
         self._stages, self._undiscounted = stages_of(task.discount, task.horizon), _SPARE * lasting + 3.0
         self._most = most_gained(models, task.discount, task.horizon)
         best = np.where(models.available, models.rewards.min(axis=0), -np.inf).max(axis=-1)
@@ -148,7 +150,7 @@ class Allowance:
             if self._rounding * along > _ENOUGH * size and self._closely:
                 along = self._along(size, self._gained)
             allowed = min(allowed, along)
-        return float(_SPARE * self._rounding * allowed + 4.0 * UNIT * size)
+        return float(_SPARE * self._rounding * allowed + 4.0 * UNIT * size + self.besides)
 
     def _along(self, size: float, gained: float) -> float:
         return self._stages * (size + 4.0 * gained) + self._faded

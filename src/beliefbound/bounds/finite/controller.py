@@ -14,6 +14,7 @@ import numpy.typing as npt
 from beliefbound.base.errors import ObservationError
 from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.beliefs.amounts import alike
+from beliefbound.bounds.finite.joined import told_states
 from beliefbound.bounds.finite.outcomes import rows_of
 from beliefbound.bounds.finite.relaxation import Certifier, freeze_values
 from beliefbound.kernels.graph.alpha import Vectors
@@ -212,15 +213,12 @@ def controller_of(
     roots: IntArray,
 ) -> Controller:
     """A controller from its nodes, with what observations and the policies of the pool are."""
-    tables = [np.atleast_2d(policy.actions) for policy in policies]
+    tables, rows = [np.atleast_2d(policy.actions) for policy in policies], rows_of(task)
     return Controller(
-        state,
-        action,
-        after,
-        roots,
+        *told_states(task, problem, state, action, after, roots),
         problem.first,
-        problem.arrive,
-        rows_of(task).reward,
+        rows.arrive,
+        rows.reward,
         problem.available,
         np.concatenate(tables),
         np.cumsum([0] + [len(table) for table in tables]),

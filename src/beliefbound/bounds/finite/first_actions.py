@@ -17,6 +17,7 @@ from beliefbound.base.executors.team import Team
 from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.decision import Contest, stability_of, widest
 from beliefbound.bounds.finite.controller import freeze
+from beliefbound.bounds.finite.joined import taken_apart
 from beliefbound.bounds.finite.pairs import pair_values
 from beliefbound.bounds.finite.problem import allowance_of
 from beliefbound.bounds.finite.relaxation import Certifier
@@ -114,7 +115,9 @@ def stability(contest: Contest, searches: Sequence[HasGraph], vectors: Sequence[
             upper = allowance_of(task.reweighted(rest), problem).upper
             without[m] = [upper(x) for x in pair_values(problem, rest)[s, contest.actions[others]]]
     policies = [model_values(certifier, best) for certifier in certifiers]
-    policies += [_best_vector(each, s, best, weights) for each in vectors]
+    own = [_best_vector(each, s, best, weights) for each in vectors]
+    besides = max(certifier.allowance.besides for certifier in certifiers)
+    policies += [alpha - besides for alpha in own if alpha is not None]
     found = [
         stability_of(weights, rounded_down(task, alpha, s), contest.upper[others], known, without)
         for alpha in policies
@@ -133,7 +136,7 @@ def _best_vector(vectors: Vectors, s: int, action: int, weights: FloatArray) -> 
 def model_values(certifier: Certifier, first: int | None = None) -> FloatArray | None:
     """`[m]`: what the policy of the graph's lower bound earns on each model from its start, or less, but for rounding;
     `None` where that would take long, or it does not begin with the action `first`."""
-    problem, controller = certifier.problem, freeze(certifier, -1.0)[0]
+    problem, controller = taken_apart(certifier.task, certifier.problem), freeze(certifier, -1.0)[0]
     if first is not None and controller.action[controller.roots[0]] != first:
         return None
     n, n_models = len(controller.state), len(problem.reward)

@@ -1,7 +1,8 @@
 """Exact bounds of a finite belief without a horizon: alpha vectors from below, cells of models from above, and a search
 in the graph of beliefs in which equal beliefs are one node (`kernels.graph.search`).
 
-Nothing here is sampled. Three strands go on side by side (`bounds.strands`), each with a share of the work:
+Nothing here is sampled. States that differ only by what is paid on leaving them are one (`bounds.finite.joined`). Three
+strands go on side by side (`bounds.strands`), each with a share of the work:
 
 1. *Vectors.* Rounds of point-based backups (`kernels.graph.alpha`), each with twice as many beliefs, met on
    trajectories that act on what is known so far. The best vector at the start is a policy and its exact value.
@@ -29,6 +30,7 @@ from beliefbound.bounds.finite.backups import PointBackups, new_points
 from beliefbound.bounds.finite.cells import Size, cell_steps, sizes
 from beliefbound.bounds.finite.controller import Controller, controller_of, vector_nodes
 from beliefbound.bounds.finite.first_actions import action_bounds, grow
+from beliefbound.bounds.finite.joined import join_states
 from beliefbound.bounds.finite.pairs import gain_steps
 from beliefbound.bounds.finite.problem import allowance_of, pool_numbers, scale_of
 from beliefbound.bounds.finite.relaxation import Address, Certifier
@@ -74,8 +76,9 @@ class MergedSearch:
         losses: FloatArray | None = None,
     ) -> None:
         self.task, self.policies, self.record, self.team = task, list(policies), record, team
-        self.problem, self._first, self._losses = problem._replace(merged=True), problem.v, losses
-        self.allowance = allowance_of(task, problem)
+        joined = join_states(problem, policies)
+        self.problem, self._first, self._losses = joined.problem._replace(merged=True), problem.v, losses
+        self.allowance, self._paid = allowance_of(task, problem, joined.paid), joined.paid
         gain = _GAIN * scale_of(problem, task.weights, task.start, task.largest_value)
         self.backups = PointBackups(task, self.problem, policies, seed_stream(address), capacity=_CAPACITY, gain=gain)
         self.vectors = self.backups.vectors
@@ -85,7 +88,7 @@ class MergedSearch:
         self._sizes: list[Size] | None = None
         self._secured, self._asked = 0.0, list[Vectors]()
         self._searching, self._telling, self._backing_up = Strand(), Strand(), Strand(self._back_up())
-        self._backing_up.add(_ALLOCATE * (self.vectors.then.size + problem.v.size))
+        self._backing_up.add(joined.work + _ALLOCATE * (self.vectors.then.size + problem.v.size))
 
     @property
     def width(self) -> float:
@@ -139,6 +142,7 @@ class MergedSearch:
         """Search until the bracket is closed, or nothing is left to gain."""
         strand = self._searching
         knobs: dict[str, Any] = {"core_nodes": _NODES, "max_nodes": 1, "vectors": self.vectors, "begun": False}
+        knobs["paid"] = self._paid
         certifier = Certifier(self.task, self.problem, self.policies, **knobs)
         yield from certifier.beginning(strand)
         certifier.use(self.problem)

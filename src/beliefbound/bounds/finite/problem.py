@@ -100,10 +100,10 @@ def search_depth(task: FiniteTask, n_policies: int = 0) -> int:
     return depth
 
 
-def allowance_of(task: FiniteTask, problem: BeliefMDP) -> Allowance:
+def allowance_of(task: FiniteTask, problem: BeliefMDP, paid: float = 0.0) -> Allowance:
     """What rounding can take from values on the graph of a problem: sums over outcomes, and places on grids of pairs,
-    which are a share of the grid's size off."""
-    return Allowance(task, int(np.diff(problem.first, axis=1).max()) + 2 * problem.pairs.shape[4])
+    which are a share of the grid's size off. `paid`: for states that were joined."""
+    return Allowance(task, int(np.diff(problem.first, axis=1).max()) + 2 * problem.pairs.shape[4], paid=paid)
 
 
 def scale_of(problem: BeliefMDP, weights: FloatArray, start: FloatArray, largest: float | None = None) -> float:

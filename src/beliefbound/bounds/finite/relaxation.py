@@ -108,17 +108,19 @@ class Certifier:
         max_nodes: int = 2000,
         entries: int | None = None,
         vectors: Vectors | None = None,
+        paid: float = 0.0,
         begun: bool = True,
     ) -> None:
         """`problem` has leaf values for the task, from below those of `policies`. `vectors`: where they are alpha
         vectors too, which are called by their number, counted from behind the policies. `entries`: weights of
-        models that there is space for, by default of all in every node. Unless `begun`, `beginning` comes next."""
+        models that there is space for, by default of all in every node. `paid`: for states that were joined
+        (`bounds.finite.joined`). Unless `begun`, `beginning` comes next."""
         self.task, self.problem, self.policies, self.vectors = task, problem, list(policies), vectors
         self.belief, self.start, self.max_nodes = task.belief, task.start, max_nodes
         low, high = task.models.reward_range
         self.span = (high - low) * task.effective_horizon
         self.depth = search_depth(task, len(self.policies))
-        self.allowance = allowance_of(self.task, self.problem)
+        self.allowance = allowance_of(self.task, self.problem, paid)
         rows = int((self.problem.first[:, -1] - self.problem.first[:, 0]).max())
         each = 28 * rows + 16 * task.models.n_actions + 120 + 12 * task.models.n_models
         self.core_nodes = int(min(core_nodes, max(64, GRAPH_BYTES // each)))
