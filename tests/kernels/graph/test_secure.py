@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from beliefbound.base.executors.team import ALONE, Team
 from beliefbound.bounds.finite.first_actions import model_values
 from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import problem_of
-from beliefbound.bounds.finite.relaxation import Certifier
+from beliefbound.bounds.finite.relaxation import SECURED, Certifier, work_of_asking
 from beliefbound.kernels.graph.alpha import Points, back_up_points, copied, keep_used, new_vectors
-from beliefbound.kernels.graph.search import place_child
-from beliefbound.kernels.graph.secure import secure
+from beliefbound.kernels.graph.search import backup, contribution, place_child
 from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, random_belief
@@ -55,6 +55,13 @@ def leaves_of_policy(problem, graph, root):
     return met, leaves
 
 
+def asked(certifier, vectors, most, team=ALONE):
+    """Ask these vectors at `most` leaves; at how many that was."""
+    each = work_of_asking(vectors)
+    certifier.work = (most + 0.5) * each / SECURED
+    return round(certifier.secure(copied(vectors), team) / each)
+
+
 @pytest.mark.parametrize("signal", ["known", "bernoulli", "unobserved"])
 def test_leaves_of_the_policy_have_the_best_of_all_vectors_and_it_earns_what_is_promised(signal):
     for seed in range(2):
@@ -62,8 +69,7 @@ def test_leaves_of_the_policy_have_the_best_of_all_vectors_and_it_earns_what_is_
         problem, graph, n_models = certifier.problem, certifier.graph, len(w)
         _, leaves = leaves_of_policy(problem, graph, int(certifier.roots[0]))
         before, lower = graph.below.copy(), certifier.lower
-        asked = secure(problem, graph, copied(vectors), certifier.roots, len(certifier.policies), 10_000)
-        assert asked == len(leaves) > 0
+        assert asked(certifier, vectors, 10_000) == len(leaves) > 0
         for x, i in leaves:
             s = int(graph.state[x])
             base = problem.first[s, 0]
@@ -84,10 +90,48 @@ def test_leaves_of_the_policy_have_the_best_of_all_vectors_and_it_earns_what_is_
 def test_no_more_leaves_are_asked_than_there_is_time_for():
     certifier, vectors, _ = grown("known", 1, 40)
     below = certifier.graph.below[: certifier.n_nodes].copy()
-    arguments = certifier.problem, certifier.graph, copied(vectors), certifier.roots, len(certifier.policies)
-    assert secure(*arguments, 1) == 1
+    assert asked(certifier, vectors, 1) == 1
     leaves = certifier.graph.child[: certifier.n_nodes] < 0
     assert ((certifier.graph.below[: certifier.n_nodes] > below) & leaves).sum() <= 1
+
+
+def test_any_number_of_threads_asks_the_same():
+    found = []
+    for threads in (1, 2, 3):
+        certifier, vectors, _ = grown("known", 1, 400)
+        with Team(threads) as team:
+            n = asked(certifier, vectors, 10_000, team)
+        graph, nodes = certifier.graph, certifier.n_nodes
+        values = [getattr(graph, name)[:nodes].copy() for name in ("lower", "upper", "share", "greedy", "stamp")]
+        leaves = graph.prob[:nodes] > 0.0
+        found.append((n, *values, *(getattr(graph, name)[:nodes][leaves] for name in ("below", "above", "leaf"))))
+    assert found[0][0] > 2 * 16  # several tasks
+    for other in found[1:]:
+        assert all(np.array_equal(x, y) for x, y in zip(found[0], other, strict=True))
+
+
+def test_values_are_consistent_as_if_every_node_were_looked_at_in_every_sweep():
+    moved = 0
+    for seed in range(3):
+        certifier, _, _ = grown("known", seed, 300)
+        graph, nodes, problem = certifier.graph, certifier.n_nodes, certifier.problem
+        rows = graph.prob[:nodes] > 0.0
+        graph.above[:nodes] -= 0.1 * np.random.default_rng(seed).random(rows.shape) * (graph.child[:nodes] < 0)
+        values = {name: getattr(graph, name) for name in ("lower", "upper", "share", "greedy", "above", "below")}
+        before = {name: field[:nodes].copy() for name, field in values.items()}
+        certifier.make_consistent()
+        found = {name: field[:nodes].copy() for name, field in values.items()}
+        for name, field in values.items():
+            field[:nodes] = before[name]
+        for _ in range(10):
+            for x in range(nodes - 1, -1, -1):
+                backup(problem, graph, x)
+                graph.share[x] = contribution(problem, graph, x, int(graph.greedy[x]))[1]
+        for name, field in values.items():
+            some = rows if field.ndim > 1 else slice(None)
+            assert np.allclose(field[:nodes][some], found[name][some], rtol=1e-11)
+        moved += int((found["upper"] != before["upper"]).sum())
+    assert moved > 100
 
 
 def linked(certifier):
@@ -114,8 +158,7 @@ def test_no_outcome_promises_more_than_the_node_that_it_leads_to():
     for seed in range(3):
         certifier, vectors, _ = grown("known", seed, 20)
         for nodes in (40, 80, 160, 320):
-            arguments = certifier.problem, certifier.graph, copied(vectors), certifier.roots, len(certifier.policies)
-            secure(*arguments, 10_000)
+            asked(certifier, vectors, 10_000)
             certifier.grow(nodes)
             x, row, child = linked(certifier)
             assert (certifier.graph.below[x, row] <= certifier.graph.lower[child]).all()

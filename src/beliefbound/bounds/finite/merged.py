@@ -153,7 +153,7 @@ class MergedSearch:
             growing = grow(certifier, self.record, certifier.rounding, strand.left, self.team)
             strand.add(CALL + certifier.work - before)
             while self._asked:
-                strand.add(certifier.secure(self._asked.pop()))
+                strand.add(certifier.secure(self._asked.pop(), self.team))
             if not growing or certifier.work > _CONSISTENT_EVERY * consistent:
                 consistent = certifier.work
                 self.make_consistent()
@@ -167,8 +167,7 @@ class MergedSearch:
     def make_consistent(self) -> None:
         """Make all values of the graph consistent."""
         assert self.certifier is not None
-        self.certifier.freeze_values()
-        self.certifier.reopen()
+        self.certifier.make_consistent()
         rows = self.certifier.graph.child.shape[1]
         self._searching.add(20.0 * self.certifier.n_nodes * rows)
 

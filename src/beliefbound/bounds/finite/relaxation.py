@@ -47,7 +47,7 @@ from beliefbound.bounds.steps import Meter, Stepwise, finish
 from beliefbound.kernels.graph import crew, growth
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.actions import told_at
-from beliefbound.kernels.graph.alpha import Vectors
+from beliefbound.kernels.graph.alpha import Vectors, with_scratch
 from beliefbound.kernels.graph.cells import Cells, new_corners
 from beliefbound.kernels.graph.information_relaxation import ScenarioLimits, run_block
 from beliefbound.kernels.graph.nodes import (
@@ -55,11 +55,12 @@ from beliefbound.kernels.graph.nodes import (
     FROZEN_ENTRIES,
     FROZEN_NODES,
     NODES,
+    NOTED,
     BeliefMDP,
     Graph,
     new_graph,
 )
-from beliefbound.kernels.graph.secure import secure
+from beliefbound.kernels.graph.secure import ask, leaves_below
 from beliefbound.kernels.random import GOLDEN
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
@@ -76,7 +77,8 @@ _TINY = 1e-290  # a tolerance above 0 where every value is 0
 _LAST = 1000  # nodes at which cells are compared
 _MOST_PRODUCTS = 10**8  # of weights, some 0.1 s
 _ASK, _TOLD = 0.2, 10.0  # operations, in time, of one model of one vector at a leaf; and of one model besides
-_SECURED = 0.05  # of the work so far: what asking all vectors may take
+SECURED = 0.05  # of the work so far: what asking all vectors may take
+_ASKING, _ASKED = 16, 16  # tasks that asking them is divided into; leaves in one at least
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
 
 
@@ -241,12 +243,20 @@ class Certifier:
             self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))
         self.problem = problem
 
-    def secure(self, vectors: Vectors) -> float:
+    def secure(self, vectors: Vectors, team: Team = ALONE) -> float:
         """Ask all of these vectors where the policy of the lower bound leaves the graph; the operations it takes."""
-        each = vectors.known.shape[1] * (_ASK * float(vectors.known_count.mean()) + _TOLD)
-        most = int(_SECURED * self.work / each)
-        asked = secure(self.problem, self.graph, vectors, self.roots, len(self.policies), most)
-        return float(asked * each)
+        problem, graph = self.problem, self.graph
+        each = work_of_asking(vectors)
+        places = np.empty(min(int(SECURED * self.work / each), len(graph.batch.node) * graph.child.shape[1]), np.int64)
+        found = leaves_below(problem, graph, self.roots, places)
+
+        def work(begin: int, own: Vectors) -> None:
+            ask(problem, graph, own, places[begin : min(begin + block, found)], len(self.policies))
+
+        block = max(_ASKED, -(-found // _ASKING))
+        team.map(work, range(0, found, block), [with_scratch(vectors) for _ in range(team.threads)])
+        _back_up(problem, graph, graph.batch.node[: graph.batch.size[NOTED]].copy(), np.inf)
+        return float(found * each)
 
     def together(self) -> FloatArray:
         """`[m,n]`: the mean product of the weights of two models at the nodes that were built last."""
@@ -271,6 +281,11 @@ class Certifier:
         if divisions > 0:
             return float(below + 1.2 * divisions * (n_actions + 8.0 + problem.cells.models.shape[2]))
         return float(below + 2.0 * n_actions + len(problem.partner) * (n_actions + 6.0))
+
+    def make_consistent(self) -> None:
+        """Make all values of the graph consistent."""
+        make_consistent(self.problem, self.graph)
+        self._idle = 0
 
     def freeze_values(self) -> None:
         """Freeze the graph's values; searching may go on after `reopen`."""
@@ -371,11 +386,26 @@ def certifier_of(
     return Certifier(task, problem, own, core_nodes=core_nodes, max_nodes=max_nodes)
 
 
-def freeze_values(problem: BeliefMDP, graph: Graph) -> None:
-    """Make the values of a graph consistent, and freeze them."""
+def work_of_asking(vectors: Vectors) -> float:
+    """Operations of asking all vectors at a leaf."""
+    return float(vectors.known.shape[1] * (_ASK * float(vectors.known_count.mean()) + _TOLD))
+
+
+def make_consistent(problem: BeliefMDP, graph: Graph) -> None:
+    """Make the values of a graph consistent."""
     n = int(graph.size[NODES])
     order = np.arange(n)[::-1].copy() if problem.merged else np.argsort(-graph.stage[:n], kind="stable")
-    kernel.freeze_values(problem, graph, order, _CONVERGED * float(np.abs(graph.upper[:n]).max()))
+    _back_up(problem, graph, order, _CONVERGED * float(np.abs(graph.upper[:n]).max()))
+
+
+def _back_up(problem: BeliefMDP, graph: Graph, order: IntArray, tolerance: float) -> None:
+    kernel.make_consistent(problem, graph, order, np.zeros(graph.size[NODES], dtype=np.uint8), tolerance)
+
+
+def freeze_values(problem: BeliefMDP, graph: Graph) -> None:
+    """Make the values of a graph consistent, and freeze them."""
+    make_consistent(problem, graph)
+    kernel.freeze_values(problem, graph)
 
 
 class Relaxed(NamedTuple):

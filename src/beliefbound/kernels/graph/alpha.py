@@ -92,16 +92,21 @@ def new_vectors(problem, values, capacity: int) -> Vectors:
 
 
 def copied(vectors: Vectors) -> Vectors:
-    """The vectors worth asking as they are now, with scratch of their own, for `best_vector` while others are added."""
+    """The vectors worth asking as they are now, for `best_vector` while others are added."""
     count = int(vectors.known_count.max())
-    return vectors._replace(
-        known=np.ascontiguousarray(vectors.known[:, :, :count]),
-        number=np.ascontiguousarray(vectors.number[:, :count]),
-        known_count=vectors.known_count.copy(),
-        belief=np.empty_like(vectors.belief),
-        after=np.empty_like(vectors.after),
-        totals=np.empty(count),
+    return with_scratch(
+        vectors._replace(
+            known=np.ascontiguousarray(vectors.known[:, :, :count]),
+            number=np.ascontiguousarray(vectors.number[:, :count]),
+            known_count=vectors.known_count.copy(),
+        )
     )
+
+
+def with_scratch(vectors: Vectors) -> Vectors:
+    """The same vectors, with scratch of their own for `best_vector`."""
+    scratch = {name: np.empty_like(getattr(vectors, name)) for name in ("belief", "after")}
+    return vectors._replace(totals=np.empty(vectors.known.shape[2]), **scratch)
 
 
 @njit(**FAST_INLINE)

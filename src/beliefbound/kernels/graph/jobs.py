@@ -32,6 +32,7 @@ from beliefbound.kernels.graph.search import (
     freeze_values,
     link,
     make_child,
+    make_consistent,
     measure,
     place_child,
     renew,
@@ -65,7 +66,8 @@ def jobs() -> Iterator[Job]:
     yield walk, (here[0], vectors, int64, floats, stream, points, int64, int64, float64, float64)
     yield back_up_points, (here[0], vectors, points, whole, float64)
     yield keep_used, (vectors, points, int64)
-    yield freeze_values, (*here, whole, float64)
+    yield make_consistent, (*here, whole, typeof(np.zeros(1, np.uint8)), float64)
+    yield freeze_values, here
     yield compile_controller, (*here, int64, int64, small, typeof(np.zeros((1, 1), np.int32)))
 
 

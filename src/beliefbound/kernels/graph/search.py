@@ -37,9 +37,12 @@ from beliefbound.kernels.graph.nodes import (
 from beliefbound.kernels.graph.pairs import best_sum, least_of_pairings
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.out_of_line import out_of_line
+from beliefbound.kernels.prefetch import prefetch
 from beliefbound.kernels.random import GOLDEN, mix
 
-_SWEEPS = 10  # over a graph with circles before its values are frozen; they are valid after any number
+_SWEEPS = 10  # over a graph with circles until its values are consistent; they are valid after any number
+_SOON = 4  # nodes ahead: whose children are asked for
+_ask_for_node = prefetch(1)
 QUANTUM = 2.0**-40  # of weights in keys of beliefs
 SAME = 2.0**-47  # of a weight: weights that differ by less are the same weight, where beliefs are merged
 
@@ -399,24 +402,49 @@ def measure(problem, graph, node):
     graph.action[node] = chosen
 
 
+@njit(inline="always", **FAST)
+def due(problem, graph, x, changed, sweep):
+    """Whether a child has changed since a node was last backed up, in sweeps from the last node to the first."""
+    s = graph.state[x]
+    for i in range(problem.first[s, -1] - problem.first[s, 0]):
+        child = np.int64(graph.child[x, i])
+        if child >= 0 and changed[child] >= (sweep - 1 if child <= x else sweep):
+            return True
+    return False
+
+
 @njit(**FAST)
-def freeze_values(problem, graph, order, tolerance):
-    """Make all values consistent and freeze them: `upper` is from here on one fixed function of the node (its leaf
-    value outside the graph), with `upper ≥ r + γ E upper` everywhere. `order` has the deepest stage first; where
-    beliefs are merged, sweeps end when no gap falls by more than `tolerance`."""
-    n = order.size
-    for _ in range(_SWEEPS if problem.merged else 1):
+def make_consistent(problem, graph, order, changed, tolerance):
+    """Back up the nodes in `order`, which has the deepest stage first; where beliefs are merged, the last node, and
+    sweeps end when no gap falls by more than `tolerance`. After the first sweep a node is looked at where one of its
+    children has changed: `changed[n]`, zeros, has the last sweep in which each did."""
+    for sweep in range(1, _SWEEPS + 1 if problem.merged else 2):
         moved = 0.0
-        for i in range(n):
-            x = order[i]
-            gap = graph.upper[x] - graph.lower[x]
+        for n in range(order.size):
+            if sweep == 1 and n + _SOON < order.size:
+                for child in graph.child[order[n + _SOON]]:  # wherever that is: it is not looked at
+                    _ask_for_node(graph.upper, np.int64(child))
+            x = order[n]
+            if sweep > 1 and not due(problem, graph, x, changed, sweep):
+                continue
+            upper, lower, share = graph.upper[x], graph.lower[x], graph.share[x]
             if not problem.merged:
                 link(problem, graph, x)
             backup(problem, graph, x)
             graph.share[x] = contribution(problem, graph, x, np.int64(graph.greedy[x]))[1]
-            moved = max(moved, gap - (graph.upper[x] - graph.lower[x]))
+            if graph.upper[x] != upper or graph.lower[x] != lower or graph.share[x] != share:
+                changed[x] = sweep
+                moved = max(moved, (upper - lower) - (graph.upper[x] - graph.lower[x]))
         if moved <= tolerance:
             break
+
+
+@njit(**FAST)
+def freeze_values(problem, graph):
+    """Freeze values that are consistent: `upper` is from here on one fixed function of the node (its leaf value outside
+    the graph), with `upper ≥ r + γ E upper` everywhere."""
+    n = graph.size[NODES]
+    graph.size[DEEPEST] = 0
     for x in range(n):
         s = graph.state[x]
         for i in range(problem.first[s, -1] - problem.first[s, 0]):
@@ -425,11 +453,11 @@ def freeze_values(problem, graph, order, tolerance):
                 graph.above[x, i] = graph.upper[child]
         graph.stamp[x] = -1
         measure(problem, graph, x)
+        graph.size[DEEPEST] = max(graph.size[DEEPEST], graph.stage[x])
     graph.size[FROZEN_NODES] = n
     graph.size[FROZEN_ENTRIES] = graph.size[ENTRIES]
     graph.size[LOGGED_SLOTS] = 0
     graph.size[LOGGED_LINKS] = 0
-    graph.size[DEEPEST] = graph.stage[order[0]]
 
 
 @out_of_line
