@@ -149,16 +149,20 @@ class MergedSearch:
         self.certifier = certifier
         growing, consistent = True, 0.0
         while growing and not self.closed:
-            before, width = certifier.work, self.width
-            growing = grow(certifier, self.record, certifier.rounding, strand.left, self.team)
-            strand.add(CALL + certifier.work - before)
+            # What one thread does alone comes first, while others have vectors and cells to do. Growth, at which they
+            # can help, has its part of the round for itself.
+            work, before, width = strand.left, certifier.work, self.width
             while self._asked:
                 strand.add(certifier.secure(self._asked.pop(), self.team))
-            if not growing or certifier.work > _CONSISTENT_EVERY * consistent:
+            if certifier.work > _CONSISTENT_EVERY * consistent:
                 consistent = certifier.work
                 self.make_consistent()
+            growing = grow(certifier, self.record, certifier.rounding, work, self.team)
+            strand.add(CALL + certifier.work - before)
+            if not growing:
+                self.make_consistent()
                 # A graph with circles may have had nothing left to build only because values lagged behind.
-                growing |= certifier.n_nodes < certifier.core_nodes and self.width < _LAGGED * width
+                growing = certifier.n_nodes < certifier.core_nodes and self.width < _LAGGED * width
             self.closed = self.width <= certifier.rounding
             if strand.full() or not growing or self.closed:
                 strand.find(self.note)
