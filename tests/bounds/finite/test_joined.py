@@ -64,8 +64,8 @@ def test_values_are_the_same(more):
 
 def test_the_state_of_smallest_rewards_stands_for_the_other():
     for more, stays in ((1.0, 0), (-0.25, 1)):
-        problem, _, policies = problem_and_task(bandit(more=more))
-        stands, paid = standing_for(problem, policies)
+        problem, _, _ = problem_and_task(bandit(more=more))
+        stands, paid = standing_for(problem)
         assert stands.tolist() == [stays, stays]
         assert paid[stays] == 0.0
 
@@ -88,10 +88,22 @@ def test_states_that_differ_otherwise_stay_apart(kind):
     assert join_states(problem, policies).problem is problem
 
 
-def test_states_that_a_policy_treats_differently_stay_apart():
-    problem, _, _ = problem_and_task(bandit())
-    assert join_states(problem, [StationaryPolicy(np.array([0, 1]))]).problem is problem
-    assert join_states(problem, [StationaryPolicy(np.array([1, 1]))]).problem is not problem
+def test_states_stay_apart_where_every_policy_treats_them_differently_and_else_such_policies_are_left_out():
+    alike, unlike = StationaryPolicy(np.array([1, 1])), StationaryPolicy(np.array([0, 1]))
+    task = FiniteTask.of(bandit(), discount=GAMMA)
+
+    def joined(*policies):
+        problem = problem_of(task, stages=0, policies=policies)
+        return join_states(problem, policies), problem
+
+    found, problem = joined(unlike)
+    assert found.problem is problem
+    assert found.policies == [unlike]
+    found, problem = joined(unlike, alike)
+    assert len(set(found.problem.arrive.tolist())) == 1
+    assert found.policies == [alike]
+    assert np.array_equal(found.problem.v, problem.v[..., 1:])
+    assert found.problem.number.tolist() == [[0], [0]]
 
 
 def test_taken_apart_is_as_before():
@@ -105,7 +117,7 @@ def test_taken_apart_is_as_before():
 def test_brackets_agree_with_those_of_states_apart(start, monkeypatch):
     belief = bandit(seed=3)
     together = bb.bracket(belief, discount=GAMMA, initial=start, effort=12, rng=1, threads=1)
-    monkeypatch.setattr(merged, "join_states", lambda problem, policies: Joined(problem, 0.0, 0.0))
+    monkeypatch.setattr(merged, "join_states", lambda problem, policies: Joined(problem, list(policies), 0.0, 0.0))
     apart = bb.bracket(belief, discount=GAMMA, initial=start, effort=12, rng=1, threads=1)
     assert together.lower.value <= apart.upper.value
     assert apart.lower.value <= together.upper.value

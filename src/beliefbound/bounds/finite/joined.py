@@ -15,7 +15,8 @@ in both states too; outcomes show what they showed. But equal beliefs in `s` and
 say whether the last pull paid is the example: half of its beliefs are left, and vectors and cells are of one state.
 
 *Policies.* One that was found so takes the node of `s` for one of `t`: `told_states` gives it a node for each state in
-which it may truly be.
+which it may truly be. Memoryless ones that do not do the same in both, such as staying after a win alone, are left out
+of the pool: a policy that learns does better than these.
 
 *Rounding.* `c` is right to a unit of itself, and is met once a step: with `κ` as in `planning.rounding`, a backup is
 off by `2κ|c|` more (what is paid, and what is read in a state that is worth `c` less), all of them by `2κ|c|/(1 − γ)`.
@@ -29,6 +30,7 @@ import numpy.typing as npt
 
 from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.finite.outcomes import rows_of
+from beliefbound.bounds.finite.problem import pool_numbers
 from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.planning.task import FiniteTask
 from beliefbound.policy import TablePolicy
@@ -40,15 +42,18 @@ class Joined(NamedTuple):
     """A problem in which no outcome arrives in a state that another one stands for."""
 
     problem: BeliefMDP
+    policies: list[TablePolicy]  # those whose values it has
     paid: float  # the largest |c|
     work: float  # operations that it took
 
 
 def join_states(problem: BeliefMDP, policies: Sequence[TablePolicy]) -> Joined:
-    """The problem with states joined that all `policies` treat alike; itself where there are none."""
-    stands, more = standing_for(problem, policies)
-    if (stands == np.arange(len(stands))).all():
-        return Joined(problem, 0.0, 0.0)  # looking takes less than what is allocated for vectors
+    """The problem with such states joined, and those of `policies` that do the same in states that are one; all as it
+    was where no states are alike, or no policy treats them so."""
+    stands, more = standing_for(problem)
+    alike = [i for i, policy in enumerate(policies) if _same_in(policy, stands)]
+    if (stands == np.arange(len(stands))).all() or (policies and not alike):
+        return Joined(problem, list(policies), 0.0, 0.0)  # looking takes less than what is allocated for vectors
     reward, paid = problem.reward.copy(), more[problem.arrive]
     for s, rows in enumerate(problem.first):
         here = paid[rows[0] : rows[-1]]
@@ -57,23 +62,29 @@ def join_states(problem: BeliefMDP, policies: Sequence[TablePolicy]) -> Joined:
             for a in np.flatnonzero(problem.available[s]):
                 own = slice(rows[a] - rows[0], rows[a + 1] - rows[0])
                 reward[:, s, a] += problem.discount * (like[:, own] @ here[own])
-    joined = problem._replace(arrive=stands[problem.arrive], reward=reward)
-    return Joined(joined, float(np.abs(more).max()), 2.0 * _READ * problem.like.size)
+    v, number = np.ascontiguousarray(problem.v[..., alike]), pool_numbers(len(stands), len(alike))
+    joined = problem._replace(arrive=stands[problem.arrive], reward=reward, v=v, number=number)
+    kept = [policies[i] for i in alike]
+    return Joined(joined, kept, float(np.abs(more).max()), 2.0 * _READ * problem.like.size)
 
 
-def standing_for(problem: BeliefMDP, policies: Sequence[TablePolicy]) -> tuple[IntArray, FloatArray]:
+def _same_in(policy: TablePolicy, stands: IntArray) -> bool:
+    """Whether it does in every state what it does in the one that stands for it."""
+    actions = np.atleast_2d(policy.actions)
+    return bool((actions == actions[:, stands]).all())
+
+
+def standing_for(problem: BeliefMDP) -> tuple[IntArray, FloatArray]:
     """`([s], [s])`: the state that stands for each, of those alike the one of smallest rewards; and how much more than
     there is paid here."""
     n_states = len(problem.available)
     stands, more = np.arange(n_states), np.zeros(n_states)
     if problem.discount >= 1.0:
         return stands, more
-    played = np.concatenate([np.atleast_2d(policy.actions) for policy in policies]) if policies else stands[:0, None]
     groups = dict[bytes, list[int]]()
     for s, rows in enumerate(problem.first):
         arrive = problem.arrive[rows[0] : rows[-1]]
         alike = [rows - rows[0], arrive, problem.available[s].astype(np.int64)]
-        alike += [played[:, s]] if policies else []
         groups.setdefault(np.concatenate(alike).astype(np.int64).tobytes(), []).append(s)
     for group in groups.values():
         known = list[int]()

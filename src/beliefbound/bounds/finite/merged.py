@@ -75,12 +75,14 @@ class MergedSearch:
         *,
         losses: FloatArray | None = None,
     ) -> None:
-        self.task, self.policies, self.record, self.team = task, list(policies), record, team
         joined = join_states(problem, policies)
-        self.problem, self._first, self._losses = joined.problem._replace(merged=True), problem.v, losses
+        self.task, self.policies, self.record, self.team = task, joined.policies, record, team
+        self.problem, self._first, self._losses = joined.problem._replace(merged=True), joined.problem.v, losses
         self.allowance, self._paid = allowance_of(task, problem, joined.paid), joined.paid
         gain = _GAIN * scale_of(problem, task.weights, task.start, task.largest_value)
-        self.backups = PointBackups(task, self.problem, policies, seed_stream(address), capacity=_CAPACITY, gain=gain)
+        self.backups = PointBackups(
+            task, self.problem, self.policies, seed_stream(address), capacity=_CAPACITY, gain=gain
+        )
         self.vectors = self.backups.vectors
         self.certifier: Certifier | None = None
         self.closed = False
