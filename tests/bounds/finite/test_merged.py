@@ -135,7 +135,8 @@ def test_models_are_exchanged_between_cells_until_no_exchange_loses_more():
 
 def test_grids_that_do_not_fit_are_coarser_or_left_out_and_the_rest_comes_in_order_of_work():
     def found(n_models, rows):
-        problem = SimpleNamespace(arrive=np.zeros(rows), q=np.zeros(1), available=np.ones((2, 3)))
+        first = np.array([[0, 0, rows // 2, rows // 2], [rows // 2, rows, rows, rows]])
+        problem = SimpleNamespace(arrive=np.zeros(rows), first=first, q=np.zeros(1), available=np.ones((2, 3)))
         chosen = sizes(problem, n_models)
         assert [size.work for size in chosen] == sorted(size.work for size in chosen)
         return [(size.models, size.resolution) for size in chosen]

@@ -72,7 +72,7 @@ def test_closed_actions_are_worth_what_cells_say_and_opened_ones_look_a_step_fur
             like = problem.like[base * len(weights) :][: len(weights) * n_rows].reshape(len(weights), n_rows)[:, row]
             after, t = weights * like, int(problem.arrive[base + row])
             if after.sum() > 0.0:
-                later = problem.cells._replace(tables=problem.cells.tables[:, :, 1:])
+                later = problem.cells._replace(tables=problem.cells.tables[:, 1:])
                 high += DISCOUNT * after.sum() * read_cells(problem, later, after / after.sum())[t]
                 pool = after @ problem.v[1][:, t] / after.sum()
                 assert graph.below[root, row] == pytest.approx(pool.max(), rel=1e-12)

@@ -83,3 +83,28 @@ def test_forgetting_vectors_that_no_point_uses_changes_no_value_at_points():
     for s, count in enumerate(vectors.known_count):  # and how often each is best is known
         places = [i for (_, i), t in zip(after, points.state, strict=True) if t == s]
         assert (vectors.used[s, :count] == np.bincount(places, minlength=count)).all()
+
+
+def test_who_is_asked_by_the_models_that_matter_is_next_to_the_best_and_its_value_is_exact():
+    problem, vectors, *_ = solved("bernoulli", 5)
+    known, count, rng = vectors.known, vectors.known_count, np.random.default_rng(6)
+    light = 0
+    for _ in range(200):
+        s, weights = int(rng.integers(len(count))), rng.dirichlet(np.full(3, 0.05))
+        every = weights @ known[s, :, : count[s]]
+        value, i = best_vector(vectors, s, weights)
+        assert value == pytest.approx(every[i], rel=1e-12)
+        assert value >= every.max() - 2 * 3 * 1e-4 * float(weights @ problem.scale)
+        light += int(np.argmax(every)) != i
+    assert light > 0  # or all were asked by all models
+
+
+def test_a_model_of_little_weight_matters_where_much_can_be_lost():
+    problem, vectors, *_ = solved("bernoulli", 5)
+    vectors.known[0, 2, :2] = -1e9, 0.0
+    vectors.known[0, :2, :2] = [[1.1, 1.0], [1.1, 1.0]]
+    vectors.known_count[0] = 2
+    weights = np.array([0.5, 0.5, 1e-6])
+    assert best_vector(vectors, 0, weights)[1] == 0
+    wide = vectors._replace(scale=np.array([1.1, 1.1, 1e9]))
+    assert best_vector(wide, 0, weights) == (pytest.approx(1.0), 1)

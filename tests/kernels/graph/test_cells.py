@@ -7,7 +7,8 @@ from beliefbound.beliefs import FiniteBelief
 from beliefbound.bounds.finite.cells import read_cells, solving_steps
 from beliefbound.bounds.finite.problem import problem_of
 from beliefbound.bounds.steps import Meter, finish
-from beliefbound.kernels.graph.cells import binomials, grid, locate, new_corners, solve_cell
+from beliefbound.kernels.graph.cells import binomials, grid, locate, new_corners, solve_cell, told_cell
+from beliefbound.kernels.graph.nodes import new_graph
 from beliefbound.kernels.graph.pairs import solve_pair
 from beliefbound.planning.task import FiniteTask
 from support import oracles
@@ -53,7 +54,7 @@ def test_policy_iteration_ends_just_above_what_sweeps_from_above_converge_to(dis
     points, kept = grid(3, n, table), np.zeros((1, 2, 28, 2))
     solve_cell(problem, models, points, n, table, corners, 3000, 0.0, kept)
     found = finish(solving_steps(problem, models[None], n, epsilon, Meter()))
-    above = found.tables[0, 0] - kept
+    above = found.tables[0] - kept
     assert above.min() >= -1e-11
     assert above.max() <= 25.0 * epsilon
 
@@ -84,3 +85,37 @@ def test_a_model_that_is_ruled_out_lowers_nothing_that_is_read():
     cells = finish(solving_steps(problem, np.arange(3)[None], 12, 1e-6, Meter()))
     for x in np.random.default_rng(1).random(300):
         assert 2.0 <= read_cells(problem, cells, np.array([0.0, x, 1.0 - x]))[0] <= 2.0 + 1e-2
+
+
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_cells_of_next_to_no_weight_are_told_apart_which_hardly_raises_what_is_read(signal):
+    belief, _ = random_belief(np.random.default_rng(5), signal, n_models=6)
+    task = FiniteTask.of(belief, discount=0.9)
+    problem = problem_of(task, stages=1, policies=())
+    cells = finish(solving_steps(problem, np.arange(6).reshape(3, 2), 12, 1e-6, Meter()))
+    problem, rng, apart = problem._replace(cells=cells), np.random.default_rng(6), 0
+    graph = new_graph(problem, 1, 6)
+    for _ in range(100):
+        weights = rng.dirichlet(np.full(6, 0.1))
+        graph.mass[:] = weights
+        s = int(rng.integers(2))
+        told, read = told_cell(problem, graph, s, 0), read_cells(problem, cells, weights)[s]
+        assert graph.mass == pytest.approx(weights, abs=0.0)
+        assert read - 1e-4 <= told <= read + 2 * 3 * 1e-3 * float(weights @ problem.scale)
+        matter = (weights * problem.scale).reshape(3, 2).sum(axis=1)
+        apart += int((matter < 1e-3 * matter.sum()).any())
+    assert apart > 0  # or all cells were read
+
+
+def test_cells_are_solved_in_the_states_that_may_be_met_and_elsewhere_told_apart():
+    p = np.random.default_rng(7).dirichlet(np.ones(2), (4, 3, 2)) @ np.eye(3)[:2]  # nothing leads to state 2
+    r = np.random.default_rng(8).random((4, 3, 2))
+    problem = problem_of(
+        FiniteTask.of(FiniteBelief(p, r, reward_signal="unobserved"), discount=0.9), stages=1, policies=()
+    )
+    models, start = np.arange(4).reshape(2, 2), np.array([1.0, 0.0, 0.0])
+    every = finish(solving_steps(problem, models, 8, 1e-9, Meter()))
+    met = finish(solving_steps(problem, models, 8, 1e-9, Meter(), start=start))
+    assert met.tables[:, :, :2] == pytest.approx(every.tables[:, :, :2], abs=1e-7)
+    assert (met.tables[:, :, 2] >= every.tables[:, :, 2] - 1e-7).all()
+    assert (met.tables[:, :, 2] > every.tables[:, :, 2] + 1e-7).any()

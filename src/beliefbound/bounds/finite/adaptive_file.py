@@ -28,7 +28,7 @@ import numpy as np
 
 from beliefbound.base.io.arrays import Array, Shapes
 from beliefbound.bounds.finite.controller import Controller, FrozenSearch, frozen_graph, kept_fields
-from beliefbound.bounds.finite.problem import FOREVER, pool_numbers
+from beliefbound.bounds.finite.problem import FOREVER, pool_numbers, scale_of_models
 from beliefbound.kernels.graph.cells import no_cells
 from beliefbound.kernels.graph.controller import COMMIT
 from beliefbound.kernels.graph.nodes import BeliefMDP
@@ -148,7 +148,7 @@ def _lookahead(file: Shapes, controller: Controller) -> FrozenSearch:
         raise file.wrong("pairs", "has a grid of one point")
     first, arrive, available = controller.first, controller.arrive, controller.available
     keys = file.take("keys", "u8", "outcome")
-    told = (q, partner, cell, pairs, no_cells())
+    told = (q, partner, cell, pairs, no_cells(), scale_of_models(q, v))
     names = pool_numbers(n_states, n_policies)
     numbers = (keys, discount, horizon, mix)
     problem = BeliefMDP(like, arrive, first, reward, available, *told, v, names, *numbers, merged=False, edition=0)

@@ -43,6 +43,14 @@ _SOLVING = 55.0  # sweeps, in time, until a cell is solved
 _EXCHANGES, _LEAST_ADDED = 2, 1e-9  # of models between cells, for each model; the least share that one must add
 
 
+class Size(NamedTuple):
+    """Models in a cell, resolution of the grid, and the operations that it takes."""
+
+    models: int
+    resolution: int
+    work: float
+
+
 def divide(gain: FloatArray, k: int) -> IntArray:
     """`[cell,k]`, −1 where a cell has fewer models: each cell begins with the pair that loses most, and takes the model
     that adds most until it is full."""
@@ -87,16 +95,26 @@ def _exchanged(gain: FloatArray, cells: IntArray) -> IntArray:
 
 
 def solving_steps(
-    problem: BeliefMDP, division: IntArray, resolution: int, epsilon: float, meter: Meter, team: Team = ALONE
+    problem: BeliefMDP,
+    division: IntArray,
+    resolution: int,
+    epsilon: float,
+    meter: Meter,
+    team: Team = ALONE,
+    *,
+    start: FloatArray | None = None,
 ) -> Stepwise[Cells]:
     """The cells of one division, solved on their grids step by step, several side by side; sweeps end where they
-    change less than `epsilon`."""
+    change less than `epsilon`. `start`: a distribution of states, from which the others are reached; by default they
+    may all be met."""
     k = division.shape[1]
+    states = _met(problem, start)
+    rows = _n_rows(problem, states)
     table = binomials(resolution + k)
     points = grid(k, resolution, table)
     n_states, n_actions = problem.available.shape
-    tables = np.empty((1, len(division), len(problem.q), n_states, len(points), n_actions))
-    sweep = _SWEEP * len(points) * len(problem.arrive) * (k + 2.0)
+    tables = np.empty((len(division), len(problem.q), n_states, len(points), n_actions))
+    sweep = _SWEEP * len(points) * rows * (k + 2.0)
     meter.add(20.0 * len(points) * k)
     together = max(1, min(_TOGETHER, CELL_BYTES // _scratch(len(problem.arrive), len(points), k)))
     for first in range(0, len(division), together):
@@ -104,16 +122,14 @@ def solving_steps(
         if len(problem.q) > 1:
 
             def solve(c: int) -> None:
-                solve_cell(
-                    problem, division[c], points, resolution, table, new_corners(k), _SWEEPS, epsilon, tables[0, c]
-                )
+                solve_cell(problem, division[c], points, resolution, table, new_corners(k), _SWEEPS, epsilon, tables[c])
 
             team.run([partial(solve, c) for c in here])
             meter.add(len(here) * (len(problem.q) + k) * sweep)
         else:
 
             def begin(c: int) -> _Solving:
-                return _Solving(problem, division[c], points, resolution, table, tables[0, c])
+                return _Solving(problem, division[c], points, resolution, table, tables[c], states)
 
             cells = team.run([partial(begin, c) for c in here])
             meter.add(len(here) * k * sweep)
@@ -124,10 +140,21 @@ def solving_steps(
                 if cells and meter.full():
                     yield
         for c in here:
-            tables[0, c] += _off(problem, tables[0, c], k, resolution)
+            tables[c] += _off(problem, tables[c], k, resolution)
         if meter.full():
             yield
-    return Cells(division[None], tables, table, resolution)
+    return Cells(division, tables, table, resolution)
+
+
+def _met(problem: BeliefMDP, start: FloatArray | None) -> IntArray:
+    """States in which a search may be: those of the start, and in which an outcome arrives; of joined states, one."""
+    if start is None:
+        return np.arange(len(problem.available))
+    return np.union1d(np.flatnonzero(start), problem.arrive)
+
+
+def _n_rows(problem: BeliefMDP, states: IntArray) -> int:
+    return int((problem.first[states, -1] - problem.first[states, 0]).sum())
 
 
 def _off(problem: BeliefMDP, table: FloatArray, k: int, resolution: int) -> FloatArray:
@@ -163,9 +190,10 @@ class _Solving:
         resolution: int,
         binom: IntArray,
         table: FloatArray,
+        states: IntArray,
     ) -> None:
         self._cell = problem, models, points
-        self._outcomes = outcomes_of_cell(problem, models, points, resolution, binom, new_corners(len(models)))
+        self._outcomes = outcomes_of_cell(problem, models, points, resolution, binom, new_corners(len(models)), states)
         self._values, self._q = told_apart(*self._cell)
         self._table, self._gamma = table, problem.discount
         self._rounds, self._sweeps, self.ended = _ROUNDS if self._gamma < 1.0 else 0, _SWEEPS, False
@@ -203,10 +231,10 @@ def _scratch(rows: int, n_points: int, k: int) -> int:
 
 
 def read_cells(problem: BeliefMDP, cells: Cells, weights: FloatArray) -> FloatArray:
-    """The bound at stage 0 by the first division, `[s]`."""
-    corners = new_corners(cells.models.shape[2])
+    """The bound at stage 0 by the division, `[s]`."""
+    corners = new_corners(cells.models.shape[1])
     q = np.where(problem.available, 0.0, -np.inf)
-    for models, table in zip(cells.models[0], cells.tables[0], strict=True):
+    for models, table in zip(cells.models, cells.tables, strict=True):
         corners.weight[:] = np.where(models >= 0, weights[models], 0.0)
         total = float(corners.weight.sum())
         if total > 0.0:
@@ -216,23 +244,15 @@ def read_cells(problem: BeliefMDP, cells: Cells, weights: FloatArray) -> FloatAr
     return best
 
 
-class Size(NamedTuple):
-    """Models in a cell, resolution of the grid, and the operations that it takes."""
-
-    models: int
-    resolution: int
-    work: float
-
-
-def sizes(problem: BeliefMDP, n_models: int) -> list[Size]:
+def sizes(problem: BeliefMDP, n_models: int, start: FloatArray | None = None) -> list[Size]:
     """All that there are for so many models and fit in memory, those of least work first."""
-    found, rows = [], len(problem.arrive)
+    found, rows = [], _n_rows(problem, _met(problem, start))
     for k, resolutions in _SIZES.items():
         n_cells = -(-n_models // k)
         for resolution in resolutions if k <= n_models else ():
             n_points = int(binomials(resolution + k)[resolution + k - 1, k - 1])
             tables = 8 * n_cells * n_points * len(problem.q) * problem.available.size
-            if max(_scratch(rows, n_points, k), tables) <= CELL_BYTES:
+            if max(_scratch(len(problem.arrive), n_points, k), tables) <= CELL_BYTES:
                 found.append(Size(k, resolution, float(n_cells * n_points * k * rows * _SOLVING)))
                 break
     return sorted(found, key=lambda size: size.work)
@@ -249,5 +269,6 @@ def cell_steps(
 ) -> Stepwise[tuple[Cells, float]]:
     """Cells of one size, solved step by step, and their bound at the start, but for rounding."""
     epsilon = EPSILON * scale_of(problem, weights, start)
-    cells = yield from solving_steps(problem, divide(gain, size.models), size.resolution, epsilon, meter, team)
+    division = divide(gain, size.models)
+    cells = yield from solving_steps(problem, division, size.resolution, epsilon, meter, team, start=start)
     return cells, float(start @ read_cells(problem, cells, weights))

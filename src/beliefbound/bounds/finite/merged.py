@@ -134,7 +134,7 @@ class MergedSearch:
         """The cells of most work that there is time for by now; those of less are not solved any more."""
         n_models = self.task.models.n_models
         if self._sizes is None:
-            self._sizes = sizes(self.problem, n_models) if n_models > 1 else []
+            self._sizes = sizes(self.problem, n_models, self.task.start) if n_models > 1 else []
         most = _CELLS * self.done - self._telling.done
         affordable = [size for size in self._sizes if size.work <= most]
         self._sizes = self._sizes[len(affordable) :]
@@ -202,7 +202,7 @@ class MergedSearch:
         strand.find(partial(self._use_cells, cells, value))
 
     def _use_cells(self, cells: Cells, value: float) -> None:
-        told = f"told which {cells.models.shape[2]} models hold the true one"
+        told = f"told which {cells.models.shape[1]} models hold the true one"
         self.record.add(Bound(self.allowance.upper(value), "upper", told, kind=Kind.CELLS))
         before, search = self.problem.cells, self.certifier
         if len(before.models) == 0 or search is None or search.told(cells) < search.told(before):

@@ -56,18 +56,20 @@ def problem_steps(
     rows, models, kept = (yield from row_steps(task, meter)), task.models, stages_kept(task, stages)
     if values is None:
         values = [values_of(task, policy, kept) for policy in policies]
+    q, v = models_apart(task, kept) if apart is None else apart, _stacked(values, models)
     return BeliefMDP(
         like=rows.like,
         arrive=rows.arrive,
         first=rows.first,
         reward=np.array(models.rewards),
         available=np.array(models.available),
-        q=models_apart(task, kept) if apart is None else apart,
+        q=q,
         partner=np.empty((0, models.n_models), dtype=np.int64),
         cell=np.empty((0, models.n_models), dtype=np.int64),
         pairs=np.empty((0, 0, 1, 1, 1, 1)),
         cells=no_cells(),
-        v=_stacked(values, models),
+        scale=scale_of_models(q, v),
+        v=v,
         number=pool_numbers(models.n_states, len(policies)),
         keys=rows.keys,
         discount=float(task.discount),
@@ -76,6 +78,12 @@ def problem_steps(
         merged=False,
         edition=0,
     )
+
+
+def scale_of_models(q: FloatArray, v: FloatArray) -> FloatArray:
+    """`[m]`: the largest value of each model, of `q[stage,m,s,a]` and `v[stage,m,s,policy]`."""
+    sizes = [np.abs(np.where(np.isfinite(values), values, 0.0)).max(axis=(0, 2, 3), initial=0.0) for values in (q, v)]
+    return np.asarray(np.maximum(*sizes))
 
 
 def stages_kept(task: FiniteTask, stages: int) -> int:

@@ -230,8 +230,8 @@ class Certifier:
         def helper() -> None:
             if crew.closed(shared):
                 return
-            scratch = {name: np.zeros_like(getattr(graph, name)) for name in ("sums", "parts", "mass", "told")}
-            own = graph._replace(size=graph.size.copy(), corners=new_corners(problem.cells.models.shape[2]), **scratch)
+            scratch = {name: np.zeros_like(getattr(graph, name)) for name in ("sums", "parts", "mass", "told", "heavy")}
+            own = graph._replace(size=graph.size.copy(), corners=new_corners(problem.cells.models.shape[1]), **scratch)
             growth.help_growing(problem, own, shared)
 
         return team.run([first, *[helper] * (team.threads - 1)])[0]  # type: ignore[return-value]
@@ -240,7 +240,7 @@ class Certifier:
         """From now on, new nodes have leaf values of another problem of the same task; and those where a way ends, if
         it is of a later edition."""
         if problem.cells is not self.problem.cells:
-            self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[2]))
+            self.graph = self.graph._replace(corners=new_corners(problem.cells.models.shape[1]))
         self.problem = problem
 
     def secure(self, vectors: Vectors, team: Team = ALONE) -> float:
@@ -269,17 +269,17 @@ class Certifier:
     def told(self, cells: Cells) -> float:
         """The mean upper value by cells of models at the nodes that were built last."""
         begin, end = max(0, self.n_nodes - _LAST), self.n_nodes
-        graph = self.graph._replace(corners=new_corners(cells.models.shape[2]))
+        graph = self.graph._replace(corners=new_corners(cells.models.shape[1]))
         return float(told_at(self.problem._replace(cells=cells), graph, begin, end)) / (end - begin)
 
     @property
     def node_work(self) -> float:
         """Operations for one model and one outcome row that is given leaf values."""
         problem = self.problem
-        n_actions, divisions = problem.available.shape[1], len(problem.cells.models)
+        n_actions, (n_cells, k) = problem.available.shape[1], problem.cells.models.shape
         below = 2.0 + 0.4 * problem.v.shape[3]
-        if divisions > 0:
-            return float(below + 1.2 * divisions * (n_actions + 8.0 + problem.cells.models.shape[2]))
+        if n_cells > 0:
+            return float(below + 1.2 * (n_actions + 8.0 + k))
         return float(below + 2.0 * n_actions + len(problem.partner) * (n_actions + 6.0))
 
     def make_consistent(self) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.graph.cells import told_cell
+from beliefbound.kernels.graph.heavy import heavy_models
 from beliefbound.kernels.graph.nodes import OPENED
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.out_of_line import out_of_line
@@ -56,7 +57,7 @@ def close_actions(problem, graph, node):
         graph.mass[graph.model[j]] = 0.0
     for a in range(n_actions):
         graph.opened[node, a] = not problem.available[s, a]
-        high, reward = graph.told[0, a], graph.reward[node, a]
+        high, reward = graph.told[a], graph.reward[node, a]
         if problem.discount > 0.0:
             high = (high - reward + _SPARE * (abs(high) + abs(reward))) / problem.discount
         for i in range(problem.first[s, a] - base, problem.first[s, a + 1] - base):
@@ -89,11 +90,12 @@ def open_action(problem, graph, node, a):
             graph.mass[m] = graph.weight[j] * problem.like[offset + m * n_rows]
         for pi in range(n_pool):
             low[pi] = 0.0
-        for j in range(begin, end, 4):  # four models at a time: a sum is read and written once for all of them
-            m, m1 = graph.model[j], graph.model[min(j + 1, end - 1)]
-            m2, m3 = graph.model[min(j + 2, end - 1)], graph.model[min(j + 3, end - 1)]
-            w, w1 = graph.mass[m], graph.mass[m1] if j + 1 < end else 0.0
-            w2, w3 = graph.mass[m2] if j + 2 < end else 0.0, graph.mass[m3] if j + 3 < end else 0.0
+        n = heavy_models(graph.mass, problem.scale, graph.heavy)
+        for j in range(0, n, 4):  # four models at a time: a sum is read and written once for all of them
+            m, m1 = graph.heavy[j], graph.heavy[min(j + 1, n - 1)]
+            m2, m3 = graph.heavy[min(j + 2, n - 1)], graph.heavy[min(j + 3, n - 1)]
+            w, w1 = graph.mass[m], graph.mass[m1] if j + 1 < n else 0.0
+            w2, w3 = graph.mass[m2] if j + 2 < n else 0.0, graph.mass[m3] if j + 3 < n else 0.0
             for pi in range(n_pool):
                 low[pi] += (w * v[m, t, pi] + w1 * v[m1, t, pi]) + (w2 * v[m2, t, pi] + w3 * v[m3, t, pi])
         graph.above[node, i] = told_cell(problem, graph, t, stage) / p
@@ -101,9 +103,12 @@ def open_action(problem, graph, node, a):
         for pi in range(1, n_pool):
             if low[pi] > low[best]:
                 best = pi
-        graph.below[node, i], graph.leaf[node, i] = low[best] / p, problem.number[t, best]
+        value = 0.0
         for j in range(begin, end):
-            graph.mass[graph.model[j]] = 0.0
+            m = graph.model[j]
+            value += graph.mass[m] * v[m, t, best]
+            graph.mass[m] = 0.0
+        graph.below[node, i], graph.leaf[node, i] = value / p, problem.number[t, best]
 
 
 @njit(**FAST)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.graph.heavy import heavy_models
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.posterior import copy_into
@@ -45,7 +46,9 @@ class Vectors(NamedTuple):
     known: np.ndarray  # [s,m,i]: values of the vectors worth asking, packed
     number: np.ndarray  # int32 [s,i]: which those are
     known_count: np.ndarray  # int64 [s]
+    scale: np.ndarray  # [m]: the largest value of each model
     belief: np.ndarray  # scratch [m]
+    heavy: np.ndarray  # scratch int64 [m]
     after: np.ndarray  # scratch [m]
     totals: np.ndarray  # scratch [i]
     chosen: np.ndarray  # scratch int64 [2,row]
@@ -76,7 +79,9 @@ def new_vectors(problem, values, capacity: int) -> Vectors:
         known=np.zeros((n_states, n_models, n_policies + capacity)),
         number=np.empty((n_states, n_policies + capacity), dtype=np.int32),
         known_count=np.full(n_states, n_policies, dtype=np.int64),
+        scale=problem.scale,
         belief=np.empty(n_models),
+        heavy=np.empty(n_models, dtype=np.int64),
         after=np.empty(n_models),
         totals=np.empty(n_policies + capacity),
         chosen=np.zeros((2, rows), dtype=np.int64),
@@ -105,42 +110,34 @@ def copied(vectors: Vectors) -> Vectors:
 
 def with_scratch(vectors: Vectors) -> Vectors:
     """The same vectors, with scratch of their own for `best_vector`."""
-    scratch = {name: np.empty_like(getattr(vectors, name)) for name in ("belief", "after")}
+    scratch = {name: np.empty_like(getattr(vectors, name)) for name in ("belief", "heavy", "after")}
     return vectors._replace(totals=np.empty(vectors.known.shape[2]), **scratch)
-
-
-@njit(**FAST_INLINE)
-def next_held(weight, m):
-    """The first model from `m` on that has weight; their number where there is none."""
-    while m < weight.size and weight[m] == 0.0:
-        m += 1
-    return m
 
 
 @out_of_line
 @njit(**FAST)
 def best_vector(vectors, s, weight):
-    """`(value, position)` of the best known vector of a state at unnormalised weights `[m]`; ties to the first."""
-    known, totals, count, last = vectors.known[s], vectors.totals, vectors.known_count[s], weight.size - 1
+    """`(value, position)` of the known vector of a state that is best at unnormalised weights `[m]`, by the models that
+    matter there; ties to the first."""
+    known, totals, heavy, count = vectors.known[s], vectors.totals, vectors.heavy, vectors.known_count[s]
     for i in range(count):
         totals[i] = 0.0
-    m = next_held(weight, 0)
-    while m <= last:  # four models at a time: a total is read and written once for all of them
-        m1 = next_held(weight, m + 1)
-        m2 = next_held(weight, m1 + 1)
-        m3 = next_held(weight, m2 + 1)
-        w, v = weight[m], known[m]
-        w1, v1 = weight[m1] if m1 <= last else 0.0, known[min(m1, last)]
-        w2, v2 = weight[m2] if m2 <= last else 0.0, known[min(m2, last)]
-        w3, v3 = weight[m3] if m3 <= last else 0.0, known[min(m3, last)]
+    n = heavy_models(weight, vectors.scale, heavy)
+    for j in range(0, n, 4):  # four models at a time: a total is read and written once for all of them
+        m, m1, m2, m3 = heavy[j], heavy[min(j + 1, n - 1)], heavy[min(j + 2, n - 1)], heavy[min(j + 3, n - 1)]
+        w, w1 = weight[m], weight[m1] if j + 1 < n else 0.0
+        w2, w3 = weight[m2] if j + 2 < n else 0.0, weight[m3] if j + 3 < n else 0.0
+        v, v1, v2, v3 = known[m], known[m1], known[m2], known[m3]
         for i in range(count):
             totals[i] += (w * v[i] + w1 * v1[i]) + (w2 * v2[i] + w3 * v3[i])
-        m = next_held(weight, m3 + 1)
-    best, chosen = -np.inf, -1
-    for i in range(count):
-        if totals[i] > best:
-            best, chosen = totals[i], i
-    return best, chosen
+    chosen = 0
+    for i in range(1, count):
+        if totals[i] > totals[chosen]:
+            chosen = i
+    value = 0.0
+    for m in range(weight.size):
+        value += weight[m] * known[m, chosen]
+    return value, chosen
 
 
 @njit(**FAST_INLINE)

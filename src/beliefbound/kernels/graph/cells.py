@@ -18,6 +18,8 @@ of weights that are multiples of `1/n`, and read between grid points by interpol
 
 Search (`kernels.graph.search`) asks for 1, the relaxation (`kernels.graph.information_relaxation`) for 2 as well.
 
+A cell of next to no weight is not read: told the model itself, the agent knows next to nothing more.
+
 With cumulated weights `y_j = n Σ_{i ≥ j} p_i`, `n ≥ y_1 ≥ … ≥ y_{k−1} ≥ 0`, grid points are the whole ones, numbered by
 `Σ_j C(y_j + k − 1 − j, k − j)`. A cell with fewer than `k` models has −1 in the other places, whose weight is 0.
 """
@@ -34,13 +36,15 @@ from beliefbound.kernels.planning.sweep import best_action
 from beliefbound.kernels.reference import by_reference
 from beliefbound.kernels.sums import sum_of
 
+_LIGHT = 1e-3  # of all weight, each times the scale of its values: a cell of less is told apart
+
 
 @by_reference
 class Cells(NamedTuple):
-    """Divisions of the models into cells, solved."""
+    """A division of the models into cells, solved."""
 
-    models: np.ndarray  # int64 [division,cell,k]
-    tables: np.ndarray  # [division,cell,stage,s,g,a]: Q at grid point g
+    models: np.ndarray  # int64 [cell,k]
+    tables: np.ndarray  # [cell,stage,s,g,a]: Q at grid point g
     binomials: np.ndarray  # int64 [i,j]: i over j
     resolution: int  # n
 
@@ -74,8 +78,8 @@ def binomials(n: int) -> np.ndarray:
 
 def no_cells() -> Cells:
     """No division."""
-    empty = np.empty((0, 0, 1), dtype=np.int64)
-    return Cells(empty, np.empty((0, 0, 1, 1, 1, 1)), np.ones((1, 1), dtype=np.int64), 1)
+    empty = np.empty((0, 1), dtype=np.int64)
+    return Cells(empty, np.empty((0, 1, 1, 1, 1)), np.ones((1, 1), dtype=np.int64), 1)
 
 
 def grid(k: int, n: int, table: np.ndarray) -> np.ndarray:
@@ -126,14 +130,21 @@ class Outcomes(NamedTuple):
     chance: np.ndarray  # [row,g]
     point: np.ndarray  # int32 [row,g,k]: the grid points around where it leads
     share: np.ndarray  # [row,g,k]
+    states: np.ndarray  # int64: of whose rows this is, and that are solved
 
 
 def outcomes_of_cell(
-    problem: Any, models: np.ndarray, points: np.ndarray, resolution: int, binom: np.ndarray, corners: Corners
+    problem: Any,
+    models: np.ndarray,
+    points: np.ndarray,
+    resolution: int,
+    binom: np.ndarray,
+    corners: Corners,
+    states: np.ndarray,
 ) -> Outcomes:
-    """The outcomes of the cell `models[k]` at grid points `points[g,k]`."""
+    """The outcomes of the cell `models[k]` at grid points `points[g,k]`, in some states."""
     shape, k = (len(problem.arrive), len(points)), len(models)
-    outcomes = Outcomes(np.zeros(shape), np.zeros((*shape, k), np.int32), np.zeros((*shape, k)))
+    outcomes = Outcomes(np.zeros(shape), np.zeros((*shape, k), np.int32), np.zeros((*shape, k)), states)
     set_outcomes(problem, models, points, resolution, binom, corners, outcomes)
     return outcomes
 
@@ -141,9 +152,9 @@ def outcomes_of_cell(
 @njit(**FAST)
 def set_outcomes(problem, models, points, resolution, binom, corners, outcomes):
     """`outcomes_of_cell`."""
-    chance, point, share = outcomes
-    n_states, n_models, k = problem.available.shape[0], problem.reward.shape[0], models.size
-    for s in range(n_states):
+    chance, point, share, states = outcomes
+    n_models, k = problem.reward.shape[0], models.size
+    for s in states:
         base = problem.first[s, 0]
         n_rows = problem.first[s, -1] - base
         for row in range(n_rows):
@@ -164,7 +175,7 @@ def set_outcomes(problem, models, points, resolution, binom, corners, outcomes):
 @njit(**FAST_INLINE)
 def ahead_of(problem, models, points, outcomes, values, s, a, g):
     """`r + γ E values` of an action at a grid point."""
-    chance, point, share = outcomes
+    chance, point, share, _ = outcomes
     total, reward = 0.0, 0.0
     for i in range(problem.first[s, a], problem.first[s, a + 1]):
         if chance[i, g] > 0.0:
@@ -182,14 +193,14 @@ def ahead_of(problem, models, points, outcomes, values, s, a, g):
 def sweep_cell(problem, models, points, outcomes, values, q):
     """`q[s,g,a]` from the values `[s,g]` of the next stage, which become those of this one; the largest change, and the
     largest rise."""
-    n_states, n_grid = values.shape
-    for s in range(n_states):
+    n_grid = values.shape[1]
+    for s in outcomes.states:
         for a in range(problem.available.shape[1]):
             if problem.available[s, a]:
                 for g in range(n_grid):
                     q[s, g, a] = ahead_of(problem, models, points, outcomes, values, s, a, g)
     change, rise = 0.0, 0.0
-    for s in range(n_states):
+    for s in outcomes.states:
         for g in range(n_grid):
             _, best = best_action(q[:, g], problem.available, s)
             change, rise = max(change, abs(best - values[s, g])), max(rise, best - values[s, g])
@@ -200,9 +211,9 @@ def sweep_cell(problem, models, points, outcomes, values, q):
 @njit(**FAST)
 def follow_cell(problem, models, points, outcomes, values, q, sweeps):
     """Sweeps over `values[s,g]` that follow the best actions of `q[s,g,a]`: each costs a share of `sweep_cell`."""
-    n_states, n_grid = values.shape
+    n_grid = values.shape[1]
     for _ in range(sweeps):
-        for s in range(n_states):
+        for s in outcomes.states:
             for g in range(n_grid):
                 a, _ = best_action(q[:, g], problem.available, s)
                 values[s, g] = ahead_of(problem, models, points, outcomes, values, s, a, g)
@@ -250,7 +261,8 @@ def solve_cell(
     """
     n_stages = len(problem.q)
     values, q = told_apart(problem, models, points)
-    outcomes = outcomes_of_cell(problem, models, points, resolution, binom, corners)
+    states = np.arange(len(problem.available))
+    outcomes = outcomes_of_cell(problem, models, points, resolution, binom, corners, states)
     for _ in range(max_sweeps if n_stages == 1 else 0):
         if sweep_cell(problem, models, points, outcomes, values, q)[0] <= epsilon:
             break
@@ -262,36 +274,50 @@ def solve_cell(
     return values
 
 
+@njit(**FAST_INLINE)
+def add_cell(cells, c, corners, mass, total, stage, t, told):
+    """Add what a cell of a weight above 0 says of every action, times its weight, to `told[a]`."""
+    models, table = cells.models[c], cells.tables[c]
+    for j in range(models.size):
+        corners.weight[j] = mass[models[j]] if models[j] >= 0 else 0.0
+    locate(corners, total, cells.resolution, cells.binomials)
+    values = table[min(stage, table.shape[0] - 1), t]
+    for j in range(models.size):
+        share = total * corners.share[j]
+        if share > 0.0:
+            here = values[corners.point[j]]
+            for a in range(told.size):
+                told[a] += share * here[a]
+
+
 @out_of_line
 @njit(**FAST)
 def told_cell(problem, graph, t, stage):
-    """The least upper value by a division at unnormalised weights `graph.mass[m]` in a state, times their sum: the best
-    action by the sum over cells. `graph.told[0,a]` has the least of each action."""
-    cells, corners, told = problem.cells, graph.corners, graph.told
-    n_actions, k = problem.available.shape[1], cells.models.shape[2]
-    for a in range(n_actions):
-        told[0, a] = np.inf
-    for division in range(cells.models.shape[0]):
-        for a in range(n_actions):
-            told[1, a] = 0.0
-        for c in range(cells.models.shape[1]):
-            models, table = cells.models[division, c], cells.tables[division, c]
-            for j in range(k):
-                corners.weight[j] = graph.mass[models[j]] if models[j] >= 0 else 0.0
-            total = sum_of(corners.weight)
-            if total > 0.0:
-                locate(corners, total, cells.resolution, cells.binomials)
-                values = table[min(stage, table.shape[0] - 1), t]
-                for j in range(k):
-                    share = total * corners.share[j]
-                    if share > 0.0:
-                        here = values[corners.point[j]]
-                        for a in range(n_actions):
-                            told[1, a] += share * here[a]
-        for a in range(n_actions):
-            told[0, a] = min(told[0, a], told[1, a])
+    """The upper value by cells at unnormalised weights `graph.mass[m]` in a state, times their sum: the best action by
+    the sum over cells. `graph.told[a]` has that of each action."""
+    cells, corners, told, mass, scale = problem.cells, graph.corners, graph.told, graph.mass, problem.scale
+    apart = problem.q[min(stage, problem.q.shape[0] - 1)]
+    least = 0.0
+    for m in range(mass.size):
+        least += mass[m] * scale[m]
+    least *= _LIGHT
+    for a in range(told.size):
+        told[a] = 0.0
+    for c in range(cells.models.shape[0]):
+        total, size = 0.0, 0.0
+        for m in cells.models[c]:
+            if m >= 0:
+                total += mass[m]
+                size += mass[m] * scale[m]
+        if size > least:
+            add_cell(cells, c, corners, mass, total, stage, t, told)
+        elif total > 0.0:
+            for m in cells.models[c]:
+                if m >= 0:
+                    for a in range(told.size):
+                        told[a] += mass[m] * apart[m, t, a]
     best = -np.inf
-    for a in range(n_actions):
+    for a in range(told.size):
         if problem.available[t, a]:
-            best = max(best, told[0, a])
+            best = max(best, told[a])
     return best

@@ -84,6 +84,7 @@ def example() -> BeliefMDP:
         cell=np.zeros((0, 1), np.int64),
         pairs=np.zeros((0, 0, 1, 1, 1, 1)),
         cells=no_cells(),
+        scale=np.zeros(1),
         v=np.zeros((1, 1, 1, 1)),
         number=np.zeros((1, 1), np.int32),
         keys=np.zeros(1, np.uint64),

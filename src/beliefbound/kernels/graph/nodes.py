@@ -48,7 +48,8 @@ class BeliefMDP(NamedTuple):
     partner: np.ndarray  # int64 [pairing,m]: the other model of the pair, or the number of models; no pairings: QMDP
     cell: np.ndarray  # int64 [pairing,m]: the pair a model is in
     pairs: np.ndarray  # [pairing,cell,stage,s,g,a]: from above, each pair solved on its own (`kernels.graph.pairs`)
-    cells: Cells  # from above, each cell of models solved on its own; no divisions: none
+    cells: Cells  # from above, each cell of a division of the models solved on its own, if there is one
+    scale: np.ndarray  # [m]: the largest of its values: a model matters as much as its weight times that
     v: np.ndarray  # [stage,m,s,policy]: from below, exact values of policies
     number: np.ndarray  # int32 [s,policy]: what each of them is called
     keys: np.ndarray  # uint64 [k]
@@ -113,7 +114,8 @@ class Graph(NamedTuple):
     sums: np.ndarray  # scratch [row, 1 + A + pool]
     parts: np.ndarray  # scratch [m+1,row+1], zero between uses: what each model adds to a row's chance; its weight
     mass: np.ndarray  # scratch [m], zero between uses: unnormalised weights
-    told: np.ndarray  # scratch [2,a]
+    told: np.ndarray  # scratch [a]
+    heavy: np.ndarray  # scratch int64 [m]: models that matter
     corners: Corners  # scratch
     batch: Batch  # scratch
 
@@ -164,8 +166,9 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         sums=np.empty((rows, 1 + n_actions + problem.v.shape[-1])),
         parts=np.zeros((problem.reward.shape[0] + 1, rows + 1)),
         mass=np.zeros(problem.reward.shape[0]),
-        told=np.empty((2, n_actions)),
-        corners=new_corners(problem.cells.models.shape[2]),
+        told=np.empty(n_actions),
+        heavy=np.empty(problem.reward.shape[0], dtype=np.int64),
+        corners=new_corners(problem.cells.models.shape[1]),
         batch=new_batch(nodes),
         **_records(nodes, rows),
     )
