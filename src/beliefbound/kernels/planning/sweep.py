@@ -24,7 +24,7 @@ from numba import njit
 
 from beliefbound.kernels.options import EXACT, EXACT_INLINE, FAST
 from beliefbound.kernels.out_of_line import out_of_line
-from beliefbound.kernels.planning.simd import backup_1, backup_4, backup_8, backup_16, copy_8
+from beliefbound.kernels.planning.simd import backup_1, backup_4, backup_8, backup_16, copy_1, copy_8
 from beliefbound.kernels.reference import by_reference
 
 CHUNK = 512  # states whose mixed values stay in cache while models pass by
@@ -75,7 +75,7 @@ def take_lanes(q, s, a, out):
         copy_8(q, source + m, out, target + m)
         m += 8
     while m < n:
-        out[s, m] = q[s, a, m]
+        copy_1(q, source + m, out, target + m)
         m += 1
 
 
