@@ -174,8 +174,9 @@ def greedy(q, w, available, actions, v, first, last):
             weight, flat, row = w[m], mixed.reshape(-1), q[m, begin:end].reshape(-1)
             for i in range(row.size):
                 flat[i] += weight * row[i]
+        offered = available[begin:end]
         for s in range(begin, end):
-            actions[s] = best_action(mixed, available[begin:end], s - begin)[0]
+            actions[s] = best_action(mixed, offered, s - begin)[0]
         for m in range(n_models):
             for s in range(begin, end):
                 v[m, s] = q[m, s, actions[s]]
