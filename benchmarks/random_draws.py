@@ -72,9 +72,13 @@ def repeat_lanes(stream, rows, out, scratch, times):
         dirichlet.draw_lanes(stream, rows, out, scratch)
 
 
-def repeat_models(stream, alpha, out, times):
+@njit
+def repeat_models(stream, rows, out, scratch, block, times):
     for _ in range(times):
-        dirichlet.dirichlet_models(stream, alpha, out)
+        if scratch.size == 1:  # as `dirichlet_models`
+            dirichlet.draw_lanes(stream, rows, out, scratch)
+        else:
+            dirichlet.draw_models(stream, rows, out, scratch, block)
 
 
 def numpy_rows(rng, rows, n):
@@ -128,10 +132,10 @@ def main() -> None:
         ("alpha 0.2 + counts", counts),
     ]:
         for n in (1, 8, 16, 64):
-            lanes, models = np.empty((S, A, S, n)), np.empty((n, S, A, S))
-            given = (stream, alpha.reshape(-1, S), lanes.reshape(-1), np.empty(n))
-            ours = nanoseconds(partial(repeat_lanes, *given, 20), 20 * lanes.size)
-            other = nanoseconds(partial(repeat_models, stream, alpha, models, 20), 20 * lanes.size)
+            lanes, models = np.empty((2, S * A * S * n))
+            rows, scratch, block = alpha.reshape(-1, S), np.empty(n), np.empty(dirichlet._BLOCK)
+            ours = nanoseconds(partial(repeat_lanes, stream, rows, lanes, scratch, 20), 20 * lanes.size)
+            other = nanoseconds(partial(repeat_models, stream, rows, models, scratch, block, 20), 20 * lanes.size)
             numpys = nanoseconds(partial(numpy_rows, rng, alpha.reshape(-1, S), n), lanes.size)
             line = f"{f'{name}, n = {n}':30}{ours:8.1f}{numpys:9.1f}{numpys / ours:7.1f}x"
             print(f"{line}{1e3 / ours:8.0f}{other:16.1f}")
@@ -140,12 +144,12 @@ def main() -> None:
         ours = nanoseconds(partial(fill_rows, stream, np.full(S, a), rows), rows.size)
         print(f"{f'alpha {a}, dirichlet_row':30}{ours:8.1f}{'':17}{1e3 / ours:8.0f}")
 
-    means, zeros, ones = np.empty((50, A, 64)), np.zeros((50, A)), np.ones((50, A))
+    means, zeros, ones = np.empty(50 * A * 64), np.zeros(50 * A), np.ones(50 * A)
     print(f"\n{'reward mean, n = 64':30}{'ns':>8}")
     for name, draw in [
-        ("Beta(1, 1)", partial(dirichlet.beta_lanes, stream, ones, ones, 0.0, 1.0, means)),
-        ("Beta(3, 7)", partial(dirichlet.beta_lanes, stream, 3 * ones, 7 * ones, 0.0, 1.0, means)),
-        ("Normal-Gamma(0, 1, 1, 1)", partial(dirichlet.normal_lanes, stream, zeros, ones, ones, ones, means)),
+        ("Beta(1, 1)", partial(dirichlet.draw_betas, stream, ones, ones, 0.0, 1.0, means, 64, 1)),
+        ("Beta(3, 7)", partial(dirichlet.draw_betas, stream, 3 * ones, 7 * ones, 0.0, 1.0, means, 64, 1)),
+        ("Normal-Gamma(0, 1, 1, 1)", partial(dirichlet.draw_means, stream, (zeros, ones, ones, ones), means, 64, 1)),
     ]:
         print(f"{name:30}{nanoseconds(draw, means.size):8.1f}")
 

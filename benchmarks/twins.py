@@ -39,8 +39,8 @@ def backup(p, r, w, discount, v, q, mixed, n_states, n_actions, n_models, m, w_s
                 mixed[s, a] += weights[s * w_step + lane] * q[s, a, lane]
 
 
-def copy(source, i, target, j):
-    target.reshape(-1)[j : j + 8] = source.reshape(-1)[i : i + 8]
+def copy(source, i, target, j, width):
+    target.reshape(-1)[j : j + width] = source.reshape(-1)[i : i + width]
 
 
 def carry_lanes(p, actions, b, mass, k, m, width):
@@ -72,7 +72,8 @@ def without_vectors():
     for width in (16, 8, 4, 1):
         setattr(simd, f"backup_{width}", lambda *given, width=width: backup(*given, width))
         setattr(simd, f"carry_lanes_{width}", lambda *given, width=width: carry_lanes(*given, width))
-    simd.copy_8, simd.gather_16 = copy, gather
+        setattr(simd, f"copy_{width}", lambda *given, width=width: copy(*given, width))
+    simd.gather_16 = gather
 
 
 def interpreted() -> None:

@@ -409,7 +409,9 @@ def named_signal(
 
 
 def _known(paid: FloatArray, possible: BoolArray, *, arrival: bool) -> Known:
-    """The same in every model that can get there."""
+    """The same in every model that can get there; one alone is not compared."""
+    if len(paid) == 1:
+        return Known(frozen(paid[0]) if arrival else None)
     first = possible.argmax(axis=0)[None]
     common = np.take_along_axis(paid, first, axis=0)
     differ = possible & ~alike(paid, common, paid)

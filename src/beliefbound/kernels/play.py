@@ -100,6 +100,16 @@ def begin_own(stream, seed, cell, run):
     end_address(stream)
 
 
+@out_of_line
+@njit(**EXACT)
+def end_run(setup, i, point, gained, discounted):
+    """Write down what run i came to: from `point` on its curve is level."""
+    while point < setup.curve.shape[1]:
+        setup.curve[i, point] = gained
+        point += 1
+    setup.total[i], setup.utility[i] = gained, discounted
+
+
 def _play(state, asked, outcomes, setup):
     """Play runs `first`, `first + 1`, …, one for each entry of `total`; or do what is asked, and return an action.
 
@@ -124,6 +134,7 @@ def _play(state, asked, outcomes, setup):
         for _ in range(setup.skipped):
             weight *= setup.discount
         point = 0
+        s = natural(s)
         for k in range(setup.skipped, setup.steps):
             while point < curve.shape[1] and (point + 1) * every <= k:
                 curve[i, point] = gained
@@ -139,7 +150,7 @@ def _play(state, asked, outcomes, setup):
                 if not 0 <= a < outcomes.cumulative.shape[1]:
                     raise IndexError("an action outside the range")
                 r, t = step(outcomes, s, a, uniform(setup.noise))
-            a = natural(a)
+            a, t = natural(a), natural(t)
             observe(state, s, a, r, t)  # noqa: F821
             if kind == OBSERVE:
                 return 0
@@ -149,10 +160,7 @@ def _play(state, asked, outcomes, setup):
             s = t
             if setup.terminal[s]:
                 break
-        while point < curve.shape[1]:
-            curve[i, point] = gained
-            point += 1
-        setup.total[i], setup.utility[i] = gained, discounted
+        end_run(setup, i, point, gained, discounted)
     return 0
 
 

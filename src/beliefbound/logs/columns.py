@@ -173,8 +173,8 @@ class Columns:
     def _decimals(self, frame: pl.DataFrame, column: str, values: pl.Series) -> pl.Series:
         """Numbers with decimal commas as ones with points; an error where the log has both marks."""
         if values.dtype != pl.String:
-            if values.dtype.is_float() and (values != values.floor()).any():
-                self._decimal = self._decimal or "."
+            if self._decimal is None and values.dtype.is_float() and (values != values.floor()).any():
+                self._decimal = "."
             return values
         commas = values.str.contains(r"^[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?$").fill_null(False)
         points = values.str.contains(".", literal=True).fill_null(False)

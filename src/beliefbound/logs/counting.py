@@ -165,10 +165,11 @@ class Counter:
         marked = rows.select("row", *(mark.fill_null(False).alias(kind) for mark, kind in marks))
         for kind in kinds:
             self._fault(kind, marked.filter(pl.col(kind))["row"])
-        begun = rows.filter(~same)
+        new = rows.select(~same).to_series()
+        begun = rows.filter(new)
         self._begin(begun)
         self._split(begun)
-        self.kept.add(frame, rows.select(~same).to_series())
+        self.kept.add(frame, new)
 
     def _begin(self, begun: pl.DataFrame) -> None:
         self.n_episodes += len(begun)

@@ -282,7 +282,7 @@ def _gather(width):
 
 
 backup_16, backup_8, backup_4, backup_1 = (_backup(width) for width in (16, 8, 4, 1))
-copy_8 = _copy(8)
+copy_8, copy_1 = _copy(8), _copy(1)
 carry_lanes_16, carry_lanes_8, carry_lanes_1 = (_carry_lanes(width) for width in (16, 8, 1))
 carry_rows_48, carry_rows_8, carry_rows_1 = (_carry_rows(*shape) for shape in ((8, 6), (8, 1), (1, 1)))
 gather_16 = _gather(16)

@@ -24,7 +24,7 @@ from numba import njit
 
 from beliefbound.kernels.options import EXACT, EXACT_INLINE, FAST
 from beliefbound.kernels.out_of_line import out_of_line
-from beliefbound.kernels.planning.simd import backup_1, backup_4, backup_8, backup_16, copy_8
+from beliefbound.kernels.planning.simd import backup_1, backup_4, backup_8, backup_16, copy_1, copy_8
 from beliefbound.kernels.reference import by_reference
 
 CHUNK = 512  # states whose mixed values stay in cache while models pass by
@@ -75,7 +75,7 @@ def take_lanes(q, s, a, out):
         copy_8(q, source + m, out, target + m)
         m += 8
     while m < n:
-        out[s, m] = q[s, a, m]
+        copy_1(q, source + m, out, target + m)
         m += 1
 
 
@@ -174,8 +174,9 @@ def greedy(q, w, available, actions, v, first, last):
             weight, flat, row = w[m], mixed.reshape(-1), q[m, begin:end].reshape(-1)
             for i in range(row.size):
                 flat[i] += weight * row[i]
+        offered = available[begin:end]
         for s in range(begin, end):
-            actions[s] = best_action(mixed, available[begin:end], s - begin)[0]
+            actions[s] = best_action(mixed, offered, s - begin)[0]
         for m in range(n_models):
             for s in range(begin, end):
                 v[m, s] = q[m, s, actions[s]]

@@ -52,6 +52,7 @@ from beliefbound.lab.engine.registry import agent
 
 SIZE = 0
 HALF = np.uint64(2**32 - 1)
+PARTS = 12  # best actions whose number divides it are drawn without a branch
 
 
 class Tree(NamedTuple):
@@ -89,7 +90,7 @@ class State(NamedTuple):
     urn: Urn
     tree: Tree
     q: FloatArray  # [s,a] of the Q-learner
-    rolled: IntArray  # [s,A+1]: actions on offer, then the Q-learner's best one, −1 where several are
+    rolled: IntArray  # [s,A+PARTS]: actions on offer; then the Q-learner's best, each as often, −1 where impossible
     greedy: IntArray  # [s,a]: the Q-learner's best actions
     alike: IntArray  # [s]: how many these are
     lists: ActionLists
@@ -118,7 +119,10 @@ def list_best(state, s):
             state.greedy[s, count] = a
             count += 1
     state.alike[s] = count
-    state.rolled[s, -1] = best if count == 1 else -1
+    n_actions, rolled = q.shape[1], state.rolled
+    parts = rolled.shape[1] - n_actions
+    for k in range(parts):
+        rolled[s, n_actions + k] = state.greedy[s, k * count // parts] if parts % count == 0 else -1
 
 
 @njit(**EXACT_INLINE)
@@ -193,7 +197,7 @@ def act(state, root):
     new_node(tree, -1)
     words = load(state.stream)
     per_random, per_best = 1.0 / max(epsilon, 1e-300), 1.0 / max(1.0 - epsilon, 1e-300)
-    all_offered = lists.counts.min() == n_actions
+    all_offered, parts = lists.counts.min() == n_actions, rolled.shape[1] - n_actions
     for _ in range(simulations):
         s, node, length, inside = root, 0, 0, True
         while inside and length < depth:
@@ -227,10 +231,11 @@ def act(state, root):
             z, words = draw_u64(words)  # one half of it chooses the action, the other the outcome
             u = np.float64(z & HALF) * 2.0**-32
             share = min(u * per_random, 1.0)  # 1: a best action; below: that share of those on offer
+            part = max(u - epsilon, 0.0) * per_best * parts
             if all_offered:  # where to look does not wait for the state
-                a = rolled[s, np.int64(share * n_actions)]
+                a = rolled[s, np.uint64(share * n_actions + part)]
             else:
-                a = rolled[s, np.int64(share * lists.counts[s]) if share < 1.0 else n_actions]
+                a = rolled[s, np.int64(share * lists.counts[s]) if share < 1.0 else n_actions + np.int64(part)]
             if a < 0:
                 a = greedy[s, np.int64((u - epsilon) * per_best * alike[s])]
             pair = s * n_actions + a
@@ -314,7 +319,7 @@ def bamcp(
             path_reward=np.zeros(depth),
         ),
         q=np.zeros((S, A)),
-        rolled=np.concatenate([lists.offered, np.full((S, 1), -1)], axis=1),
+        rolled=np.concatenate([lists.offered, np.full((S, PARTS), -1)], axis=1),
         greedy=np.zeros((S, A), np.int64),
         alike=np.zeros(S, np.int64),
         lists=lists,
