@@ -64,6 +64,7 @@ from beliefbound.kernels.particles.rows import BAMDP, chances, dot, n_columns, n
 from beliefbound.kernels.posterior import row_of
 from beliefbound.kernels.random import GOLDEN, mix, seed_stream
 from beliefbound.kernels.reference import by_reference
+from beliefbound.kernels.sums import sum_of
 
 DONE, RENEW, MORE = 0, 1, 2  # what a search ended with
 ROOT = np.int64(-1)  # the parent of a root; a number of Python would be compiled for on its own
@@ -93,7 +94,8 @@ class Search(NamedTuple):
 
     size: np.ndarray  # int64 [NODES, SETS, QUEUE, EXPANDED, WAITING]
     node: np.ndarray  # NODE [n]
-    weight: np.ndarray  # [n,m]
+    weight: np.ndarray  # [i,m], of the first i nodes
+    own: np.ndarray  # scratch [m]: of another
     loss: np.ndarray  # [n,a]
     prob: np.ndarray  # [n,row]
     above: np.ndarray  # [n,row]: W of the child
@@ -113,9 +115,9 @@ class Search(NamedTuple):
     since: np.ndarray  # scratch int64 [j + k]: and those since the last renewal
 
 
-def new_search(problem: BAMDP, nodes: int, sets: int, stages: int, n: int, max_nodes: int) -> Search:
+def new_search(problem: BAMDP, nodes: int, sets: int, stages: int, n: int, max_nodes: int, kept: int = 0) -> Search:
     """For `nodes` histories on `sets` particle sets of `n` models that keep `stages` stages; at most `max_nodes` are
-    expanded in one scenario."""
+    expanded in one scenario. Where there is one set, the weights of so many nodes may be `kept`, not of all."""
     posterior, columns = problem.posterior, n_columns(problem)
     n_actions, pairs = posterior.n_actions, posterior.reward.shape[1]
     rows = n_actions * columns
@@ -129,7 +131,8 @@ def new_search(problem: BAMDP, nodes: int, sets: int, stages: int, n: int, max_n
     return Search(
         size=np.zeros(5, dtype=np.int64),
         node=np.empty(nodes, dtype=NODE),
-        weight=np.empty((nodes, n)),
+        weight=np.empty((kept or nodes, n)),
+        own=np.empty(n),
         loss=np.empty((nodes, n_actions)),
         prob=np.empty((nodes, rows)),
         above=np.empty((nodes, rows)),
@@ -200,6 +203,28 @@ def log_size_change(problem, search, x, pair, column):
     return change
 
 
+@njit(**FAST)
+def weigh(problem, search, draws, x):
+    """Weights of the particles at node `x`: kept, or found on the way from the nearest node above whose are."""
+    if x < search.weight.shape[0]:
+        return search.weight[x]
+    own, columns, slots = search.own, search.counts.shape[1], search.slots[search.node[x].set]
+    own.fill(1.0)
+    while x >= search.weight.shape[0]:
+        parent, row = search.node[x].parent, search.node[x].row
+        pair = search.node[parent].state * problem.posterior.n_actions + row // columns
+        total = chances(problem, draws[slots[pair]], own, pair, row % columns, own)
+        for m in range(own.size):
+            own[m] /= total
+        x = parent
+    for m in range(own.size):
+        own[m] *= search.weight[x, m]
+    total = sum_of(own)
+    for m in range(own.size):
+        own[m] /= total
+    return own
+
+
 @out_of_line
 @njit(**FAST)
 def expand(problem, search, draws, x):
@@ -207,7 +232,7 @@ def expand(problem, search, draws, x):
     fresh particles, from their own `Q⁺_a`, after what the old ones say of the action."""
     columns, n_states = search.counts.shape[1], problem.n_states
     n_actions, s, stage = problem.posterior.n_actions, search.node[x].state, search.node[x].stage
-    slots, weights, likely = search.slots[search.node[x].set], search.weight[x], search.likely
+    slots, weights, likely = search.slots[search.node[x].set], weigh(problem, search, draws, x), search.likely
     first, q = search.q[search.node[x].set, 0], search.q[search.node[x].set, 0]
     if problem.horizon >= 0:
         q = search.q[search.node[x].set, stage + 1 - search.node[search.start[search.node[x].set]].stage]
@@ -268,7 +293,7 @@ def begin(problem, search, draws, states):
     search.size[NODES], search.size[SETS] = states.size, 1
     search.table.fill(-1)
     search.start[0] = 0
-    n, n_actions = search.weight.shape[1], problem.posterior.n_actions
+    n, n_actions = search.own.size, problem.posterior.n_actions
     for i in range(states.size):
         x = search.node[i]
         x.state, x.stage, x.parent, x.row, x.set = states[i], 0, -1, -1, 0
@@ -312,10 +337,11 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
     node.upper = search.above[parent, row]
     node.alive = search.node[parent].alive * problem.keep[pair]
     node.left = search.node[parent].left + log_size_change(problem, search, parent, pair, row % columns)
-    weights = search.weight[x]
-    total = chances(problem, draws[search.slots[drawn, pair]], search.weight[parent], pair, row % columns, weights)
-    for m in range(weights.size):
-        weights[m] /= total
+    if x < search.weight.shape[0]:
+        weights = search.weight[x]
+        total = chances(problem, draws[search.slots[drawn, pair]], search.weight[parent], pair, row % columns, weights)
+        for m in range(weights.size):
+            weights[m] /= total
     used = stage - search.node[search.start[drawn]].stage
     needed = node.left < least or (problem.horizon >= 0 and used + 1 >= search.q.shape[1])
     if needed:
@@ -323,7 +349,7 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
             return np.int64(-1), DONE
         q = search.q[drawn, 0 if problem.horizon < 0 else used]
         for a in range(problem.posterior.n_actions):
-            search.old[a] = dot(weights, q[t * problem.posterior.n_actions + a])
+            search.old[a] = dot(search.weight[x], q[t * problem.posterior.n_actions + a])
         count(search, x, ROOT)
         search.start[search.size[SETS]] = x
         search.size[SETS] += 1
