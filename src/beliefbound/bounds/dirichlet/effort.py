@@ -43,8 +43,9 @@ _PARTICLES, _MOST_SETS, _NODES = 256, 4096, 8192  # of a chain, where the budget
 _LONGER, _RARELY = 2.0, 16.0
 # Of chains of one set: rounds that a stage should have, the largest set, histories for each particle; operations, in
 # time, of a history: by itself; for each particle and outcome of its state, and action or weight.
-_LARGE_ROUNDS, _LARGE, _LARGE_HISTORIES = 8, 8192, 8
+_LARGE_ROUNDS, _LARGE, _LARGE_HISTORIES = 16, 8192, 8
 _LARGE_HISTORY, _LARGE_PARTICLE = 3e3, 0.2
+_LARGE_SHORTEST = 0.125  # of the time of the set: that of the shortest chain's histories
 _SHORTEST, _LEVEL = 64, 4  # histories of the shortest chains, and how many times as many of the next
 _MOSTLY = 10.0  # times the work of histories: renewing sets is nearly all
 POOL = 6  # stationary policies to fall back on: the expected MDP's, then particles' own
@@ -177,7 +178,7 @@ def effort(problem: BAMDP, stage: int, stages: int, depth: int, *, lasting: bool
     >>> effort(small, 2, 1, 100)
     Effort(levels=((0.5, 256), (0.15, 64), (0.0, 32)), particles=256, nodes=16384, sets=8192, shortest=64)
     >>> effort(small, 2, 1, 100, lasting=True)[1:]
-    (2048, 16384, 1, 64)
+    (1024, 8192, 1, 64)
     >>> effort(large, 2, 1, 100).particles
     32
     """
@@ -243,11 +244,11 @@ def may_last(problem: BAMDP) -> bool:
 
 
 def _one_set(problem: BAMDP, share: float) -> tuple[int, int]:
-    """Particles of a chain that has one set, and histories of the shortest: they take as long as the set."""
+    """Particles of a chain that has one set, and histories of the shortest."""
     row, (itself, each) = 8 * len(problem.available) * width_of(problem), history(problem, large=True)
     n = _LARGE
     while True:
-        shortest = max(_SHORTEST, int(n * fresh(problem) / (itself + n * each)))
+        shortest = max(_SHORTEST, int(_LARGE_SHORTEST * n * fresh(problem) / (itself + n * each)))
         lengths = chain_lengths(_LARGE_HISTORIES * n, shortest)
         takes = sum(
             (n * fresh(problem) + length * (itself + n * each)) * 2 ** (len(lengths) - 1 - i)
