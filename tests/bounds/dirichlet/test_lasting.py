@@ -72,3 +72,14 @@ def test_a_larger_set_with_more_histories_proves_more_on_a_chain_prior():
         found[sizes.sets] = sampler.mean_drop, np.std(sampler.drops) / len(sampler.drops) ** 0.5
     assert found[1][0] - found[1000][0] > 2.0
     assert found[1][1] < 1.0
+
+
+def test_chains_of_one_set_are_the_same_on_any_number_of_threads():
+    task = Task.of(belief_of("double-loop"), discount=0.95)
+    found = []
+    for threads in (1, 2, 3):
+        sampler = Sampler(task, 3, threads)
+        sampler.effort = Effort((), 64, 512, 1)
+        sampler.relax(14)
+        found.append(sampler.drops)
+    assert found[0] == found[1] == found[2]
