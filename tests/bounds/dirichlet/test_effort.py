@@ -90,7 +90,7 @@ def test_one_large_set_where_sets_outlive_the_search_and_renewing_them_is_not_af
     for belief in (learnt, flat):
         given = problem_of(Task.of(belief, discount=0.95), np.zeros(1, dtype=np.uint64), horizon=None)
         sizes.append(effort(given, 2, 1, 76))
-        assert max(8 * sizes[-1].nodes, 8 * width_of(given) * 120) * sizes[-1].particles <= PARTICLE_BYTES
+        assert 8 * width_of(given) * 120 * sizes[-1].particles <= PARTICLE_BYTES
     assert sizes[0].sets == 1
     assert sizes[0].particles >= 512
     assert sizes[1].sets > 1

@@ -9,7 +9,7 @@ from scipy.special import betaincinv, betaln
 from beliefbound.beliefs import BetaRewards, DirichletBelief, KnownRewards
 from beliefbound.bounds.dirichlet import chains
 from beliefbound.bounds.dirichlet.arrays import problem_of
-from beliefbound.bounds.dirichlet.effort import Effort
+from beliefbound.bounds.dirichlet.effort import Effort, chain_lengths
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels
 from beliefbound.bounds.dirichlet.prepared import above_of, below_of
 from beliefbound.bounds.dirichlet.sampler import Sampler
@@ -285,7 +285,7 @@ def test_levels_of_chains_add_up_to_the_longest():
     """A chain gives, times the chains of a round for each of its kind, what its search has proven more after four times
     as many histories; searches that go on find what they find at once."""
     task = Task(DirichletBelief(5, 2, initial=0), np.eye(5)[0], 0.95, None)
-    lengths = chains.chain_lengths(1024)
+    lengths = chain_lengths(1024)
     assert lengths == (64, 256, 1024)
     kinds = chains.kinds_in_round(3)
     chain = chains.Chain(task, above_of(task).problem, 5, 1, Effort((), 32, 1024, 500))
@@ -339,13 +339,13 @@ def test_chains_of_one_set_stay_above_the_exact_value(n):
     exact = oracles.dirichlet_value(belief, 0, 0.9, 4)
     task = Task(belief, np.eye(2)[0], 0.9, 4)
     sampler = Sampler(task, 5, 2)
-    sampler.effort = Effort((), n, 2 * n, 1)
+    sampler.effort = Effort((), n, 2 * n, 1, 2 * n)
+    assert sampler.kinds_of_chains == [0]
     sampler.relax(200)
     models = FreshModels(task, above_of(task), (5, 2))
     models.sample(100, [models.scratch()])
     known, drops = np.concatenate(models.values), np.array(sampler.drops)
     assert drops.min() >= 0.0
-    assert sampler.kinds_of_chains == [0]
     error = np.hypot(known.std() / len(known) ** 0.5, drops.std() / len(drops) ** 0.5)
     assert known.mean() - sampler.mean_drop >= exact - 4.0 * error
     assert drops.mean() > 0.0

@@ -20,21 +20,25 @@ import numpy as np
 
 from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.base.validation import IntArray
-from beliefbound.bounds.dirichlet.effort import Effort, fresh, history, work
+from beliefbound.bounds.dirichlet.effort import Effort, chain_lengths, fresh, history, may_last, work
+from beliefbound.bounds.dirichlet.prepared import above_of
+from beliefbound.bounds.steps import OPERATIONS
 from beliefbound.kernels.particles import renewal
 from beliefbound.kernels.particles.changed import Changed, new_changed, solve_again
 from beliefbound.kernels.particles.renewal import Search, new_search
-from beliefbound.kernels.particles.rows import BAMDP, Rows, clear, new_rows, particles_at, width_of
+from beliefbound.kernels.particles.rows import BAMDP, Rows, clear, n_columns, new_rows, particles_at, width_of
 from beliefbound.kernels.particles.solving import optimal
 from beliefbound.kernels.random import inverse_cdf
 from beliefbound.planning.lemmas import stages_until
-from beliefbound.planning.task import Task
+from beliefbound.planning.task import Task, made_once
 
 _LEAST = 0.35  # share of particles that still count when they are renewed
 _NEVER = -1e300  # the logarithm of a number that particles never fall below
 _TAIL = 0.05  # scenarios end where this share of the value is left
 _MOST_STEPS = 2000  # a discount of .9985; beyond, what is left counts as the most that it can be
-_SHORTEST, _LONGER = 64, 4  # histories of the shortest chains, and how many times as many of the next
+_TRIES, _SMALL, _HISTORIES = 5, 256, 2  # searches that say whether sets last, their particles, and histories for each
+_TRYING = 0.5 * OPERATIONS  # that they may take
+_KEPT = 0.25  # of the space of a chain of one set: for weights
 
 
 class Drop(NamedTuple):
@@ -44,19 +48,9 @@ class Drop(NamedTuple):
     operations: float
 
 
-def chain_lengths(nodes: int) -> tuple[int, ...]:
-    """Histories of chains of each level, where the longest have so many.
-
-    >>> chain_lengths(16384), chain_lengths(1000)
-    ((64, 256, 1024, 4096, 16384), (250, 1000))
-    """
-    levels = max(0, int(math.log(nodes / _SHORTEST, _LONGER) + 1e-9))
-    return tuple(nodes // _LONGER ** (levels - i) for i in range(levels + 1))
-
-
 def lengths_of(effort: Effort) -> tuple[int, ...]:
-    """Histories of chains of each level; of chains of one set, which takes longer than its histories, of one level."""
-    return (effort.nodes,) if effort.sets == 1 else chain_lengths(effort.nodes)
+    """Histories of chains of each level."""
+    return chain_lengths(effort.nodes, effort.shortest)
 
 
 def kinds_in_round(levels: int) -> list[int]:
@@ -73,7 +67,7 @@ class Chain:
 
     def __init__(self, task: Task, problem: BAMDP, seed: int, stages: int, effort: Effort) -> None:
         self.task, self.problem, self.seed, self.stages, self.effort = task, problem, seed, stages, effort
-        self.n, self.history = effort.particles, history(problem)
+        self.n, self.history = effort.particles, history(problem, large=effort.sets == 1)
         most = _MOST_STEPS if problem.horizon < 0 else min(problem.horizon, _MOST_STEPS)
         self.depth = stages_until(_TAIL, task.discount, most=most)
         self.states = np.flatnonzero(task.start)
@@ -91,6 +85,10 @@ class Chain:
     def search(self) -> Search:
         most, pairs = self.effort.nodes, len(self.problem.available)
         nodes = max(50, min(most, PARTICLE_BYTES // (8 * self.n + 48 * self.problem.n_states)))
+        if self.effort.sets == 1:
+            kept, each = max(50, int(_KEPT * PARTICLE_BYTES) // (8 * self.n)), 24 * self.problem.posterior.n_actions
+            nodes = max(50, min(most, PARTICLE_BYTES // (each * n_columns(self.problem) + 256)))
+            return new_search(self.problem, nodes, 1, self.stages, self.n, most, min(nodes, kept))
         sets = max(1, min(nodes, self.effort.sets, PARTICLE_BYTES // (8 * self.stages * pairs * self.n)))
         return new_search(self.problem, nodes, sets, self.stages, self.n, most)
 
@@ -162,3 +160,18 @@ class Chain:
             if found == renewal.DONE:
                 return
             x = int(renewal.ONWARDS)
+
+
+@made_once
+def lasting(task: Task) -> bool:
+    """Whether a set outlives the search on it: most of a few small searches still find more when they have met twice as
+    many histories as there are particles. A function of the task, and of no sample of a bracket."""
+    problem = above_of(task).problem
+    if problem.horizon >= 0 or not may_last(problem) or _TRIES * _SMALL * fresh(problem) > _TRYING:
+        return False
+    most = _HISTORIES * _SMALL
+    chain, longer = Chain(task, problem, 0, 1, Effort((), _SMALL, most, 1)), 0
+    for i in range(_TRIES):
+        chain.run(i)
+        longer += int(chain.search.size[renewal.EXPANDED]) >= most
+    return 2 * longer > _TRIES

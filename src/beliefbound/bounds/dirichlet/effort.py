@@ -8,9 +8,10 @@ particles, and none at stages that do not afford some. Any size is valid.
 
 *Sets that are renewed, or one large set.* A search among `A` actions visits `A` times as many histories for a step
 more, and of a set of particles a share `ρ` still counts after an observation. Where `A ρ > 1`, a set that is as large
-as the search is outlives it: then, if renewing sets of a good size is not afforded, a chain has one set, as large as is
-afforded, and all else goes into histories. Where one observation nearly tells the model (next states that are not
-known in advance), sets have to be renewed, however small they are.
+as the search may outlive it: whether it does, a few small searches say beforehand (`lasting` in
+`bounds.dirichlet.chains`). Then a chain has one set, as large as is afforded, and all else goes into histories; so it
+has, wherever `A ρ > 1`, if renewing sets of a good size is not afforded. Where one observation nearly tells the model
+(next states that are not known in advance), sets have to be renewed, however small they are.
 """
 
 import math
@@ -40,8 +41,12 @@ _SETS, _HISTORIES = 60, 250  # of a typical chain
 _PARTICLES, _MOST_SETS, _NODES = 256, 4096, 8192  # of a chain, where the budget allows: its sets, and its histories
 # Where enough chains are afforded, the longest are few among many: times the histories, and the time of a sample.
 _LONGER, _RARELY = 2.0, 16.0
-# Of chains of one set: how many a stage should have, as few as they are alike; the largest set, histories for each.
-_LARGE_CHAINS, _LARGE, _LARGE_HISTORIES = 48, 4096, 2
+# Of chains of one set: rounds that a stage should have, the largest set, histories for each particle; operations, in
+# time, of a history: by itself; for each particle and outcome of its state, and action or weight.
+_LARGE_ROUNDS, _LARGE, _LARGE_HISTORIES = 16, 8192, 8
+_LARGE_HISTORY, _LARGE_PARTICLE = 3e3, 0.2
+_LARGE_SHORTEST = 0.125  # of the time of the set: that of the shortest chain's histories
+_SHORTEST, _LEVEL = 64, 4  # histories of the shortest chains, and how many times as many of the next
 _MOSTLY = 10.0  # times the work of histories: renewing sets is nearly all
 POOL = 6  # stationary policies to fall back on: the expected MDP's, then particles' own
 _SMALL_POOL, _SMALL = 3, 16  # where there are at most so many particles
@@ -58,12 +63,13 @@ class Effort(NamedTuple):
     particles: int  # relaxation: of a set
     nodes: int  # relaxation: histories that a scenario may expand
     sets: int  # relaxation: sets that a chain may draw; one is never renewed
+    shortest: int = _SHORTEST  # relaxation: histories of the shortest chains, about
 
     def of(self, side: str) -> tuple[Any, ...]:
         """What samples of one side depend on; empty where there are none."""
         if side == "lower":
             return self.levels
-        return (self.particles, self.nodes, self.sets) if self.particles else ()
+        return (self.particles, self.nodes, self.sets, self.shortest) if self.particles else ()
 
 
 def budget(stage: int) -> float:
@@ -84,12 +90,23 @@ def fresh(problem: BAMDP) -> float:
     return work(problem) + _DRAW * len(problem.available) * width_of(problem)
 
 
-def history(problem: BAMDP) -> tuple[float, float]:
-    """Operations of a history: by itself, and for each particle."""
+def chain_lengths(nodes: int, shortest: int = _SHORTEST) -> tuple[int, ...]:
+    """Histories of chains of each level, where the longest have so many.
+
+    >>> chain_lengths(16384), chain_lengths(1000)
+    ((64, 256, 1024, 4096, 16384), (250, 1000))
+    """
+    levels = max(0, int(math.log(nodes / shortest, _LEVEL) + 1e-9))
+    return tuple(nodes // _LEVEL ** (levels - i) for i in range(levels + 1))
+
+
+def history(problem: BAMDP, *, large: bool = False) -> tuple[float, float]:
+    """Operations of a history: by itself, and for each particle; those of one `large` set take less."""
     posterior = problem.posterior
     outcomes = (posterior.alpha > 0.0).sum(axis=1)[posterior.row if posterior.tied else slice(None)].mean()
     each = posterior.reward.shape[0] * posterior.n_actions * float(outcomes)
-    return _HISTORY, _HISTORY_PARTICLE * each * (posterior.n_actions + 2)
+    itself, particle = (_LARGE_HISTORY, _LARGE_PARTICLE) if large else (_HISTORY, _HISTORY_PARTICLE)
+    return itself, particle * each * (posterior.n_actions + 2)
 
 
 def outlived(problem: BAMDP) -> float:
@@ -148,8 +165,9 @@ def piece(stage: int) -> float:
     return max(STEP_WORK, _PIECE * budget(stage))
 
 
-def effort(problem: BAMDP, stage: int, stages: int, depth: int) -> Effort:
+def effort(problem: BAMDP, stage: int, stages: int, depth: int, *, lasting: bool = False) -> Effort:
     """For a stage of the work, with `stages` tables a set and a policy that looks ahead `depth` times at most.
+    `lasting`: sets outlive searches.
 
     >>> import numpy as np
     >>> from beliefbound.beliefs import DirichletBelief
@@ -158,11 +176,13 @@ def effort(problem: BAMDP, stage: int, stages: int, depth: int) -> Effort:
     >>> tasks = [Task.of(DirichletBelief(n, 2), discount=0.95) for n in (5, 50)]
     >>> small, large = (problem_of(task, np.zeros(1, np.uint64), horizon=None) for task in tasks)
     >>> effort(small, 2, 1, 100)
-    Effort(levels=((0.5, 256), (0.15, 64), (0.0, 32)), particles=256, nodes=16384, sets=8192)
+    Effort(levels=((0.5, 256), (0.15, 64), (0.0, 32)), particles=256, nodes=16384, sets=8192, shortest=64)
+    >>> effort(small, 2, 1, 100, lasting=True)[1:]
+    (1024, 8192, 1, 64)
     >>> effort(large, 2, 1, 100).particles
     32
     """
-    return Effort(_levels(problem, stage, depth), *_chain(problem, stage, stages))
+    return Effort(_levels(problem, stage, depth), *_chain(problem, stage, stages, lasting))
 
 
 def _levels(problem: BAMDP, stage: int, depth: int) -> tuple[tuple[float, int], ...]:
@@ -188,8 +208,8 @@ def _levels(problem: BAMDP, stage: int, depth: int) -> tuple[tuple[float, int], 
     return tuple((least, max(_LEAST_AHEAD, int(scale * n))) for least, n in _LEVELS)
 
 
-def _chain(problem: BAMDP, stage: int, stages: int) -> tuple[int, int, int]:
-    """Particles of a set, histories, sets."""
+def _chain(problem: BAMDP, stage: int, stages: int, lasting: bool) -> tuple[int, ...]:
+    """Particles of a set, histories, sets; and histories of the shortest chains."""
     pairs, share, (itself, each) = len(problem.available), _SHARE * budget(stage), history(problem)
     row = 8 * pairs * width_of(problem)
 
@@ -202,10 +222,10 @@ def _chain(problem: BAMDP, stage: int, stages: int) -> tuple[int, int, int]:
     ):
         n //= 2
     renewing = n * _SETS * work(problem) > _MOSTLY * _HISTORIES * (itself + n * each)
-    if n < _PARTICLES and problem.horizon < 0 and renewing:
-        large = _one_set(problem, share)
-        if large >= _PARTICLES and problem.posterior.n_actions * outlived(problem) > 1.0:
-            return large, _LARGE_HISTORIES * large, 1
+    if lasting or (n < _PARTICLES and problem.horizon < 0 and renewing and may_last(problem)):
+        large, shortest = _one_set(problem, share)
+        if large >= _PARTICLES:
+            return large, _LARGE_HISTORIES * large, 1, shortest
     if 2 * row * n > PARTICLE_BYTES or n * (fresh(problem) + work(problem)) * _FEW > share:
         return 0, 0, 0
     ratio = min(1.0, share / (typical(n) * _CHAINS))
@@ -218,15 +238,25 @@ def _chain(problem: BAMDP, stage: int, stages: int) -> tuple[int, int, int]:
     return n, _power_of_two(nodes), _power_of_two(sets)
 
 
-def _one_set(problem: BAMDP, share: float) -> int:
-    """Particles of a chain that has one set."""
-    row, n, (itself, each) = 8 * len(problem.available) * width_of(problem), _LARGE, history(problem)
-    while n > _LEAST and (
-        _LARGE_CHAINS * n * (fresh(problem) + _LARGE_HISTORIES * (itself + n * each)) > share
-        or max(row, 8 * _LARGE_HISTORIES * n) * n > PARTICLE_BYTES
-    ):
+def may_last(problem: BAMDP) -> bool:
+    """Whether a search visits more histories than its particles lose: `A ρ > 1`."""
+    return problem.posterior.n_actions * outlived(problem) > 1.0
+
+
+def _one_set(problem: BAMDP, share: float) -> tuple[int, int]:
+    """Particles of a chain that has one set, and histories of the shortest."""
+    row, (itself, each) = 8 * len(problem.available) * width_of(problem), history(problem, large=True)
+    n = _LARGE
+    while True:
+        shortest = max(_SHORTEST, int(_LARGE_SHORTEST * n * fresh(problem) / (itself + n * each)))
+        lengths = chain_lengths(_LARGE_HISTORIES * n, shortest)
+        takes = sum(
+            (n * fresh(problem) + length * (itself + n * each)) * 2 ** (len(lengths) - 1 - i)
+            for i, length in enumerate(lengths)
+        )
+        if n <= _LEAST or (takes * _LARGE_ROUNDS <= share and row * n <= PARTICLE_BYTES):
+            return n, shortest
         n //= 2
-    return n
 
 
 def _power_of_two(x: float) -> int:

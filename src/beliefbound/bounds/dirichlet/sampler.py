@@ -28,7 +28,7 @@ from beliefbound.base.limits import PARTICLE_BYTES
 from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.dirichlet.arrays import planned
-from beliefbound.bounds.dirichlet.chains import Chain, Drop, kinds_in_round, lengths_of
+from beliefbound.bounds.dirichlet.chains import Chain, Drop, kinds_in_round, lasting, lengths_of
 from beliefbound.bounds.dirichlet.effort import Effort, effort, piece
 from beliefbound.bounds.dirichlet.fresh_models import workers
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
@@ -66,7 +66,8 @@ class Sampler:
         ahead = planned(task.discount, task.horizon)
         self.stages = 1 if ahead is None else 1 + min(_STAGES, ahead)  # of a set
         self.problem = above_of(task).problem
-        self.effort: Effort = effort(self.problem, stage, self.stages, policy_depth(task.discount, task.horizon))
+        depth = policy_depth(task.discount, task.horizon)
+        self.effort: Effort = effort(self.problem, stage, self.stages, depth, lasting=lasting(task))
         self.values: list[float] = []
         self.drops: list[float] = []  # of chains; their mean is that over whole rounds
         self.operations = {"lower": 0.0, "upper": 0.0}

@@ -30,6 +30,12 @@ where both brackets are non-negative. The noise of one set against the next, `Q�
 is only how much a set loses to its own QMDP. A search that is capped, or out of space, returns the smallest cost in
 its queue, which is valid and only looser.
 
+*Actions that a best policy does without* at a history are left out (`kernels.particles.alike`): some Bayes-optimal
+policy takes none of them, and to it all that is said above applies. `W` is a maximum over the actions that are left, of
+which both brackets stay non-negative: `Q⁻_a` of such an action is at most that maximum, and `Q⁺_a` allows for all
+actions later on. So nobody is told which of three fresh actions is the lucky one, and a search has one branch for all
+three.
+
 *What is told in advance* are clocks. In the `v`-th try of a row its outcome `c`, of chance `p_c` at the history, rings
 after `E/p_c`, where `E` is exponential and a function of the scenario, the row, `v` and `c`; what rings first happens,
 which is `c` with probability `p_c`. A history meets no clock twice, so a policy that sees the history only has its
@@ -53,10 +59,12 @@ from numba import njit
 from beliefbound.kernels.graph.information_relaxation import pop, push
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.out_of_line import out_of_line
+from beliefbound.kernels.particles.alike import classes_of, needless
 from beliefbound.kernels.particles.rows import BAMDP, chances, dot, n_columns, next_state, tally
 from beliefbound.kernels.posterior import row_of
 from beliefbound.kernels.random import GOLDEN, mix, seed_stream
 from beliefbound.kernels.reference import by_reference
+from beliefbound.kernels.sums import sum_of
 
 DONE, RENEW, MORE = 0, 1, 2  # what a search ended with
 ROOT = np.int64(-1)  # the parent of a root; a number of Python would be compiled for on its own
@@ -86,13 +94,15 @@ class Search(NamedTuple):
 
     size: np.ndarray  # int64 [NODES, SETS, QUEUE, EXPANDED, WAITING]
     node: np.ndarray  # NODE [n]
-    weight: np.ndarray  # [n,m]
+    weight: np.ndarray  # [i,m], of the first i nodes
+    own: np.ndarray  # scratch [m]: of another
     loss: np.ndarray  # [n,a]
     prob: np.ndarray  # [n,row]
     above: np.ndarray  # [n,row]: W of the child
     child: np.ndarray  # int32 [n,row], −1 where not built
     table: np.ndarray  # int32 [2^j]: open addressing by key
     words: np.ndarray  # uint64 [pair,column]: what an outcome adds to a key
+    classes: np.ndarray  # int64 [pair]: of actions that are alike (`kernels.particles.alike`); empty where none are
     start: np.ndarray  # int64 [set]: the node where its particles were drawn
     slots: np.ndarray  # int64 [set,pair]: rows of its particles
     q: np.ndarray  # [set,stage,pair,m]: optimal values; one stage when there is no horizon
@@ -105,9 +115,9 @@ class Search(NamedTuple):
     since: np.ndarray  # scratch int64 [j + k]: and those since the last renewal
 
 
-def new_search(problem: BAMDP, nodes: int, sets: int, stages: int, n: int, max_nodes: int) -> Search:
+def new_search(problem: BAMDP, nodes: int, sets: int, stages: int, n: int, max_nodes: int, kept: int = 0) -> Search:
     """For `nodes` histories on `sets` particle sets of `n` models that keep `stages` stages; at most `max_nodes` are
-    expanded in one scenario."""
+    expanded in one scenario. Where there is one set, the weights of so many nodes may be `kept`, not of all."""
     posterior, columns = problem.posterior, n_columns(problem)
     n_actions, pairs = posterior.n_actions, posterior.reward.shape[1]
     rows = n_actions * columns
@@ -121,13 +131,15 @@ def new_search(problem: BAMDP, nodes: int, sets: int, stages: int, n: int, max_n
     return Search(
         size=np.zeros(5, dtype=np.int64),
         node=np.empty(nodes, dtype=NODE),
-        weight=np.empty((nodes, n)),
+        weight=np.empty((kept or nodes, n)),
+        own=np.empty(n),
         loss=np.empty((nodes, n_actions)),
         prob=np.empty((nodes, rows)),
         above=np.empty((nodes, rows)),
         child=np.empty((nodes, rows), dtype=np.int32),
         table=np.full(1 << bits, -1, dtype=np.int32),
         words=words,
+        classes=classes_of(problem),
         start=np.empty(sets, dtype=np.int64),
         slots=np.empty((sets, pairs), dtype=np.int64),
         q=np.empty((sets, stages, pairs, n)),
@@ -191,6 +203,28 @@ def log_size_change(problem, search, x, pair, column):
     return change
 
 
+@njit(**FAST)
+def weigh(problem, search, draws, x):
+    """Weights of the particles at node `x`: kept, or found on the way from the nearest node above whose are."""
+    if x < search.weight.shape[0]:
+        return search.weight[x]
+    own, columns, slots = search.own, search.counts.shape[1], search.slots[search.node[x].set]
+    own.fill(1.0)
+    while x >= search.weight.shape[0]:
+        parent, row = search.node[x].parent, search.node[x].row
+        pair = search.node[parent].state * problem.posterior.n_actions + row // columns
+        total = chances(problem, draws[slots[pair]], own, pair, row % columns, own)
+        for m in range(own.size):
+            own[m] /= total
+        x = parent
+    for m in range(own.size):
+        own[m] *= search.weight[x, m]
+    total = sum_of(own)
+    for m in range(own.size):
+        own[m] /= total
+    return own
+
+
 @out_of_line
 @njit(**FAST)
 def expand(problem, search, draws, x):
@@ -198,10 +232,13 @@ def expand(problem, search, draws, x):
     fresh particles, from their own `Q⁺_a`, after what the old ones say of the action."""
     columns, n_states = search.counts.shape[1], problem.n_states
     n_actions, s, stage = problem.posterior.n_actions, search.node[x].state, search.node[x].stage
-    slots, weights, likely = search.slots[search.node[x].set], search.weight[x], search.likely
+    slots, weights, likely = search.slots[search.node[x].set], weigh(problem, search, draws, x), search.likely
     first, q = search.q[search.node[x].set, 0], search.q[search.node[x].set, 0]
     if problem.horizon >= 0:
         q = search.q[search.node[x].set, stage + 1 - search.node[search.start[search.node[x].set]].stage]
+    some = search.classes.size > 0
+    if some:
+        count(search, x, ROOT)
     search.node[x].stamp = -1
     for row in range(search.prob.shape[1]):
         search.child[x, row], search.prob[x, row] = -1, 0.0
@@ -217,8 +254,13 @@ def expand(problem, search, draws, x):
             p = chances(problem, draws[slots[pair]], weights, pair, column, likely)
             if p > 0.0:
                 value = -np.inf
+                if some:
+                    search.counts[pair, column] += 1
                 for b in range(n_actions):
-                    value = max(value, dot(likely, q[t * n_actions + b]))
+                    if not (some and needless(search.classes, search.counts, t * n_actions + b, n_actions)):
+                        value = max(value, dot(likely, q[t * n_actions + b]))
+                if some:
+                    search.counts[pair, column] -= 1
                 search.prob[x, a * columns + column] = p
                 search.above[x, a * columns + column] = value / p
                 total += value
@@ -251,7 +293,7 @@ def begin(problem, search, draws, states):
     search.size[NODES], search.size[SETS] = states.size, 1
     search.table.fill(-1)
     search.start[0] = 0
-    n = search.weight.shape[1]
+    n, n_actions = search.own.size, problem.posterior.n_actions
     for i in range(states.size):
         x = search.node[i]
         x.state, x.stage, x.parent, x.row, x.set = states[i], 0, -1, -1, 0
@@ -260,8 +302,11 @@ def begin(problem, search, draws, states):
         x.left, x.alive = np.log(n), 1.0
         search.weight[i].fill(1.0 / n)
         x.upper = -np.inf
-        for a in range(problem.posterior.n_actions):
-            x.upper = max(x.upper, dot(search.weight[i], search.q[0, 0, states[i] * problem.posterior.n_actions + a]))
+        search.counts.fill(0)
+        for a in range(n_actions):
+            pair = states[i] * n_actions + a
+            if search.classes.size == 0 or not needless(search.classes, search.counts, pair, n_actions):
+                x.upper = max(x.upper, dot(search.weight[i], search.q[0, 0, pair]))
         expand(problem, search, draws, i)
 
 
@@ -292,10 +337,11 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
     node.upper = search.above[parent, row]
     node.alive = search.node[parent].alive * problem.keep[pair]
     node.left = search.node[parent].left + log_size_change(problem, search, parent, pair, row % columns)
-    weights = search.weight[x]
-    total = chances(problem, draws[search.slots[drawn, pair]], search.weight[parent], pair, row % columns, weights)
-    for m in range(weights.size):
-        weights[m] /= total
+    if x < search.weight.shape[0]:
+        weights = search.weight[x]
+        total = chances(problem, draws[search.slots[drawn, pair]], search.weight[parent], pair, row % columns, weights)
+        for m in range(weights.size):
+            weights[m] /= total
     used = stage - search.node[search.start[drawn]].stage
     needed = node.left < least or (problem.horizon >= 0 and used + 1 >= search.q.shape[1])
     if needed:
@@ -303,7 +349,7 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
             return np.int64(-1), DONE
         q = search.q[drawn, 0 if problem.horizon < 0 else used]
         for a in range(problem.posterior.n_actions):
-            search.old[a] = dot(weights, q[t * problem.posterior.n_actions + a])
+            search.old[a] = dot(search.weight[x], q[t * problem.posterior.n_actions + a])
         count(search, x, ROOT)
         search.start[search.size[SETS]] = x
         search.size[SETS] += 1
@@ -381,6 +427,8 @@ def cheapest(problem, search, draws, x, scenario, depth, max_nodes, most_sets, l
             for a in range(posterior.n_actions):
                 pair = search.node[x].state * posterior.n_actions + a
                 if not problem.available[pair]:
+                    continue
+                if search.classes.size > 0 and needless(search.classes, search.counts, pair, posterior.n_actions):
                     continue
                 clocks = mix(scenario + GOLDEN * np.uint64(row_of(posterior, pair) + 1))
                 clocks = mix(clocks + GOLDEN * np.uint64(tries(posterior, search.counts, pair) + 1))
