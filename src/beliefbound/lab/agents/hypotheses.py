@@ -69,6 +69,8 @@ class Asked(NamedTuple):
 
     known: FloatArray  # [s,m,i]
     known_count: IntArray  # [s]
+    scale: FloatArray  # [m]
+    heavy: IntArray  # [m] scratch
     totals: FloatArray  # [i] scratch
 
 
@@ -192,7 +194,7 @@ def planned(
     chosen = np.zeros(vectors.then.shape[1], dtype=np.int64)
     return State(
         models,
-        Asked(known, vectors.known_count, np.empty(known.shape[2])),
+        Asked(known, vectors.known_count, vectors.scale, vectors.heavy, np.empty(known.shape[2])),
         weights.copy(),
         weights,
         np.empty(len(weights)),
