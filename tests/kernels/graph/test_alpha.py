@@ -8,6 +8,7 @@ import pytest
 from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import problem_of
 from beliefbound.kernels.graph.alpha import Points, back_up_points, best_vector, keep_used, new_vectors, walk
+from beliefbound.kernels.graph.heavy import heavy_models, mean_heavy
 from beliefbound.kernels.random import seed_stream
 from beliefbound.planning.task import FiniteTask
 from support import oracles
@@ -108,3 +109,14 @@ def test_a_model_of_little_weight_matters_where_much_can_be_lost():
     assert best_vector(vectors, 0, weights)[1] == 0
     wide = vectors._replace(scale=np.array([1.1, 1.1, 1e9]))
     assert best_vector(wide, 0, weights) == (pytest.approx(1.0), 1)
+
+
+def test_models_matter_as_much_as_their_weight_times_the_scale_of_their_values():
+    rng, scale, heavy, counts = np.random.default_rng(7), np.array([1.0, 10.0, 0.1, 1e4]), np.zeros(4, np.int64), []
+    beliefs = rng.dirichlet(np.full(4, 0.2), 50)
+    for weights in beliefs:
+        n = heavy_models(weights, scale, heavy)
+        assert heavy[:n].tolist() == np.flatnonzero(weights * scale > 1e-4 * (weights @ scale)).tolist()
+        counts.append(n)
+    assert mean_heavy(beliefs, scale) == pytest.approx(np.mean(counts))
+    assert min(counts) < max(counts)

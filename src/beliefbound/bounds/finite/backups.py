@@ -13,6 +13,7 @@ from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.steps import CALL, Meter, Stepwise
 from beliefbound.kernels.graph import alpha as kernel
 from beliefbound.kernels.graph.alpha import Points, new_vectors
+from beliefbound.kernels.graph.heavy import mean_heavy
 from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.kernels.random import uniform
 from beliefbound.planning.lemmas import stages_until
@@ -49,6 +50,7 @@ class PointBackups:
         self._stream, self._gain = stream, gain
         self._chances = np.cumsum(task.start[self.states])
         self._depth = stages_until(_LEFT, task.discount, most=_DEPTH)
+        self._asked = float(task.models.n_models)  # models by which a vector is chosen, on average
 
     def use(self, problem: BeliefMDP) -> None:
         """From now on, with the leaf values of another problem of the same task."""
@@ -71,6 +73,7 @@ class PointBackups:
             meter.add(CALL + (used - before) * each)
             if meter.full():
                 yield
+        self._asked = mean_heavy(points.weight[:used], self.vectors.scale)
 
     def back_up(self, points: Points, meter: Meter, *, sweeps: int = SWEEPS) -> Stepwise[list[float]]:
         """Backups at points; what each sweep over them has gained."""
@@ -103,12 +106,12 @@ class PointBackups:
         """`[s]`: operations of a backup at a belief of each state, or of a step of a trajectory."""
         first = self.problem.first
         asked = np.concatenate([[0], np.cumsum(self.vectors.known_count[self.problem.arrive])])
-        return np.asarray(_BACKUP * (asked[first[:, -1]] - asked[first[:, 0]]) * self.task.models.n_models + _LEAST)
+        return np.asarray(_BACKUP * (asked[first[:, -1]] - asked[first[:, 0]]) * self._asked + _LEAST)
 
     def asking_work(self, points: Points) -> float:
         """Operations of asking every vector of a state at points."""
         most = float(self.vectors.known_count.max())
-        return 2.0 * _BACKUP * len(points.state) * most * self.task.models.n_models
+        return 2.0 * _BACKUP * len(points.state) * most * self._asked
 
 
 def new_points(n: int, n_models: int) -> Points:

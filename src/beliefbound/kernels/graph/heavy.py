@@ -6,6 +6,7 @@ A model matters as much as its weight times the scale of its values, so that one
 is not left out.
 """
 
+import numpy as np
 from numba import njit
 
 from beliefbound.kernels.options import FAST_INLINE
@@ -26,3 +27,9 @@ def heavy_models(weight, scale, heavy):
             heavy[n] = m
             n += 1
     return n
+
+
+def mean_heavy(weights: np.ndarray, scale: np.ndarray) -> float:
+    """How many models matter at beliefs `[n,m]`, on average."""
+    matter = weights * scale
+    return float((matter > _LIGHT * matter.sum(axis=1, keepdims=True)).sum(axis=1).mean())
