@@ -40,8 +40,8 @@ from beliefbound.kernels.graph.nodes import BeliefMDP
 from beliefbound.planning.task import FiniteTask
 
 _BETTER = 0.8  # of the work, for the better search, where there is one
-_FAR, _FAR_BEHIND = 1.5, 0.1  # times the width of the other: histories that hold neither end get so much of the work
-_NOW = 0.1  # of a round: what each gets at least, however far it is ahead
+_FAR, _FAR_BEHIND = 1.5, 0.03  # times the width of the other: histories that hold neither end get so much of the work
+_NOW = 0.03  # of a round: what each gets at least, however far it is ahead
 _HISTORIES = (Kind.HISTORIES, Kind.SCENARIOS)
 _BELIEFS = (Kind.DISTINCT_BELIEFS, Kind.CELLS, Kind.ALPHA_VECTORS)
 _NODES = 1_000_000  # beliefs in the graph of histories
