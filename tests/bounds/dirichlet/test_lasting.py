@@ -9,7 +9,7 @@ from beliefbound.bounds.dirichlet.chains import Chain, lasting
 from beliefbound.bounds.dirichlet.effort import Effort, effort
 from beliefbound.bounds.dirichlet.prepared import above_of
 from beliefbound.bounds.dirichlet.sampler import Sampler
-from beliefbound.kernels.particles.renewal import weigh
+from beliefbound.kernels.particles.renewal import _NORMALISED, weigh
 from beliefbound.lab.envs.benchmark import belief_of
 from beliefbound.planning.task import Task
 
@@ -33,16 +33,25 @@ def test_weights_that_are_not_kept_are_found_again(learnt, monkeypatch):
     nodes, columns = int(search.size[0]), search.counts.shape[1]
     assert nodes > 61
     problem = above_of(task).problem
-    for x in (1, 49, 50, 60, nodes - 1):
-        likely, at = np.ones(64), x
+    deepest = int(search.node["stage"][:nodes].argmax())
+    for x in (1, 49, 50, 60, deepest, nodes - 1):
+        likely, at, steps = np.ones(64), x, 0
         while search.node[at]["parent"] >= 0:
             parent, row = int(search.node[at]["parent"]), int(search.node[at]["row"])
             pair = int(search.node[parent]["state"]) * posterior.n_actions + row // columns
             draws = part.rows.draws[search.slots[0, pair]]
             k, t = divmod(row % columns, posterior.alpha.shape[1])
             likely *= draws[t] * (draws[problem.n_states + 1 + k] if learnt else 1.0)
-            at = parent
+            at, steps = parent, steps + (at >= 50)
+        assert x != deepest or learnt or steps > _NORMALISED
         assert weigh(problem, search, part.rows.draws, x) == pytest.approx(likely / likely.sum(), rel=1e-9)
+
+
+def test_actions_that_are_needless_are_not_looked_at():
+    """Three fresh arms of a chain: at the start only the first has outcomes."""
+    chain = chain_of(Task.of(belief_of("chain"), discount=0.95), 2000)
+    chain.run(0)
+    assert (chain.search.prob[0].reshape(3, -1).sum(axis=1) > 0.0).tolist() == [True, False, False]
 
 
 def test_sets_last_where_searches_on_them_do_not_end():

@@ -137,7 +137,7 @@ class Chain:
         else:
             drop = max(0.0, costs[level] - costs[level - 1]) if len(costs) > level else 0.0
         solved, expanded = int(search.size[renewal.SETS]), int(search.size[renewal.NODES])
-        operations = self.n * (fresh(problem) + (solved - 1) * work(problem))
+        operations = self.n * (fresh(problem, large=self.effort.sets == 1) + (solved - 1) * work(problem))
         operations += (self.history[0] + self.n * self.history[1]) * expanded
         return Drop(problem.unit * len(kinds) / kinds.count(level) * drop, operations)
 

@@ -45,6 +45,7 @@ _LONGER, _RARELY = 2.0, 16.0
 # time, of a history: by itself; for each particle and outcome of its state, and action or weight.
 _LARGE_ROUNDS, _LARGE, _LARGE_HISTORIES = 16, 8192, 8
 _LARGE_HISTORY, _LARGE_PARTICLE = 3e3, 0.2
+_LARGE_FRESH = 0.3  # of what it takes to draw and solve the models of small ones
 _LARGE_SHORTEST = 0.125  # of the time of the set: that of the shortest chain's histories
 _SHORTEST, _LEVEL = 64, 4  # histories of the shortest chains, and how many times as many of the next
 _MOSTLY = 10.0  # times the work of histories: renewing sets is nearly all
@@ -85,9 +86,10 @@ def work(problem: BAMDP) -> float:
     return float(_ITERATIONS * (n_states**3 / 3.0 + n_states**2 + pairs * n_states))
 
 
-def fresh(problem: BAMDP) -> float:
-    """Operations to draw and solve one model."""
-    return work(problem) + _DRAW * len(problem.available) * width_of(problem)
+def fresh(problem: BAMDP, *, large: bool = False) -> float:
+    """Operations to draw and solve one model; of one `large` set it takes less."""
+    each = work(problem) + _DRAW * len(problem.available) * width_of(problem)
+    return _LARGE_FRESH * each if large else each
 
 
 def chain_lengths(nodes: int, shortest: int = _SHORTEST) -> tuple[int, ...]:
@@ -248,10 +250,10 @@ def _one_set(problem: BAMDP, share: float) -> tuple[int, int]:
     row, (itself, each) = 8 * len(problem.available) * width_of(problem), history(problem, large=True)
     n = _LARGE
     while True:
-        shortest = max(_SHORTEST, int(_LARGE_SHORTEST * n * fresh(problem) / (itself + n * each)))
+        shortest = max(_SHORTEST, int(_LARGE_SHORTEST * n * fresh(problem, large=True) / (itself + n * each)))
         lengths = chain_lengths(_LARGE_HISTORIES * n, shortest)
         takes = sum(
-            (n * fresh(problem) + length * (itself + n * each)) * 2 ** (len(lengths) - 1 - i)
+            (n * fresh(problem, large=True) + length * (itself + n * each)) * 2 ** (len(lengths) - 1 - i)
             for i, length in enumerate(lengths)
         )
         if n <= _LEAST or (takes * _LARGE_ROUNDS <= share and row * n <= PARTICLE_BYTES):

@@ -61,13 +61,14 @@ from beliefbound.kernels.options import FAST
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.particles.alike import classes_of, needless
 from beliefbound.kernels.particles.rows import BAMDP, chances, dot, n_columns, next_state, tally
-from beliefbound.kernels.posterior import row_of
+from beliefbound.kernels.posterior import arrival_of, row_of
 from beliefbound.kernels.random import GOLDEN, mix, seed_stream
 from beliefbound.kernels.reference import by_reference
 from beliefbound.kernels.sums import sum_of
 
 DONE, RENEW, MORE = 0, 1, 2  # what a search ended with
 ROOT = np.int64(-1)  # the parent of a root; a number of Python would be compiled for on its own
+_NORMALISED = 16  # steps on the way to weights, which would only underflow if all these outcomes had chances of 1e-19
 ONWARDS = np.int64(-1)  # in place of a node: from where the search ended
 NODES, SETS, QUEUE, EXPANDED, WAITING = range(5)  # `Search.size`: in use; expanded in this scenario; for particles
 
@@ -204,24 +205,48 @@ def log_size_change(problem, search, x, pair, column):
 
 
 @njit(**FAST)
+def scale(x, factor):
+    """`x[m] *= factor`."""
+    for m in range(x.size):
+        x[m] *= factor
+
+
+@out_of_line
+@njit(**FAST)
+def multiply(problem, row, pair, column, x):
+    """`x[m] *= Pr_m(column | pair)`, of `chances` without their sum."""
+    posterior = problem.posterior
+    n_outcomes = posterior.alpha.shape[1]
+    p = row[arrival_of(posterior, pair, column % n_outcomes)]
+    if posterior.reward.shape[0] == 1:
+        for m in range(x.size):
+            x[m] *= p[m]
+    else:
+        other = row[problem.n_states + 1 + column // n_outcomes]
+        for m in range(x.size):
+            x[m] *= p[m] * other[m]
+
+
+@njit(**FAST)
 def weigh(problem, search, draws, x):
-    """Weights of the particles at node `x`: kept, or found on the way from the nearest node above whose are."""
+    """Weights of the particles at node `x`: kept, or found on the way from the nearest node above whose are. On the way
+    they are normalised now and then, so that none of what counts underflows."""
     if x < search.weight.shape[0]:
         return search.weight[x]
     own, columns, slots = search.own, search.counts.shape[1], search.slots[search.node[x].set]
     own.fill(1.0)
+    steps = 0
     while x >= search.weight.shape[0]:
         parent, row = search.node[x].parent, search.node[x].row
         pair = search.node[parent].state * problem.posterior.n_actions + row // columns
-        total = chances(problem, draws[slots[pair]], own, pair, row % columns, own)
-        for m in range(own.size):
-            own[m] /= total
+        multiply(problem, draws[slots[pair]], pair, row % columns, own)
+        steps += 1
+        if steps % _NORMALISED == 0:
+            scale(own, 1.0 / sum_of(own))
         x = parent
     for m in range(own.size):
         own[m] *= search.weight[x, m]
-    total = sum_of(own)
-    for m in range(own.size):
-        own[m] /= total
+    scale(own, 1.0 / sum_of(own))
     return own
 
 
@@ -244,7 +269,7 @@ def expand(problem, search, draws, x):
         search.child[x, row], search.prob[x, row] = -1, 0.0
     for a in range(n_actions):
         pair = s * n_actions + a
-        if not problem.available[pair]:
+        if not problem.available[pair] or (some and needless(search.classes, search.counts, pair, n_actions)):
             continue
         total = 0.0
         for column in range(columns):

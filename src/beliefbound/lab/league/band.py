@@ -31,7 +31,7 @@ from beliefbound.lab.experiments.cells import play_cell
 from beliefbound.lab.experiments.spec import Cell, Spec
 
 PLAYER = "mcbrl-lookahead:schedule=moved,prior=environment"
-RUNS = 20  # of the player for each step of work
+RUNS = 60  # of the player for each step of work
 EFFORT = 100  # steps of work: about a minute
 GAP = 0.08  # of the larger end: enough for a picture
 _LITTLE = 1e-4  # of the weight of all rewards
