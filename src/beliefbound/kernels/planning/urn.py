@@ -33,7 +33,7 @@ from beliefbound.kernels.sparse_rows import (
 inlined = njit(inline="always", **EXACT)  # by numba itself, as in `kernels.posterior`
 
 
-SHORT = 8  # outcomes of a row up to which all of them are looked at
+BLOCK = 8  # outcomes of a row that are looked at together
 
 
 @by_reference
@@ -145,26 +145,48 @@ def prepare(posterior, urn):
 
 @inlined
 def outcome_at(posterior, urn, row, u):
-    """The outcome of a row at quantile `u` of its predictive. Short rows without a branch that depends on `u`."""
+    """The outcome of a row at quantile `u` of its predictive. Long rows are passed in blocks; within the block where
+    the outcome lies, as in a short row, no branch depends on `u`."""
     alpha, n_outcomes = posterior.alpha, posterior.alpha.shape[1]
     place = np.uint64(row)  # a signed index is first tested for its sign
-    target = u * urn.total[place]
-    j, reached = 0, 0.0
-    if n_outcomes <= SHORT:
-        for i in range(n_outcomes):
-            reached += alpha[place, np.uint64(i)]
-            j += reached <= target
-    else:
-        while j < n_outcomes:
-            reached += alpha[place, np.uint64(j)]
-            if reached > target:
+    left = u * urn.total[place]
+    if n_outcomes <= BLOCK:
+        j, last = 0, n_outcomes - 1
+        reached = alpha[place, np.uint64(0)]
+        for i in range(BLOCK - 1):  # a fixed range is unrolled
+            if i == last:
                 break
-            j += 1
-    if j == n_outcomes:  # u rounded to 1
-        j -= 1
-        while alpha[row, j] <= 0.0:
+            j += reached <= left
+            reached += alpha[place, np.uint64(i + 1)]
+    else:
+        first = 0
+        while first + BLOCK < n_outcomes:
+            block = sum_of_block(alpha, place, np.uint64(first))
+            if block > left:
+                break
+            left -= block
+            first += BLOCK
+        j, last = first, min(first + BLOCK, n_outcomes) - 1
+        reached = alpha[place, np.uint64(first)]
+        for i in range(1, BLOCK):
+            if first + i > last:
+                break
+            j += reached <= left
+            reached += alpha[place, np.uint64(first + i)]
+    if j == last:  # where sums are rounded, it may be impossible
+        while alpha[place, np.uint64(j)] <= 0.0:
             j -= 1
     return j
+
+
+@inlined
+def sum_of_block(alpha, row, j):
+    """The sum of `BLOCK` counts of a row from `j` on, in pairs: each addition waits for few others."""
+    one, two, four = np.uint64(1), np.uint64(2), np.uint64(4)
+    a = alpha[row, j] + alpha[row, j + one], alpha[row, j + two] + alpha[row, j + two + one]
+    j += four
+    b = alpha[row, j] + alpha[row, j + one], alpha[row, j + two] + alpha[row, j + two + one]
+    return (a[0] + a[1]) + (b[0] + b[1])
 
 
 @inlined

@@ -150,20 +150,10 @@ def child_of(tree, node, a, column):
 
 
 @njit(**EXACT)
-def one_of_best(score, lists, s, words):
-    """`(action, words)`: an action of largest `score[a]` on offer; where there are several, each alike."""
-    chosen, alike = -1, 0
-    for i in range(lists.counts[s]):
-        a = lists.offered[s, i]
-        if chosen < 0 or score[a] > score[chosen]:
-            chosen, alike = a, 1
-        elif score[a] == score[chosen]:
-            alike += 1
-    if alike == 1:
-        return chosen, words
-    best = score[chosen]
+def one_alike(score, best, alike, lists, s, words):
+    """`(action, words)`: one of the `alike` actions on offer whose `score[a]` is `best`, each alike."""
     u, words = draw_uniform(words)
-    left = np.int64(u * alike)
+    left, chosen = np.int64(u * alike), -1
     for i in range(lists.counts[s]):
         a = lists.offered[s, i]
         if score[a] == best:
@@ -177,12 +167,35 @@ def one_of_best(score, lists, s, words):
 @njit(**EXACT_INLINE)
 def most_promising(tree, lists, node, s, c, words):
     """`(action, words)`: an untried action, else one of largest `Q + c sqrt(ln(N+1) / n)`."""
+    chosen, best, alike, log = -1, -np.inf, 0, tree.logs[tree.visits[node]]
     for i in range(lists.counts[s]):
         a = lists.offered[s, i]
         n = tree.tries[node, a]
-        bonus = c * math.sqrt(tree.logs[tree.visits[node]] / n) if n > 0 else np.inf
-        tree.score[a] = tree.value[node, a] + bonus
-    return one_of_best(tree.score, lists, s, words)
+        score = tree.value[node, a] + c * math.sqrt(log / n) if n > 0 else np.inf
+        tree.score[a] = score
+        if score > best:
+            chosen, best, alike = a, score, 1
+        elif score == best:
+            alike += 1
+    if alike > 1:
+        return one_alike(tree.score, best, alike, lists, s, words)
+    return chosen, words
+
+
+@njit(**EXACT_INLINE)
+def best_tried(tree, lists, s, words):
+    """`(action, words)`: a tried action of largest mean return at the root, which is in state `s`."""
+    chosen, alike = -1, 0
+    for i in range(lists.counts[s]):
+        a = lists.offered[s, i]
+        tree.score[a] = tree.value[0, a] if tree.tries[0, a] > 0 else -np.inf
+        if chosen < 0 or tree.score[a] > tree.score[chosen]:
+            chosen, alike = a, 1
+        elif tree.score[a] == tree.score[chosen]:
+            alike += 1
+    if alike > 1:
+        return one_alike(tree.score, tree.score[chosen], alike, lists, s, words)
+    return chosen, words
 
 
 @njit(**EXACT)
@@ -254,9 +267,7 @@ def act(state, root):
             tree.tries[node, a] += 1
             tree.value[node, a] += (gained - tree.value[node, a]) / tree.tries[node, a]
         rewind(posterior, urn, 0, 0)
-    for a in range(n_actions):
-        tree.score[a] = tree.value[0, a] if tree.tries[0, a] > 0 else -np.inf
-    best, words = one_of_best(tree.score, lists, root, words)
+    best, words = best_tried(tree, lists, root, words)
     save(state.stream, words)
     return best
 
