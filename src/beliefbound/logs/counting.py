@@ -162,10 +162,11 @@ class Counter:
         broken = same & ~again & ~gap & ~pl.col("last_done") & jump
         kinds = ("repeated step", "missing step", "step after the end", "broken episode")
         marks = zip((again, gap, late, broken), kinds, strict=True)
-        marked = rows.select("row", *(mark.fill_null(False).alias(kind) for mark, kind in marks))
+        masks = (mark.fill_null(False).alias(kind) for mark, kind in marks)
+        marked = rows.select("row", *masks, (~same).alias("new"))
         for kind in kinds:
-            self._fault(kind, marked.filter(pl.col(kind))["row"])
-        new = rows.select(~same).to_series()
+            self._fault(kind, marked["row"].filter(marked[kind]))
+        new = marked["new"]
         begun = rows.filter(new)
         self._begin(begun)
         self._split(begun)
