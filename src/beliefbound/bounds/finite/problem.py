@@ -81,9 +81,13 @@ def problem_steps(
 
 
 def scale_of_models(q: FloatArray, v: FloatArray) -> FloatArray:
-    """`[m]`: the largest value of each model, of `q[stage,m,s,a]` and `v[stage,m,s,policy]`."""
-    sizes = [np.abs(np.where(np.isfinite(values), values, 0.0)).max(axis=(0, 2, 3), initial=0.0) for values in (q, v)]
-    return np.asarray(np.maximum(*sizes))
+    """`[m]`: the largest value of each model, of `q[stage,m,s,a]` and `v[stage,m,s,policy]`; one model after another,
+    for tables are large."""
+    found = np.zeros(q.shape[1])
+    for m in range(len(found)):
+        for values in (q[:, m], v[:, m]):
+            found[m] = np.abs(values).max(where=np.isfinite(values), initial=found[m])
+    return found
 
 
 def stages_kept(task: FiniteTask, stages: int) -> int:

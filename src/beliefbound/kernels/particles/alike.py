@@ -30,19 +30,25 @@ def classes_of(problem: BAMDP) -> np.ndarray:
     posterior, (n_values, pairs) = problem.posterior, problem.posterior.reward.shape
     n_actions, own = posterior.n_actions, np.arange(pairs)
     row = posterior.row if posterior.tied else own
-    alpha, shared = posterior.alpha[row], np.bincount(row)[row] > 1
+    alpha = posterior.alpha[row] if posterior.tied else posterior.alpha
     possible = alpha > 0.0
     if posterior.tied:
         possible &= posterior.arrive >= 0
     arrive = np.where(possible, posterior.arrive if posterior.tied else np.arange(alpha.shape[1]), -1)
-    paid = np.where(possible, np.broadcast_to(posterior.paid, (n_values, *possible.shape)), 0.0)
-    rewards = posterior.reward if n_values > 1 else np.zeros((1, pairs))
-    traits = [*alpha.T, *arrive.T, *paid.reshape(-1, *possible.shape).transpose(0, 2, 1).reshape(-1, pairs)]
-    told = np.array([own // n_actions, problem.keep, problem.credit, *rewards, *traits])
-    alone = ~problem.available | shared
-    told = np.vstack([told, np.where(alone, own, -1)])  # alike to nothing
-    _, first, inverse = np.unique(told, axis=1, return_index=True, return_inverse=True)
-    found = first[inverse.ravel()]
+    paid = np.broadcast_to(posterior.paid, (n_values, *possible.shape))
+    alone = ~problem.available | (np.bincount(row)[row] > 1)  # alike to nothing
+    told = [problem.keep, problem.credit, *(posterior.reward if n_values > 1 else ())]
+    found = own.copy()
+    for a in range(1, n_actions):
+        for b in range(a):
+            one, other = slice(a, None, n_actions), slice(b, None, n_actions)  # pairs of the two actions
+            same = ~alone[one] & ~alone[other] & (found[one] == own[one])
+            for each in told:
+                same &= each[one] == each[other]
+            for rows in (alpha, arrive):
+                same &= (rows[one] == rows[other]).all(axis=1)
+            same &= ((paid[:, one] == paid[:, other]) | ~possible[one]).all(axis=(0, 2))
+            found[one] = np.where(same, found[other], found[one])
     waits = _waits(problem, possible, arrive, paid)
     return np.where(waits, WAITS, found) if waits.any() or (found != own).any() else np.empty(0, dtype=np.int64)
 
