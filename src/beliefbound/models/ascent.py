@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from beliefbound.base.validation import BoolArray, FloatArray, IntArray
+from beliefbound.kernels.lines import zeros
 from beliefbound.kernels.planning import occupancy
-from beliefbound.kernels.planning.simd import zeros
 from beliefbound.kernels.planning.sweep import lanes_of
 
 if TYPE_CHECKING:

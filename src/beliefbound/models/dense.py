@@ -9,9 +9,9 @@ import numpy as np
 
 from beliefbound.base.limits import COMPRESS_BYTES, COMPRESS_SHARE, SOLVE_BYTES
 from beliefbound.base.validation import FloatArray, IntArray
+from beliefbound.kernels.lines import copied
 from beliefbound.kernels.planning import occupancy, sweep
 from beliefbound.kernels.planning.rows import Rows, whole
-from beliefbound.kernels.planning.simd import copied
 from beliefbound.models import enclosing
 from beliefbound.models.enclosing import Linear
 from beliefbound.models.sparse import Csr

@@ -24,9 +24,9 @@ from beliefbound.base import limits
 from beliefbound.base.errors import ModelError
 from beliefbound.base.executors.threads import in_ranges
 from beliefbound.base.validation import BoolArray, FloatArray, IntArray
+from beliefbound.kernels.lines import copied
 from beliefbound.kernels.planning import occupancy, swaps, sweep
 from beliefbound.kernels.planning.from_above import values_from_above
-from beliefbound.kernels.planning.simd import copied
 from beliefbound.models.ascent import Ascent, LanesAscent, RowsAscent
 from beliefbound.models.dense import Dense
 from beliefbound.models.device import Device

@@ -18,9 +18,9 @@ from beliefbound.base.errors import ModelError
 from beliefbound.base.executors.threads import in_ranges
 from beliefbound.base.limits import DENSE_BYTES
 from beliefbound.base.validation import FloatArray, IntArray
+from beliefbound.kernels.lines import copied, zeros
 from beliefbound.kernels.planning import csr_sweep, krylov, occupancy
 from beliefbound.kernels.planning.rows import Rows
-from beliefbound.kernels.planning.simd import copied, zeros
 from beliefbound.models import enclosing
 from beliefbound.models.enclosing import Linear
 

@@ -58,6 +58,7 @@ from beliefbound.kernels.graph.nodes import (
     NOTED,
     BeliefMDP,
     Graph,
+    for_another_thread,
     new_graph,
 )
 from beliefbound.kernels.graph.secure import ask, leaves_below
@@ -230,9 +231,7 @@ class Certifier:
         def helper() -> None:
             if crew.closed(shared):
                 return
-            scratch = {name: np.zeros_like(getattr(graph, name)) for name in ("sums", "parts", "mass", "told", "heavy")}
-            own = graph._replace(size=graph.size.copy(), corners=new_corners(problem.cells.models.shape[1]), **scratch)
-            growth.help_growing(problem, own, shared)
+            growth.help_growing(problem, for_another_thread(graph), shared)
 
         return team.run([first, *[helper] * (team.threads - 1)])[0]  # type: ignore[return-value]
 

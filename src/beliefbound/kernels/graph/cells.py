@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.lines import copied, zeros
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.planning.sweep import best_action
@@ -63,8 +64,8 @@ class Corners(NamedTuple):
 
 def new_corners(k: int) -> Corners:
     """Scratch for cells of `k` models."""
-    floats, whole = (lambda: np.zeros(k)), (lambda: np.zeros(k, dtype=np.int64))
-    return Corners(floats(), floats(), floats(), whole(), whole(), whole())
+    whole = (copied(np.zeros(k, dtype=np.int64)) for _ in range(3))
+    return Corners(zeros(k), zeros(k), zeros(k), *whole)
 
 
 def binomials(n: int) -> np.ndarray:

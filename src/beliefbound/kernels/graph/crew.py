@@ -5,7 +5,7 @@ publishes also takes, so that all jobs are done when `finish` returns, whoever i
 is done of it may not depend on who does it. Handing one over takes a tenth of a microsecond, where a call by way of
 Python takes tens: batches of growth (`kernels.graph.growth`) last a few hundred.
 
-Jobs are counted, never reset: so many are published, taken and done, each number in a cache line of its own. A thread
+Jobs are counted, never reset: so many are published, taken and done, each number in cache lines of its own. A thread
 takes number `n < published` by moving `taken` from `n` to `n + 1`, which succeeds for one. A job's place in the ring is
 used again only after all jobs before it are done. Who waits lets other threads of the machine run.
 """
@@ -19,11 +19,12 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from beliefbound.kernels.lines import copied
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.reference import by_reference
 
-_LINE = 8  # words of a cache line
-PUBLISHED, TAKEN, DONE, COUNTED, CLOSED = (_LINE * i for i in range(5))  # places in `Crew.word`
+_APART = 16  # words: two cache lines, which are fetched together
+PUBLISHED, TAKEN, DONE, COUNTED, CLOSED = (_APART * i for i in range(5))  # places in `Crew.word`
 RING = 256  # jobs between two calls of `finish`, at most
 _SPINS = 64  # looks before others may run
 
@@ -38,7 +39,7 @@ class Crew(NamedTuple):
 
 def new_crew() -> Crew:
     """Nothing published."""
-    return Crew(np.zeros(5 * _LINE, dtype=np.int64), np.zeros(RING, dtype=np.int64))
+    return Crew(copied(np.zeros(5 * _APART, dtype=np.int64)), copied(np.zeros(RING, dtype=np.int64)))
 
 
 def close(crew: Crew) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from beliefbound.kernels.graph.cells import Cells, Corners, new_corners
+from beliefbound.kernels.lines import LINE, copied, zeros
 from beliefbound.kernels.reference import by_reference
 
 # What `Graph.size` counts: nodes and weights in use; those that are frozen (0 while the graph may grow); table slots
@@ -22,7 +23,6 @@ NODES, ENTRIES, FROZEN_NODES, FROZEN_ENTRIES, LOGGED_SLOTS, LOGGED_LINKS, DEEPES
 CHOSEN, NOTED = range(2)  # what `Batch.size` counts: leaves, and nodes on the ways to them
 MAX_STAGE = 1000  # deepest node of a graph: undiscounted problems end here, discounted ones have long faded
 _MOST_LEAVES, _MOST_VISITS = 64, 1 << 16  # of a batch
-_LINE = 64  # bytes of a cache line
 _NODE = np.dtype(  # a line
     [(name, np.float64) for name in ("upper", "lower", "share")]
     + [("key", np.uint64)]
@@ -129,8 +129,8 @@ def _records(nodes: int, rows: int) -> dict[str, Any]:
     made = dict[str, Any]()
     for kind, shape in ((_NODE, (nodes,)), (_ROW, (nodes, rows))):
         size = int(np.prod(shape)) * kind.itemsize
-        memory = np.empty(size + _LINE, dtype=np.uint8)
-        begin = -memory.ctypes.data % _LINE
+        memory = np.empty(size + LINE, dtype=np.uint8)
+        begin = -memory.ctypes.data % LINE
         block = memory[begin : begin + size].view(kind).reshape(shape)
         made |= {name: block[name] for name in kind.names or ()}
     return made
@@ -152,7 +152,7 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
     n_actions = problem.available.shape[1]
     bits = max(4, int(np.ceil(np.log2(2 * nodes))))
     return Graph(
-        size=np.zeros(8, dtype=np.int64),
+        size=copied(np.zeros(8, dtype=np.int64)),
         begin=np.zeros(nodes + 1, dtype=np.int64),
         model=np.empty(entries, dtype=np.int32),
         weight=np.empty(entries),
@@ -163,12 +163,19 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         table=np.zeros(1 << bits, dtype=np.int32),
         slots=np.empty(nodes, dtype=np.int64),
         links=np.empty(nodes, dtype=np.int64),
-        sums=np.empty((rows, 1 + n_actions + problem.v.shape[-1])),
-        parts=np.zeros((problem.reward.shape[0] + 1, rows + 1)),
-        mass=np.zeros(problem.reward.shape[0]),
-        told=np.empty(n_actions),
-        heavy=np.empty(problem.reward.shape[0], dtype=np.int64),
+        sums=zeros(rows, 1 + n_actions + problem.v.shape[-1]),
+        parts=zeros(problem.reward.shape[0] + 1, rows + 1),
+        mass=zeros(problem.reward.shape[0]),
+        told=zeros(n_actions),
+        heavy=copied(np.zeros(problem.reward.shape[0], dtype=np.int64)),
         corners=new_corners(problem.cells.models.shape[1]),
         batch=new_batch(nodes),
         **_records(nodes, rows),
     )
+
+
+def for_another_thread(graph: Graph) -> Graph:
+    """The same nodes, with counts and scratch of another thread's own."""
+    scratch = ("sums", "parts", "mass", "told", "heavy")
+    own: dict[str, Any] = {name: copied(np.zeros_like(getattr(graph, name))) for name in scratch}
+    return graph._replace(size=copied(graph.size), corners=new_corners(len(graph.corners.weight)), **own)

@@ -187,30 +187,28 @@ def set_leaves(problem, graph, node):
     if problem.cells.models.shape[0] > 0:
         close_actions(problem, graph, node)
         return
-    s = graph.state[node]
-    n_actions = problem.available.shape[1]
-    n_pool = problem.v.shape[3]
+    s, n_pool = graph.state[node], problem.v.shape[3]
+    n_models, _, n_actions = problem.reward.shape
     base = problem.first[s, 0]
     n_rows = problem.first[s, n_actions] - base
     stage = graph.stage[node] + 1
     q = problem.q[min(stage, problem.q.shape[0] - 1)]
     v = problem.v[min(stage, problem.v.shape[0] - 1)]
-    block = base * problem.reward.shape[0]
-    sums = graph.sums
+    like, arrive, rewards = problem.like[base * n_models :], problem.arrive[base:], problem.reward[:, s]
+    sums, reward = graph.sums, graph.reward[node]
     for i in range(n_rows):
         for a in range(1 + n_actions + n_pool):
             sums[i, a] = 0.0
     for a in range(n_actions):
-        graph.reward[node, a] = 0.0
+        reward[a] = 0.0
     for j in range(graph.begin[node], graph.begin[node + 1]):
-        m = graph.model[j]
-        w = graph.weight[j]
+        m, w = graph.model[j], graph.weight[j]
         for a in range(n_actions):
-            graph.reward[node, a] += w * problem.reward[m, s, a]
+            reward[a] += w * rewards[m, a]
         for i in range(n_rows):
-            p = w * problem.like[block + m * n_rows + i]
+            p = w * like[m * n_rows + i]
             if p > 0.0:
-                t = problem.arrive[base + i]
+                t = arrive[i]
                 sums[i, 0] += p
                 for a in range(n_actions):
                     sums[i, 1 + a] += p * q[m, t, a]

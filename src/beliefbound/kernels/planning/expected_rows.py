@@ -88,24 +88,25 @@ def see(models, alpha, pair, t):
 @njit(**EXACT)
 def sweep_expected(models, v, actions, out):
     """One stage of value iteration from `v[0,s]`: `out[0,s]`, `vbar[s]`, `actions[s]`; returns `Σ_s |Δ vbar[s]|`."""
-    p, index = models.p, models.next_state
-    n_states, n_actions = models.available.shape
+    p, index, seen, rest, r = models.p, models.next_state, models.seen, models.rest, models.r
+    available, vbar, discount = models.available, models.vbar, models.discount
+    n_states, n_actions = available.shape
     everything, change = 0.0, 0.0
     for t in range(n_states):
         everything += v[0, t]
     for s in range(n_states):
         chosen, best = -1, -np.inf
         for a in range(n_actions):
-            if models.available[s, a]:
+            if available[s, a]:
                 pair = s * n_actions + a
-                total = models.rest[pair] * everything
-                for i in range(models.seen[pair]):
+                total = rest[pair] * everything
+                for i in range(seen[pair]):
                     total += p[pair, i] * v[0, index[pair, i]]
-                value = models.r[s, a, 0] + models.discount * total
+                value = r[s, a, 0] + discount * total
                 if value > best:
                     chosen, best = a, value
         actions[s] = chosen
         out[0, s] = best
-        change += abs(best - models.vbar[s])
-        models.vbar[s] = best
+        change += abs(best - vbar[s])
+        vbar[s] = best
     return change

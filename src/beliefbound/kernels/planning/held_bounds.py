@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.lines import zeros
 from beliefbound.kernels.options import EXACT
 from beliefbound.kernels.planning.occupancy import ascend_lanes
-from beliefbound.kernels.planning.simd import zeros
 from beliefbound.kernels.planning.sweep import backup_lanes, induct_lanes, take_lanes
 from beliefbound.kernels.reference import by_reference
 

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.draws import draw_lanes
+from beliefbound.kernels.lines import zeros
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.planning.compressed_models import (
@@ -36,7 +37,7 @@ from beliefbound.kernels.planning.expected_rows import (
     see_nothing,
     sweep_expected,
 )
-from beliefbound.kernels.planning.simd import backup_1, zeros
+from beliefbound.kernels.planning.simd import backup_1
 from beliefbound.kernels.planning.sweep import backup_lanes, best_action, choose_lanes
 from beliefbound.kernels.posterior import (
     Posterior,

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.lines import zeros
 from beliefbound.kernels.options import EXACT, FAST
 from beliefbound.kernels.planning.policy_iteration import GAIN, MOST_POLICIES, value_of
-from beliefbound.kernels.planning.simd import zeros
 from beliefbound.kernels.reference import by_reference
 
 

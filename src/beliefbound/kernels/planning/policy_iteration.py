@@ -16,6 +16,7 @@ MOST_POLICIES = 1000  # policy iteration ends long before; rounding may make it 
 GAIN = 1e-11  # of the values: what counts as an improvement, and as a tie
 _NOISE = 1e-15  # of the largest of a model
 _TERMS = 80  # of a sum, besides those for its states: rounding of rows and of what is done with it
+_NARROW, _TILE = 8, 64  # models that make no loop worth the name; numbers that do
 _SWEEPS = 2  # from the mean of other models' values, for a policy to start from
 
 
@@ -43,6 +44,20 @@ def choose(chosen, a, value, out):
         out[m] = value[m] if chosen[m] == a else out[m]
 
 
+@njit(**FAST)
+def subtract_tiled(out, factor, x, tile):
+    """`out[t·n + m] −= factor[m] · x[t·n + m]` for a few models `m < n`: their factors are laid out in a row, again and
+    again, so that it is one loop over both. `tile` is scratch, a multiple of `n`."""
+    n = factor.size
+    for begin in range(0, tile.size, n):
+        for m in range(n):
+            tile[begin + m] = factor[m]
+    for begin in range(0, out.size, tile.size):
+        part, other = out[begin : begin + tile.size], x[begin : begin + tile.size]
+        for i in range(part.size):
+            part[i] -= tile[i] * other[i]
+
+
 @out_of_line
 @njit(**FAST)
 def value_of(discount, p, policy, v, system):
@@ -50,8 +65,9 @@ def value_of(discount, p, policy, v, system):
 
     `system[s,s + 1,m]` is scratch. Cost: `S³/3` multiply-adds a model.
     """
-    n_states = v.shape[0]
-    n_actions = p.shape[0] // n_states
+    n_states, n = v.shape
+    n_actions, width, flat = p.shape[0] // n_states, (n_states + 1) * n, system.reshape(system.size)
+    tile = v.reshape(v.size)[: _TILE // n * n]  # scratch until values are there
     for s in range(n_states):
         for t in range(n_states + 1):
             out, first = system[s, t], p[s * n_actions, t]
@@ -71,8 +87,12 @@ def value_of(discount, p, policy, v, system):
             out = system[k, t]
             for m in range(pivot.size):
                 out[m] *= pivot[m]
+        left, begin = flat[k * width : (k + 1) * width], (k + 1) * n
         for s in range(k + 1, n_states):
             factor = system[s, k]
+            if n < _NARROW and (n_states - k) * n > 2 * _TILE:
+                subtract_tiled(flat[s * width : (s + 1) * width][begin:], factor, left[begin:], tile)
+                continue
             for t in range(k + 1, n_states + 1):
                 out, above = system[s, t], system[k, t]
                 for m in range(pivot.size):

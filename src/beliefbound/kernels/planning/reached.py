@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.held_bounds import begin_above, best_of_each
 from beliefbound.kernels.planning.simd import _lanes_sum
-from beliefbound.kernels.planning.sweep import choose_lanes
+from beliefbound.kernels.planning.sweep import backup_lanes, choose_lanes
 from beliefbound.kernels.reference import by_reference
 
 
@@ -26,12 +26,13 @@ class Reached(NamedTuple):
 
     states: np.ndarray  # int64 [s,a,k], rising
     many: np.ndarray  # int64 [s,a]
+    least: np.ndarray  # int64 [1]: the smallest of them
 
 
 def new_reached(n_states: int, n_actions: int) -> Reached:
     """Empty lists."""
     pairs = n_states, n_actions
-    return Reached(np.zeros((*pairs, n_states), np.int64), np.zeros(pairs, np.int64))
+    return Reached(np.zeros((*pairs, n_states), np.int64), np.zeros(pairs, np.int64), np.zeros(1, np.int64))
 
 
 @njit(**EXACT)
@@ -48,6 +49,7 @@ def find_reached(p, reached):
                         k += 1
                         break
             reached.many[s, a] = k
+    reached.least[0] = reached.many.min()
 
 
 def _backup(width):
@@ -105,6 +107,9 @@ def backup_reached(models, reached, v, q, mixed):
     """`q[s,a,m]` from `v[t,m]`, and `mixed[s,a] = Σ_m w[m] q[s,a,m]`, as `sweep.backup_lanes`."""
     p, r, w, discount, states, many = models.p, models.r, models.w, models.discount, reached.states, reached.many
     n_states, n_actions, n = r.shape
+    if reached.least[0] == n_states:  # a list of everything only takes time
+        backup_lanes(p, r, w, 0, discount, v, q, mixed)
+        return
     for s in range(n_states):
         for a in range(n_actions):
             mixed[s, a] = 0.0

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.lines import zeros
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.policy_iteration import GAIN, MOST_POLICIES, back_up, improved, value_of
-from beliefbound.kernels.planning.simd import zeros
 from beliefbound.kernels.reference import by_reference
 
 NEVER = -1e12  # reward of an action that is not offered

@@ -7,11 +7,6 @@ registers. Multiplications and additions are kept apart and in order, so results
 wherever the code is inlined.
 """
 
-import math
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -19,23 +14,6 @@ from numba.extending import intrinsic
 
 _LANE = ir.IntType(32)
 _TILE = 4  # next states whose sums are kept in registers together
-_LINE = 64  # bytes of a cache line: a vector that straddles two of them costs two loads
-
-
-def zeros(*shape: int) -> npt.NDArray[np.float64]:
-    """Zeros `[shape]`, float64, at the start of a cache line."""
-    raw = np.zeros(8 * math.prod(shape) + _LINE, dtype=np.uint8)
-    first = -raw.ctypes.data % _LINE
-    return raw[first : first + 8 * math.prod(shape)].view(np.float64).reshape(shape)
-
-
-def copied(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A copy, at the start of a cache line if it holds doubles."""
-    if array.dtype != np.float64:
-        return array.copy()
-    copy = zeros(*array.shape)
-    copy[...] = array
-    return copy
 
 
 def _lanes_sum(builder, x):

@@ -26,8 +26,8 @@ from beliefbound.base.validation import (
     shown,
 )
 from beliefbound.kernels import play as kernel
+from beliefbound.kernels.lines import copied
 from beliefbound.kernels.outcomes import begin, step
-from beliefbound.kernels.planning.simd import copied
 from beliefbound.kernels.play import RunSetup
 from beliefbound.kernels.random import uniform
 from beliefbound.lab.engine.policies import player
