@@ -24,7 +24,8 @@ from beliefbound.bounds.dirichlet.effort import Effort, chain_lengths, fresh, hi
 from beliefbound.bounds.dirichlet.prepared import above_of
 from beliefbound.bounds.steps import OPERATIONS
 from beliefbound.kernels.particles import renewal
-from beliefbound.kernels.particles.changed import Changed, new_changed, solve_again
+from beliefbound.kernels.particles.chains import relax
+from beliefbound.kernels.particles.changed import Changed, new_changed
 from beliefbound.kernels.particles.renewal import Search, new_search
 from beliefbound.kernels.particles.rows import BAMDP, Rows, clear, n_columns, new_rows, particles_at, width_of
 from beliefbound.kernels.particles.solving import optimal
@@ -100,16 +101,12 @@ class Chain:
     def changed(self) -> Changed:
         return new_changed(self.problem.n_states, len(self.problem.available), self.n)
 
-    def draw(self, problem: BAMDP, left: int, i: int, before: int = -1) -> None:
+    def draw(self, problem: BAMDP, left: int, i: int) -> None:
         """Set `i`: particles after the search's counts, and their optimal values. There must be space for a row of
-        every pair. `before`: a set with which it shares most rows."""
-        search, draws = self.search, self.rows.draws
-        slots, q = search.slots[i], search.q[i]
-        particles_at(problem, self.rows, search.counts, slots)
-        if before < 0 or problem.horizon >= 0:
-            optimal(problem.discount, draws, slots, left, self.policy, q)
-        else:
-            solve_again(problem.discount, draws, search.slots[before], slots, search.q[before, 0], self.changed, q[0])
+        every pair."""
+        search = self.search
+        particles_at(problem, self.rows, search.counts, search.slots[i])
+        optimal(problem.discount, self.rows.draws, search.slots[i], left, self.policy, search.q[i])
 
     def run(self, index: int, quantile: float | None = None, lengths: Sequence[int] = ()) -> Drop:
         """One chain: its first particles' mean of `V*_m`, minus its information relaxation. `quantile` of the start
@@ -142,24 +139,31 @@ class Chain:
         return Drop(problem.unit * len(kinds) / kinds.count(level) * drop, operations)
 
     def _costs(self, problem: BAMDP, x: int, scenario: np.uint64, lengths: Sequence[int]) -> Iterator[float]:
-        """After so many histories each, the least cost in a scenario that starts in `x`, or a lower bound on it;
-        particles are fetched as the search needs them. Ends where the cost is found."""
-        search, draws = self.search, self.rows.draws
+        """After so many histories each, the least cost in a scenario that starts in `x`, or a lower bound on it. Ends
+        where the cost is found."""
         least = _NEVER if self.effort.sets == 1 else math.log(_LEAST * self.n)
         for nodes in lengths:
-            while True:
-                fits = self.rows.size[0] + len(problem.available) <= len(draws)
-                most = len(search.start) if fits else search.size[renewal.SETS]
-                cost, found = renewal.cheapest(problem, search, draws, x, scenario, self.depth, nodes, most, least, 0)
-                if found != renewal.RENEW:
-                    break
-                x, newest = int(search.size[renewal.WAITING]), int(search.size[renewal.SETS]) - 1
-                left = problem.horizon - int(search.node[x]["stage"])
-                self.draw(problem, left, newest, int(search.node[x]["set"]))
-            yield float(cost)
-            if found == renewal.DONE:
+            if problem.horizon < 0:
+                search, changed = self.search, self.changed
+                found = relax(problem, search, self.rows, changed, x, scenario, self.depth, nodes, least)
+            else:
+                found = self._relaxed(problem, x, scenario, nodes, least)
+            yield float(found[0])
+            if found[1] == renewal.DONE:
                 return
             x = int(renewal.ONWARDS)
+
+    def _relaxed(self, problem: BAMDP, x: int, scenario: np.uint64, nodes: int, least: float) -> tuple[float, int]:
+        """`relax`, with a horizon: every set of particles is solved backwards from there."""
+        search, draws = self.search, self.rows.draws
+        while True:
+            fits = self.rows.size[0] + len(problem.available) <= len(draws)
+            most = len(search.start) if fits else search.size[renewal.SETS]
+            cost, found = renewal.cheapest(problem, search, draws, x, scenario, self.depth, nodes, most, least, 0)
+            if found != renewal.RENEW:
+                return cost, found
+            x, newest = int(search.size[renewal.WAITING]), int(search.size[renewal.SETS]) - 1
+            self.draw(problem, problem.horizon - int(search.node[x]["stage"]), newest)
 
 
 @made_once

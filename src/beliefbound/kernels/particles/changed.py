@@ -67,6 +67,7 @@ def new_changed(n_states: int, pairs: int, n: int) -> Changed:
     )
 
 
+@out_of_line
 @njit(**FAST)
 def solve_again(discount, draws, before, slots, old, changed, q):
     """Optimal values `q[pair,m]`, or no less, of models in rows `slots[pair]` that were worth `old[pair,m]` in rows

@@ -9,6 +9,7 @@ import numpy as np
 from numba import float64, int64, typeof, uint64
 
 from beliefbound.kernels.beside import Job
+from beliefbound.kernels.particles.chains import relax
 from beliefbound.kernels.particles.changed import new_changed, solve_again
 from beliefbound.kernels.particles.hyperstate import look_ahead, step
 from beliefbound.kernels.particles.look import (
@@ -20,7 +21,7 @@ from beliefbound.kernels.particles.look import (
     walk,
 )
 from beliefbound.kernels.particles.renewal import begin, cheapest, child_of, expand, new_search
-from beliefbound.kernels.particles.rows import BAMDP, expected_rows, predictive
+from beliefbound.kernels.particles.rows import BAMDP, expected_rows, new_rows, predictive
 from beliefbound.kernels.particles.solving import follow, solve
 from beliefbound.kernels.posterior import smallest
 
@@ -36,7 +37,9 @@ def jobs() -> Iterator[Job]:
     yield child_of, (belief, search, cube, int64, int64, int64, float64)
     yield begin, (belief, search, cube, whole)
     yield cheapest, (belief, search, cube, int64, uint64, int64, int64, int64, float64, int64)
-    yield solve_again, (float64, cube, whole, whole, plane, typeof(new_changed(1, 1, 1)), plane)
+    changed = typeof(new_changed(1, 1, 1))
+    yield solve_again, (float64, cube, whole, whole, plane, changed, plane)
+    yield relax, (belief, search, typeof(new_rows(problem, 1, 1)), changed, int64, uint64, int64, int64, float64)
     yield look_ahead, (belief, here, int64, int64, float64)
     scratch, expected = typeof(space.rows.scratch), typeof(space.expected)
     yield predictive, (belief, counts, int64, scratch)

@@ -425,6 +425,7 @@ def first_to_ring(p, clocks):
     return np.int64(chosen)
 
 
+@out_of_line
 @njit(**FAST)
 def cheapest(problem, search, draws, x, scenario, depth, max_nodes, most_sets, least, stamp):
     """Least cost over all sequences of `depth` actions by the clocks of a `scenario`, or a lower bound on it where
