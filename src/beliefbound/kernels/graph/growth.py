@@ -26,7 +26,7 @@ from numba import njit
 from beliefbound.kernels.graph.actions import open_action
 from beliefbound.kernels.graph.crew import CLOSED, COUNTED, DONE, RING, add, finish, get, publish, put, take, wait
 from beliefbound.kernels.graph.nodes import CHOSEN, NODES, NOTED, OPENED
-from beliefbound.kernels.graph.search import backup, contribution, expand, place_child, renew, settle
+from beliefbound.kernels.graph.search import backup, contribution, expand, meet, place_child, renew, settle, slot_of
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.prefetch import prefetch
 from beliefbound.kernels.reference import by_reference
@@ -36,7 +36,7 @@ _LEAST = 0.5  # of the largest contribution: leaves of a batch contribute as muc
 _STEP = 12.0  # operations for each outcome row of a node that is visited
 _NODE, _ROW = 500.0, 60.0  # operations of a new node, and of each of its outcome rows, besides those for its models
 _CLOSED = 2.0  # operations for one model and one outcome row of actions that are closed
-_ask_for_node, _ask_for_rows = prefetch(1), prefetch(4)
+_ask_for_node, _ask_for_rows, _ask_for_slot = prefetch(1), prefetch(4), prefetch(1)
 _OUTSIDE, _INSIDE, _RENEWED = -1, -2, -3  # what `stamp` says: whether a node is part of the batch, or renewed by it
 
 
@@ -107,6 +107,24 @@ def select(problem, graph, root, weight, least, leaves, visits, limits):
             enter(problem, graph, child, np.int64(graph.greedy[child]), factor, depth, limits.max_stage)
 
 
+@njit(inline="always", **FAST)
+def meet_leaves(problem, graph):
+    """Which beliefs the leaves of a batch are. Where each is looked up is anywhere in memory, and asked for ahead."""
+    batch = graph.batch
+    for i in range(batch.size[CHOSEN]):
+        x = batch.parent[i]
+        if graph.edition[x] >= problem.edition:
+            key, n = meet(problem, graph, x, batch.outcome[i], batch.model[i], batch.weight[i])
+            batch.key[i], batch.count[i] = key, n
+            _ask_for_slot(graph.table, np.int64(slot_of(graph, key)))
+    for i in range(batch.size[CHOSEN]):
+        if graph.edition[batch.parent[i]] >= problem.edition:
+            node = np.int64(graph.table[slot_of(graph, batch.key[i])]) - 1
+            if node >= 0:
+                _ask_for_node(graph.upper, node)
+                _ask_for_slot(graph.begin, node)
+
+
 @njit(**FAST_INLINE)
 def do_job(problem, graph, crew):
     """Give one node its values; false where there is none to take. A job is a new node, or `~x` of one to renew."""
@@ -174,6 +192,7 @@ def grow(problem, graph, start, roots, limits, crew):
             if most >= least and graph.stamp[x] != _INSIDE:
                 select(problem, graph, x, start[i], least, leaves, visits, limits)
 
+        meet_leaves(problem, graph)
         renewed = False
         for i in range(batch.size[CHOSEN]):
             x, known = batch.parent[i], graph.size[NODES]
@@ -186,7 +205,10 @@ def grow(problem, graph, start, roots, limits, crew):
                 work += (_CLOSED if lazily else limits.unit) * entries * n_rows
                 publish(crew, ~x)
                 continue
-            child = place_child(problem, graph, x, batch.outcome[i])
+            n = batch.count[i]
+            child = place_child(
+                problem, graph, x, batch.outcome[i], batch.key[i], batch.model[i, :n], batch.weight[i, :n]
+            )
             full |= child < 0
             work += entries
             if child >= known:

@@ -6,7 +6,7 @@ Types are those of the smallest problem there is: all problems have the same.
 from collections.abc import Iterator
 
 import numpy as np
-from numba import float64, int64, typeof
+from numba import float64, int64, typeof, uint64
 
 from beliefbound.kernels.beside import Job
 from beliefbound.kernels.graph.actions import close_actions, open_action
@@ -34,6 +34,7 @@ from beliefbound.kernels.graph.search import (
     make_child,
     make_consistent,
     measure,
+    meet,
     place_child,
     renew,
     set_leaves,
@@ -51,7 +52,8 @@ def jobs() -> Iterator[Job]:
     yield open_action, (*here, int64, int64)
     for function in (close_actions, least_of_pairings, set_leaves):
         yield function, (*here, int64)
-    yield place_child, (*here, int64, int64)
+    yield meet, (*here, int64, int64, small, floats)
+    yield place_child, (*here, int64, int64, uint64, small, floats)
     for function in (backup, settle, measure, link, expand, renew):
         yield function, (*here, int64)
     yield make_child, (*here, int64, int64)

@@ -67,6 +67,10 @@ class Batch(NamedTuple):
     size: np.ndarray  # int64 [2]: CHOSEN, NOTED
     parent: np.ndarray  # int64 [leaf]: the node that it is a leaf of
     outcome: np.ndarray  # int64 [leaf]: after which outcome row
+    key: np.ndarray  # uint64 [leaf]: of the belief there
+    count: np.ndarray  # int64 [leaf]: its weights
+    model: np.ndarray  # int32 [leaf,m]
+    weight: np.ndarray  # [leaf,m]
     node: np.ndarray  # int64 [visit]: each after those below it
     depth: np.ndarray  # int64 [visit]: steps from the root, the way it was met first
     way: np.ndarray  # int64 [depth]
@@ -75,11 +79,24 @@ class Batch(NamedTuple):
     factor: np.ndarray  # [depth]: of a contribution to the node's gap, at the root
 
 
-def new_batch(nodes: int) -> Batch:
+def new_batch(nodes: int, n_models: int) -> Batch:
     """Scratch for a graph with a capacity of `nodes`."""
     leaves, visits, depth = (min(nodes, most) + 2 for most in (_MOST_LEAVES, _MOST_VISITS, MAX_STAGE))
-    sizes = 2, leaves, leaves, visits, visits, depth, depth, depth
-    return Batch._make([*(np.zeros(n, dtype=np.int64) for n in sizes), np.zeros(depth)])
+    return Batch(
+        size=np.zeros(2, dtype=np.int64),
+        parent=np.zeros(leaves, dtype=np.int64),
+        outcome=np.zeros(leaves, dtype=np.int64),
+        key=np.zeros(leaves, dtype=np.uint64),
+        count=np.zeros(leaves, dtype=np.int64),
+        model=np.zeros((leaves, n_models), dtype=np.int32),
+        weight=np.zeros((leaves, n_models)),
+        node=np.zeros(visits, dtype=np.int64),
+        depth=np.zeros(visits, dtype=np.int64),
+        way=np.zeros(depth, dtype=np.int64),
+        row=np.zeros(depth, dtype=np.int64),
+        end=np.zeros(depth, dtype=np.int64),
+        factor=np.zeros(depth),
+    )
 
 
 @by_reference
@@ -169,7 +186,7 @@ def new_graph(problem: BeliefMDP, nodes: int, entries: int) -> Graph:
         told=zeros(n_actions),
         heavy=copied(np.zeros(problem.reward.shape[0], dtype=np.int64)),
         corners=new_corners(problem.cells.models.shape[1]),
-        batch=new_batch(nodes),
+        batch=new_batch(nodes, problem.reward.shape[0]),
         **_records(nodes, rows),
     )
 

@@ -48,10 +48,15 @@ SAME = 2.0**-47  # of a weight: weights that differ by less are the same weight,
 
 
 @njit(inline="always", **FAST)
+def slot_of(graph, key):
+    """Where a key is looked up first."""
+    return (key ^ (key >> np.uint64(29))) & np.uint64(graph.table.size - 1)
+
+
+@njit(inline="always", **FAST)
 def find(graph, key, state, stage):
     """`(node or −1, slot of the table)`."""
-    mask = np.uint64(graph.table.size - 1)
-    slot = (key ^ (key >> np.uint64(29))) & mask
+    mask, slot = np.uint64(graph.table.size - 1), slot_of(graph, key)
     while True:
         node = np.int64(graph.table[slot]) - 1
         if node < 0:
@@ -62,63 +67,76 @@ def find(graph, key, state, stage):
 
 
 @njit(inline="always", **FAST)
-def find_belief(graph, key, state, first, last):
-    """As `find`, for the weights `first … last − 1`: the node of this state whose weights are the same to rounding."""
-    mask = np.uint64(graph.table.size - 1)
-    slot = (key ^ (key >> np.uint64(29))) & mask
+def find_belief(graph, key, state, model, weight):
+    """As `find`, for weights: the node of this state whose weights are the same to rounding."""
+    mask, slot = np.uint64(graph.table.size - 1), slot_of(graph, key)
     while True:
         node = np.int64(graph.table[slot]) - 1
         if node < 0:
             return node, np.int64(slot)
         begin = graph.begin[node]
-        if graph.key[node] == key and graph.state[node] == state and graph.begin[node + 1] - begin == last - first:
+        if graph.key[node] == key and graph.state[node] == state and graph.begin[node + 1] - begin == model.size:
             same = True
-            for j in range(last - first):
-                same &= graph.model[begin + j] == graph.model[first + j]
-                same &= abs(graph.weight[begin + j] - graph.weight[first + j]) <= SAME * graph.weight[begin + j]
+            for j in range(model.size):
+                same &= graph.model[begin + j] == model[j]
+                same &= abs(graph.weight[begin + j] - weight[j]) <= SAME * graph.weight[begin + j]
             if same:
                 return node, np.int64(slot)
         slot = (slot + np.uint64(1)) & mask
 
 
 @njit(inline="always", **FAST)
-def posterior_entries(problem, graph, parent, row):
-    """Write the weights after outcome `row` of `parent` behind the last entry; one past their end."""
+def posterior(problem, graph, parent, row, model, weight):
+    """Write the weights after outcome `row` of `parent`, those above 0; how many there are."""
     s = graph.state[parent]
     n_rows = problem.first[s, -1] - problem.first[s, 0]
     offset = problem.first[s, 0] * problem.reward.shape[0] + row
     scale = 1.0 / graph.prob[parent, row]
-    n = graph.size[ENTRIES]
-    total = 0.0
+    n, total = 0, 0.0
     for j in range(graph.begin[parent], graph.begin[parent + 1]):
         m = graph.model[j]
         w = graph.weight[j] * problem.like[offset + m * n_rows] * scale
         if w > 0.0:
-            graph.model[n] = m
-            graph.weight[n] = w
+            model[n], weight[n] = m, w
             total += w
             n += 1
-    for j in range(graph.size[ENTRIES], n):
-        graph.weight[j] /= total
+    for j in range(n):
+        weight[j] /= total
     return n
 
 
 @njit(inline="always", **FAST)
-def belief_key(graph, state, first, last):
-    """A key of the weights `first … last − 1` in a state."""
+def belief_key(state, model, weight):
+    """A key of weights in a state."""
     key = np.uint64(state + 1) * GOLDEN
-    for j in range(first, last):
-        word = np.uint64(np.int64(graph.weight[j] / QUANTUM + 0.5)) + np.uint64(graph.model[j] + 1) * GOLDEN
+    for j in range(model.size):
+        word = np.uint64(np.int64(weight[j] / QUANTUM + 0.5)) + np.uint64(model[j] + 1) * GOLDEN
         key += mix(word)
     return key
 
 
 @out_of_line
 @njit(**FAST)
+def meet(problem, graph, parent, row, model, weight):
+    """`(key, count)` of the belief after outcome `row` of `parent`. Where beliefs are merged its weights are written,
+    so many, and it is known by them; else by the outcomes seen, and the count is 0."""
+    k = problem.first[graph.state[parent], 0] + row
+    if not problem.merged:
+        return graph.key[parent] + problem.keys[k], 0
+    n = posterior(problem, graph, parent, row, model, weight)
+    return belief_key(problem.arrive[k], model[:n], weight[:n]), n
+
+
+@out_of_line
+@njit(**FAST)
 def make_child(problem, graph, parent, row):
     """The node after outcome `row` of `parent`, found or built; −1 when the graph is full."""
-    before = graph.size[NODES]
-    node = place_child(problem, graph, parent, row)
+    known, before = graph.child[parent, row], graph.size[NODES]
+    if known >= 0:
+        return np.int64(known)
+    model, weight = graph.batch.model[0], graph.batch.weight[0]
+    key, n = meet(problem, graph, parent, row, model, weight)
+    node = place_child(problem, graph, parent, row, key, model[:n], weight[:n])
     if node >= before:
         expand(problem, graph, node)
     return node
@@ -126,35 +144,32 @@ def make_child(problem, graph, parent, row):
 
 @out_of_line
 @njit(**FAST)
-def place_child(problem, graph, parent, row):
-    """The same; where it is new, it still is to be expanded. Values of nodes that there are stay as they are: others
-    may be giving them theirs (`kernels.graph.growth`)."""
-    known = graph.child[parent, row]
-    if known >= 0:
-        return np.int64(known)
-    s = graph.state[parent]
-    k = problem.first[s, 0] + row
-    t = problem.arrive[k]
-    key, stage = graph.key[parent] + problem.keys[k], graph.stage[parent] + 1
-    found, slot = np.int64(-1), np.int64(-1)
-    if not problem.merged:
+def place_child(problem, graph, parent, row, key, model, weight):
+    """The node after outcome `row` of `parent`, which has no child yet: the belief that is met there (`meet`), found or
+    given a place; −1 when the graph is full. Where it is new, it still is to be expanded. Values of nodes that there
+    are stay as they are: others may be giving them theirs (`kernels.graph.growth`)."""
+    t = problem.arrive[problem.first[graph.state[parent], 0] + row]
+    stage = np.int64(0) if problem.merged else graph.stage[parent] + 1
+    if problem.merged:
+        found, slot = find_belief(graph, key, t, model, weight)
+    else:
         found, slot = find(graph, key, t, stage)
-    node, first = graph.size[NODES], graph.size[ENTRIES]
-    if found < 0:
-        if first + graph.begin[parent + 1] - graph.begin[parent] > graph.weight.size:
-            return np.int64(-1)
-        n = posterior_entries(problem, graph, parent, row)
-        if problem.merged:
-            key, stage = belief_key(graph, t, first, n), np.int64(0)
-            found, slot = find_belief(graph, key, t, first, n)
     if found >= 0:
         note_link(graph, parent, row, found)
         return found
-    if node >= graph.state.size:
+    node, first = graph.size[NODES], graph.size[ENTRIES]
+    most = model.size if problem.merged else graph.begin[parent + 1] - graph.begin[parent]
+    if node >= graph.state.size or first + most > graph.weight.size:
         return np.int64(-1)
+    n = model.size
+    if problem.merged:
+        for j in range(n):
+            graph.model[first + j], graph.weight[first + j] = model[j], weight[j]
+    else:
+        n = posterior(problem, graph, parent, row, graph.model[first:], graph.weight[first:])
     graph.size[NODES] = node + 1
-    graph.size[ENTRIES] = n
-    graph.begin[node + 1] = n
+    graph.size[ENTRIES] = first + n
+    graph.begin[node + 1] = first + n
     graph.state[node] = t
     graph.stage[node] = stage
     graph.key[node] = key
