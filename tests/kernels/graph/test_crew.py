@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 from numba import njit
 
-from beliefbound.kernels.graph.crew import CLOSED, DONE, RING, add, close, closed, finish, get, new_crew, publish, take
+from beliefbound.kernels.graph.crew import (
+    CLOSED,
+    RING,
+    close,
+    closed,
+    counted_by,
+    get,
+    is_done,
+    job_of,
+    new_crew,
+    publish,
+    report,
+    take,
+)
 from beliefbound.kernels.options import EXACT
 
 KNOBS = {**EXACT, "cache": False}
@@ -18,25 +31,26 @@ def square(crew, found):
     n = take(crew)
     if n < 0:
         return False
-    job = crew.job[n % RING]
+    job = job_of(crew, n)
     found[job, 0] += 1
     found[job, 1] = job * job
+    report(crew, n, 3 * job)
     return True
 
 
 @njit(**KNOBS)
 def lead(crew, found, batch):
-    """Publish jobs in batches, and see each batch done before the next; what batches were seen to have done."""
-    seen = 0
+    """Publish jobs in batches, and see each batch done before the next; what they have done and counted."""
+    seen = counted = 0
     for begin in range(0, len(found), batch):
         for job in range(begin, min(begin + batch, len(found))):
-            publish(crew, job)
-        while square(crew, found):
-            add(crew.word, DONE, 1)
-        finish(crew)
+            last = publish(crew, job)
         for job in range(begin, min(begin + batch, len(found))):
-            seen += found[job, 0]
-    return seen
+            n = last - (min(begin + batch, len(found)) - 1 - job)
+            while not is_done(crew, n):
+                square(crew, found)
+            seen, counted = seen + found[job, 0], counted + counted_by(crew, n)
+    return seen, counted
 
 
 @njit(**KNOBS)
@@ -44,7 +58,6 @@ def follow(crew, found):
     done = 0
     while True:
         if square(crew, found):
-            add(crew.word, DONE, 1)
             done += 1
         elif get(crew.word, CLOSED) > 0:
             return done
@@ -58,7 +71,7 @@ def test_every_job_is_done_once_and_before_its_batch_ends(helpers, batch):
     for thread in threads:
         thread.start()
     try:
-        assert lead(crew, found, batch) == 3000
+        assert lead(crew, found, batch) == (3000, 3 * sum(range(3000)))
     finally:
         close(crew)
     for thread in threads:

@@ -1,13 +1,13 @@
 """Threads that take part in one compiled loop: jobs that one of them, the *first*, publishes, and any of them takes.
 
 The first thread runs its loop; others run theirs beside it, for as long as they like, and may come late, or never: who
-publishes also takes, so that all jobs are done when `finish` returns, whoever is there. A job is a number, and what
+publishes also takes, so that all jobs get done, whoever is there. A job is a number, and what
 is done of it may not depend on who does it. Handing one over takes a tenth of a microsecond, where a call by way of
 Python takes tens: batches of growth (`kernels.graph.growth`) last a few hundred.
 
-Jobs are counted, never reset: so many are published, taken and done, each number in cache lines of its own. A thread
-takes number `n < published` by moving `taken` from `n` to `n + 1`, which succeeds for one. A job's place in the ring is
-used again only after all jobs before it are done. Who waits lets other threads of the machine run.
+Jobs are counted, never reset: so many are published and taken. A thread takes number `n < published` by moving `taken`
+from `n` to `n + 1`, which succeeds for one. Each job has a place in a ring, and says itself when it is done; a place is
+used again after that, which whoever publishes sees to. Who waits lets other threads of the machine run.
 """
 
 import os
@@ -24,8 +24,9 @@ from beliefbound.kernels.options import FAST
 from beliefbound.kernels.reference import by_reference
 
 _APART = 16  # words: two cache lines, which are fetched together
-PUBLISHED, TAKEN, DONE, COUNTED, CLOSED = (_APART * i for i in range(5))  # places in `Crew.word`
-RING = 256  # jobs between two calls of `finish`, at most
+PUBLISHED, TAKEN, CLOSED = (_APART * i for i in range(3))  # places in `Crew.word`
+RING = 256  # jobs that are not known to be done, at most
+_JOB, _DONE, _COUNTED = range(3)  # words of a job
 _SPINS = 64  # looks before others may run
 
 
@@ -33,13 +34,13 @@ _SPINS = 64  # looks before others may run
 class Crew(NamedTuple):
     """What a crew shares."""
 
-    word: np.ndarray  # int64 [place]: jobs published, taken and done; what others have counted; whether it is over
-    job: np.ndarray  # int64 [RING]
+    word: np.ndarray  # int64 [place]: jobs published and taken; whether it is over
+    job: np.ndarray  # int64 [RING · _APART]: what is to be done; its number plus one when it is; what was counted
 
 
 def new_crew() -> Crew:
     """Nothing published."""
-    return Crew(copied(np.zeros(5 * _APART, dtype=np.int64)), copied(np.zeros(RING, dtype=np.int64)))
+    return Crew(copied(np.zeros(3 * _APART, dtype=np.int64)), copied(np.zeros(RING * _APART, dtype=np.int64)))
 
 
 def close(crew: Crew) -> None:
@@ -79,17 +80,6 @@ def put(typing_context, words, place, value):
 
 
 @intrinsic
-def add(typing_context, words, place, value):
-    """`words[place] += value`, at once; what it was before."""
-
-    def generate(context, builder, signature, arguments):
-        at = _address(context, builder, signature.args[0], *arguments[:2])
-        return builder.atomic_rmw("add", at, arguments[2], "acq_rel")
-
-    return types.int64(words, types.int64, types.int64), generate
-
-
-@intrinsic
 def move(typing_context, words, place, old, new):
     """`words[place] = new` if it is `old`, at once; whether it was."""
 
@@ -115,11 +105,18 @@ def let_others_run(typing_context):
 
 
 @njit(inline="always", **FAST)
+def place_of(n):
+    """Where job number `n` is."""
+    return n % RING * _APART
+
+
+@njit(inline="always", **FAST)
 def publish(crew, job):
-    """A job for whoever is free."""
+    """A job for whoever is free; its number."""
     n = get(crew.word, PUBLISHED)
-    crew.job[n % RING] = job
+    crew.job[place_of(n) + _JOB] = job
     put(crew.word, PUBLISHED, n + 1)
+    return n
 
 
 @njit(inline="always", **FAST)
@@ -134,16 +131,33 @@ def take(crew):
 
 
 @njit(inline="always", **FAST)
+def job_of(crew, n):
+    """What is to be done."""
+    return crew.job[place_of(n) + _JOB]
+
+
+@njit(inline="always", **FAST)
+def report(crew, n, counted):
+    """It is done; with whatever was counted on the way."""
+    crew.job[place_of(n) + _COUNTED] = counted
+    put(crew.job, place_of(n) + _DONE, n + 1)
+
+
+@njit(inline="always", **FAST)
+def is_done(crew, n):
+    """Whether it is."""
+    return get(crew.job, place_of(n) + _DONE) == n + 1
+
+
+@njit(inline="always", **FAST)
+def counted_by(crew, n):
+    """What was counted when it was done."""
+    return crew.job[place_of(n) + _COUNTED]
+
+
+@njit(inline="always", **FAST)
 def wait(spins):
     """Between two looks; how many there were."""
     if spins % _SPINS == _SPINS - 1:
         let_others_run()
     return spins + 1
-
-
-@njit(inline="always", **FAST)
-def finish(crew):
-    """Wait until all that was published, and taken, is done."""
-    spins = 0
-    while get(crew.word, DONE) < get(crew.word, PUBLISHED):
-        spins = wait(spins)

@@ -12,7 +12,8 @@ has three phases:
    and places in the table one after the other; then each is given its values, which takes most of the time of growth
    and is nobody else's concern: a job, for whichever thread is free (`kernels.graph.crew`).
 3. *Backups* of the nodes that were noted, in their order: values and contributions travel from the leaves to the roots,
-   and around a circle once a batch.
+   and around a circle once a batch. A node is backed up as soon as the leaves before it have their values, while others
+   are still given theirs.
 
 What ways have in common, most of all the upper levels of the graph, is visited once for all leaves of a batch. But a
 leaf is chosen for the values before the batch: after the first few, others might have counted more.
@@ -24,7 +25,7 @@ import numpy as np
 from numba import njit
 
 from beliefbound.kernels.graph.actions import open_action
-from beliefbound.kernels.graph.crew import CLOSED, COUNTED, DONE, RING, add, finish, get, publish, put, take, wait
+from beliefbound.kernels.graph.crew import CLOSED, counted_by, get, is_done, job_of, publish, report, take, wait
 from beliefbound.kernels.graph.nodes import CHOSEN, NODES, NOTED, OPENED
 from beliefbound.kernels.graph.search import backup, contribution, expand, meet, place_child, renew, settle, slot_of
 from beliefbound.kernels.options import FAST, FAST_INLINE
@@ -91,7 +92,7 @@ def select(problem, graph, root, weight, least, leaves, visits, limits):
         full = batch.size[CHOSEN] >= leaves or batch.size[NOTED] + depth + 1 >= visits
         if i == batch.end[depth] or full:
             n = batch.size[NOTED]
-            batch.node[n], batch.depth[n] = x, depth
+            batch.node[n], batch.depth[n], batch.below[n] = x, depth, batch.size[CHOSEN]
             batch.size[NOTED] = n + 1
             depth -= 1
             continue
@@ -131,11 +132,13 @@ def do_job(problem, graph, crew):
     n = take(crew)
     if n < 0:
         return False
-    x = crew.job[n % RING]
+    x, opened = job_of(crew, n), graph.size[OPENED]
     if x >= 0:
         expand(problem, graph, x)
     else:
         renew(problem, graph, ~x)
+    report(crew, n, graph.size[OPENED] - opened)
+    graph.size[OPENED] = opened  # is added up by whoever waits for the job
     return True
 
 
@@ -145,15 +148,26 @@ def help_growing(problem, graph, crew):
     of its own."""
     spins = 0
     while True:
-        opened = graph.size[OPENED]
         if do_job(problem, graph, crew):
-            add(crew.word, COUNTED, graph.size[OPENED] - opened)
-            add(crew.word, DONE, 1)
             spins = 0
         elif get(crew.word, CLOSED) > 0:
             return
         else:
             spins = wait(spins)
+
+
+@njit(inline="always", **FAST)
+def await_leaf(problem, graph, crew, i):
+    """Take jobs until a leaf of the batch has its values."""
+    batch, spins = graph.batch, 0
+    x, row, n = batch.parent[i], batch.outcome[i], batch.job[i]
+    if n >= 0:
+        while not is_done(crew, n):
+            spins = 0 if do_job(problem, graph, crew) else wait(spins)
+        graph.size[OPENED] += counted_by(crew, n)
+    child = np.int64(graph.child[x, row])
+    if child >= 0:  # the vector known here may be worth more than what was known there
+        graph.lower[child] = max(graph.lower[child], graph.below[x, row])
 
 
 @njit(**FAST)
@@ -197,13 +211,14 @@ def grow(problem, graph, start, roots, limits, crew):
         for i in range(batch.size[CHOSEN]):
             x, known = batch.parent[i], graph.size[NODES]
             entries = graph.begin[x + 1] - graph.begin[x]
+            batch.job[i] = -1
             if graph.stamp[x] == _RENEWED:
                 continue
             if graph.edition[x] < problem.edition:
                 renewed = True
                 graph.stamp[x] = _RENEWED
                 work += (_CLOSED if lazily else limits.unit) * entries * n_rows
-                publish(crew, ~x)
+                batch.job[i] = publish(crew, ~x)
                 continue
             n = batch.count[i]
             child = place_child(
@@ -212,18 +227,12 @@ def grow(problem, graph, start, roots, limits, crew):
             full |= child < 0
             work += entries
             if child >= known:
-                publish(crew, child)
-        while do_job(problem, graph, crew):
-            add(crew.word, DONE, 1)
-        finish(crew)
-        graph.size[OPENED] += get(crew.word, COUNTED)
-        put(crew.word, COUNTED, 0)
-
-        for i in range(batch.size[CHOSEN]):  # the vector known here may be worth more than what was known there
-            x, row = batch.parent[i], batch.outcome[i]
-            if graph.child[x, row] >= 0:
-                graph.lower[graph.child[x, row]] = max(graph.lower[graph.child[x, row]], graph.below[x, row])
+                batch.job[i] = publish(crew, child)
+        ready = 0
         for i in range(batch.size[NOTED]):
+            while ready < batch.below[i]:
+                await_leaf(problem, graph, crew, ready)
+                ready += 1
             x = batch.node[i]
             graph.stamp[x] = _OUTSIDE
             if batch.depth[i] == 0 and limits.forced >= 0:  # whose children are not those of the greedy action

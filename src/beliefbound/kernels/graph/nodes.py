@@ -67,12 +67,14 @@ class Batch(NamedTuple):
     size: np.ndarray  # int64 [2]: CHOSEN, NOTED
     parent: np.ndarray  # int64 [leaf]: the node that it is a leaf of
     outcome: np.ndarray  # int64 [leaf]: after which outcome row
+    job: np.ndarray  # int64 [leaf]: the job of giving it values, or its parent new ones; −1 if another has that
     key: np.ndarray  # uint64 [leaf]: of the belief there
     count: np.ndarray  # int64 [leaf]: its weights
     model: np.ndarray  # int32 [leaf,m]
     weight: np.ndarray  # [leaf,m]
     node: np.ndarray  # int64 [visit]: each after those below it
     depth: np.ndarray  # int64 [visit]: steps from the root, the way it was met first
+    below: np.ndarray  # int64 [visit]: leaves that come before it
     way: np.ndarray  # int64 [depth]
     row: np.ndarray  # int64 [depth]: the outcome row that is looked at next
     end: np.ndarray  # int64 [depth]: one past the last
@@ -86,12 +88,14 @@ def new_batch(nodes: int, n_models: int) -> Batch:
         size=np.zeros(2, dtype=np.int64),
         parent=np.zeros(leaves, dtype=np.int64),
         outcome=np.zeros(leaves, dtype=np.int64),
+        job=np.zeros(leaves, dtype=np.int64),
         key=np.zeros(leaves, dtype=np.uint64),
         count=np.zeros(leaves, dtype=np.int64),
         model=np.zeros((leaves, n_models), dtype=np.int32),
         weight=np.zeros((leaves, n_models)),
         node=np.zeros(visits, dtype=np.int64),
         depth=np.zeros(visits, dtype=np.int64),
+        below=np.zeros(visits, dtype=np.int64),
         way=np.zeros(depth, dtype=np.int64),
         row=np.zeros(depth, dtype=np.int64),
         end=np.zeros(depth, dtype=np.int64),
