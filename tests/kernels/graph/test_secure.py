@@ -9,7 +9,7 @@ from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import problem_of
 from beliefbound.bounds.finite.relaxation import SECURED, Certifier, work_of_asking
 from beliefbound.kernels.graph.alpha import Points, back_up_points, copied, keep_used, new_vectors
-from beliefbound.kernels.graph.search import backup, contribution, place_child
+from beliefbound.kernels.graph.search import backup, contribution, make_child
 from beliefbound.planning.task import FiniteTask
 from support import oracles
 from support.beliefs import ROUNDING, random_belief
@@ -149,7 +149,7 @@ def test_who_finds_a_node_leaves_its_values_to_those_who_may_be_giving_them():
     for x, row, child in list(zip(*linked(certifier), strict=True))[:20]:
         graph.child[x, row], graph.below[x, row] = -1, graph.lower[child] + 1.0
         lower, upper = graph.lower[:n].copy(), graph.upper[:n].copy()
-        assert place_child(certifier.problem, graph, x, row) == child
+        assert make_child(certifier.problem, graph, x, row) == child
         assert (graph.lower[:n] == lower).all()
         assert (graph.upper[:n] == upper).all()
 

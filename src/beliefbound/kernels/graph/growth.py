@@ -116,7 +116,7 @@ def meet_leaves(problem, graph):
         x = batch.parent[i]
         if graph.edition[x] >= problem.edition:
             key, n = meet(problem, graph, x, batch.outcome[i], batch.model[i], batch.weight[i])
-            batch.key[i], batch.count[i] = key, n
+            batch.key[i], batch.n_weights[i] = key, n
             _ask_for_slot(graph.table, np.int64(slot_of(graph, key)))
     for i in range(batch.size[CHOSEN]):
         if graph.edition[batch.parent[i]] >= problem.edition:
@@ -220,7 +220,7 @@ def grow(problem, graph, start, roots, limits, crew):
                 work += (_CLOSED if lazily else limits.unit) * entries * n_rows
                 batch.job[i] = publish(crew, ~x)
                 continue
-            n = batch.count[i]
+            n = batch.n_weights[i]
             child = place_child(
                 problem, graph, x, batch.outcome[i], batch.key[i], batch.model[i, :n], batch.weight[i, :n]
             )

@@ -69,7 +69,7 @@ class Batch(NamedTuple):
     outcome: np.ndarray  # int64 [leaf]: after which outcome row
     job: np.ndarray  # int64 [leaf]: the job of giving it values, or its parent new ones; −1 if another has that
     key: np.ndarray  # uint64 [leaf]: of the belief there
-    count: np.ndarray  # int64 [leaf]: its weights
+    n_weights: np.ndarray  # int64 [leaf]: those that it has
     model: np.ndarray  # int32 [leaf,m]
     weight: np.ndarray  # [leaf,m]
     node: np.ndarray  # int64 [visit]: each after those below it
@@ -90,7 +90,7 @@ def new_batch(nodes: int, n_models: int) -> Batch:
         outcome=np.zeros(leaves, dtype=np.int64),
         job=np.zeros(leaves, dtype=np.int64),
         key=np.zeros(leaves, dtype=np.uint64),
-        count=np.zeros(leaves, dtype=np.int64),
+        n_weights=np.zeros(leaves, dtype=np.int64),
         model=np.zeros((leaves, n_models), dtype=np.int32),
         weight=np.zeros((leaves, n_models)),
         node=np.zeros(visits, dtype=np.int64),
