@@ -12,8 +12,12 @@ has three phases:
    and places in the table one after the other; then each is given its values, which takes most of the time of growth
    and is nobody else's concern: a job, for whichever thread is free (`kernels.graph.crew`).
 3. *Backups* of the nodes that were noted, in their order: values and contributions travel from the leaves to the roots,
-   and around a circle once a batch. A node is backed up as soon as the leaves before it have their values, while others
-   are still given theirs.
+   and around a circle once a batch.
+
+Nobody waits for a phase to end. A leaf is placed soon after it is chosen, so that its values are made during the
+descent already; a node is backed up as soon as the leaves before it have theirs. What a job writes is read by no other,
+and not by the descent: new nodes are linked when they are waited for, and nodes are renewed once they are left. So the
+graph is the same on any number of threads.
 
 What ways have in common, most of all the upper levels of the graph, is visited once for all leaves of a batch. But a
 leaf is chosen for the values before the batch: after the first few, others might have counted more.
@@ -26,7 +30,7 @@ from numba import njit
 
 from beliefbound.kernels.graph.actions import open_action
 from beliefbound.kernels.graph.crew import CLOSED, counted_by, get, is_done, job_of, publish, report, take, wait
-from beliefbound.kernels.graph.nodes import CHOSEN, NODES, NOTED, OPENED
+from beliefbound.kernels.graph.nodes import CHOSEN, NODES, NOTED, OPENED, PLACED
 from beliefbound.kernels.graph.search import backup, contribution, expand, meet, place_child, renew, settle, slot_of
 from beliefbound.kernels.options import FAST, FAST_INLINE
 from beliefbound.kernels.prefetch import prefetch
@@ -37,8 +41,9 @@ _LEAST = 0.5  # of the largest contribution: leaves of a batch contribute as muc
 _STEP = 12.0  # operations for each outcome row of a node that is visited
 _NODE, _ROW = 500.0, 60.0  # operations of a new node, and of each of its outcome rows, besides those for its models
 _CLOSED = 2.0  # operations for one model and one outcome row of actions that are closed
+_AHEAD = 2  # leaves: those chosen last are not placed yet
 _ask_for_node, _ask_for_rows, _ask_for_slot = prefetch(1), prefetch(4), prefetch(1)
-_OUTSIDE, _INSIDE, _RENEWED = -1, -2, -3  # what `stamp` says: whether a node is part of the batch, or renewed by it
+_OUTSIDE, _INSIDE = -1, -2  # what `stamp` says: whether a node is part of the batch
 
 
 @by_reference
@@ -70,7 +75,7 @@ def enter(problem, graph, x, a, factor, depth, max_stage):
     s = graph.state[x]
     base = problem.first[s, 0]
     graph.stamp[x] = _INSIDE
-    batch.way[depth], batch.factor[depth] = x, factor
+    batch.way[depth], batch.factor[depth], batch.renewed[depth] = x, factor, -1
     batch.row[depth], batch.end[depth] = problem.first[s, a] - base, problem.first[s, a + 1] - base
     if graph.stage[x] + 1 >= problem.horizon or depth >= max_stage:
         batch.row[depth] = batch.end[depth]
@@ -82,7 +87,45 @@ def enter(problem, graph, x, a, factor, depth, max_stage):
 
 
 @njit(inline="always", **FAST)
-def select(problem, graph, root, weight, least, leaves, visits, limits):
+def choose(problem, graph, x, row, depth):
+    """Note a leaf. Where it is looked up is anywhere in memory, and asked for ahead: the slot now, the node that it
+    leads to when the next leaf is chosen."""
+    batch = graph.batch
+    n = batch.size[CHOSEN]
+    batch.parent[n], batch.outcome[n], batch.child[n], batch.job[n] = x, row, -1, -1
+    batch.size[CHOSEN] = n + 1
+    if n > 0 and batch.n_weights[n - 1] >= 0:
+        node = np.int64(graph.table[slot_of(graph, batch.key[n - 1])]) - 1
+        if node >= 0:
+            _ask_for_node(graph.upper, node)
+            _ask_for_slot(graph.begin, node)
+    if graph.edition[x] < problem.edition:
+        batch.n_weights[n] = -1
+        if batch.renewed[depth] < 0:
+            batch.renewed[depth] = n
+    else:
+        key, n_weights = meet(problem, graph, x, row, batch.model[n], batch.weight[n])
+        batch.key[n], batch.n_weights[n] = key, n_weights
+        _ask_for_slot(graph.table, np.int64(slot_of(graph, key)))
+
+
+@njit(inline="always", **FAST)
+def place_leaves(problem, graph, crew, end):
+    """Give leaves their nodes, in the order in which they were chosen, up to number `end`."""
+    batch = graph.batch
+    for i in range(batch.size[PLACED], end):
+        n, known = batch.n_weights[i], graph.size[NODES]
+        if n >= 0:
+            model, weight = batch.model[i, :n], batch.weight[i, :n]
+            child = place_child(problem, graph, batch.parent[i], batch.outcome[i], batch.key[i], model, weight)
+            batch.child[i] = child
+            if child >= known:
+                batch.job[i] = publish(crew, child)
+    batch.size[PLACED] = max(batch.size[PLACED], end)
+
+
+@njit(inline="always", **FAST)
+def select(problem, graph, crew, root, weight, least, leaves, visits, limits):
     """Go from a root to the leaves that contribute `least` or more, and note these and the nodes on the way, until
     there are so many `leaves` or `visits`."""
     batch, depth = graph.batch, 0
@@ -91,6 +134,8 @@ def select(problem, graph, root, weight, least, leaves, visits, limits):
         x, i = batch.way[depth], batch.row[depth]
         full = batch.size[CHOSEN] >= leaves or batch.size[NOTED] + depth + 1 >= visits
         if i == batch.end[depth] or full:
+            if batch.renewed[depth] >= 0:
+                batch.job[batch.renewed[depth]] = publish(crew, ~x)
             n = batch.size[NOTED]
             batch.node[n], batch.depth[n], batch.below[n] = x, depth, batch.size[CHOSEN]
             batch.size[NOTED] = n + 1
@@ -100,30 +145,11 @@ def select(problem, graph, root, weight, least, leaves, visits, limits):
         factor, child = batch.factor[depth] * problem.discount * graph.prob[x, i], np.int64(graph.child[x, i])
         if child < 0:
             if factor * (graph.above[x, i] - graph.below[x, i]) >= least:
-                n = batch.size[CHOSEN]
-                batch.parent[n], batch.outcome[n] = x, i
-                batch.size[CHOSEN] = n + 1
+                choose(problem, graph, x, i, depth)
+                place_leaves(problem, graph, crew, batch.size[CHOSEN] - _AHEAD)
         elif graph.stamp[child] != _INSIDE and factor * graph.share[child] >= least:
             depth += 1
             enter(problem, graph, child, np.int64(graph.greedy[child]), factor, depth, limits.max_stage)
-
-
-@njit(inline="always", **FAST)
-def meet_leaves(problem, graph):
-    """Which beliefs the leaves of a batch are. Where each is looked up is anywhere in memory, and asked for ahead."""
-    batch = graph.batch
-    for i in range(batch.size[CHOSEN]):
-        x = batch.parent[i]
-        if graph.edition[x] >= problem.edition:
-            key, n = meet(problem, graph, x, batch.outcome[i], batch.model[i], batch.weight[i])
-            batch.key[i], batch.n_weights[i] = key, n
-            _ask_for_slot(graph.table, np.int64(slot_of(graph, key)))
-    for i in range(batch.size[CHOSEN]):
-        if graph.edition[batch.parent[i]] >= problem.edition:
-            node = np.int64(graph.table[slot_of(graph, batch.key[i])]) - 1
-            if node >= 0:
-                _ask_for_node(graph.upper, node)
-                _ask_for_slot(graph.begin, node)
 
 
 @njit(**FAST_INLINE)
@@ -158,15 +184,16 @@ def help_growing(problem, graph, crew):
 
 @njit(inline="always", **FAST)
 def await_leaf(problem, graph, crew, i):
-    """Take jobs until a leaf of the batch has its values."""
+    """Take jobs until a leaf of the batch has its values, and link it."""
     batch, spins = graph.batch, 0
     x, row, n = batch.parent[i], batch.outcome[i], batch.job[i]
     if n >= 0:
         while not is_done(crew, n):
             spins = 0 if do_job(problem, graph, crew) else wait(spins)
         graph.size[OPENED] += counted_by(crew, n)
-    child = np.int64(graph.child[x, row])
+    child = batch.child[i]
     if child >= 0:  # the vector known here may be worth more than what was known there
+        graph.child[x, row] = child
         graph.lower[child] = max(graph.lower[child], graph.below[x, row])
 
 
@@ -199,35 +226,23 @@ def grow(problem, graph, start, roots, limits, crew):
         each = _NODE + (_ROW + limits.unit * entries) * n_rows
         leaves = np.int64(min((limits.work - work) / each + 1.0, 1.0 * min(batch.parent.size, limits.nodes - before)))
         visits = np.int64(min((limits.work - work) / (_STEP * n_rows) + limits.max_stage + 2, 1.0 * batch.node.size))
-        batch.size[CHOSEN], batch.size[NOTED], least = 0, 0, _LEAST * widest
+        batch.size[CHOSEN], batch.size[PLACED], batch.size[NOTED], least = 0, 0, 0, _LEAST * widest
         for i in range(roots.size):
             x = roots[i]
             most = start[i] * contribution(problem, graph, x, first_action(graph, x, limits.forced))[1]
             if most >= least and graph.stamp[x] != _INSIDE:
-                select(problem, graph, x, start[i], least, leaves, visits, limits)
+                select(problem, graph, crew, x, start[i], least, leaves, visits, limits)
+        place_leaves(problem, graph, crew, batch.size[CHOSEN])
 
-        meet_leaves(problem, graph)
         renewed = False
         for i in range(batch.size[CHOSEN]):
-            x, known = batch.parent[i], graph.size[NODES]
-            entries = graph.begin[x + 1] - graph.begin[x]
-            batch.job[i] = -1
-            if graph.stamp[x] == _RENEWED:
-                continue
-            if graph.edition[x] < problem.edition:
+            entries = graph.begin[batch.parent[i] + 1] - graph.begin[batch.parent[i]]
+            if batch.n_weights[i] >= 0:
+                full |= batch.child[i] < 0
+                work += entries
+            elif batch.job[i] >= 0:
                 renewed = True
-                graph.stamp[x] = _RENEWED
                 work += (_CLOSED if lazily else limits.unit) * entries * n_rows
-                batch.job[i] = publish(crew, ~x)
-                continue
-            n = batch.n_weights[i]
-            child = place_child(
-                problem, graph, x, batch.outcome[i], batch.key[i], batch.model[i, :n], batch.weight[i, :n]
-            )
-            full |= child < 0
-            work += entries
-            if child >= known:
-                batch.job[i] = publish(crew, child)
         ready = 0
         for i in range(batch.size[NOTED]):
             while ready < batch.below[i]:

@@ -20,7 +20,7 @@ from beliefbound.kernels.reference import by_reference
 # and child links made since, for `restore` to undo; the deepest stage among frozen nodes;
 # and outcome rows of actions opened one by one (`kernels.graph.actions`).
 NODES, ENTRIES, FROZEN_NODES, FROZEN_ENTRIES, LOGGED_SLOTS, LOGGED_LINKS, DEEPEST, OPENED = range(8)
-CHOSEN, NOTED = range(2)  # what `Batch.size` counts: leaves, and nodes on the ways to them
+CHOSEN, PLACED, NOTED = range(3)  # what `Batch.size` counts: leaves, those with a place, and nodes on the ways to them
 MAX_STAGE = 1000  # deepest node of a graph: undiscounted problems end here, discounted ones have long faded
 _MOST_LEAVES, _MOST_VISITS = 64, 1 << 16  # of a batch
 _NODE = np.dtype(  # a line
@@ -64,12 +64,13 @@ class BeliefMDP(NamedTuple):
 class Batch(NamedTuple):
     """Scratch for a batch of growth (`kernels.graph.growth`): leaves, the nodes on the ways to them, and a way down."""
 
-    size: np.ndarray  # int64 [2]: CHOSEN, NOTED
+    size: np.ndarray  # int64 [3]: CHOSEN, …
     parent: np.ndarray  # int64 [leaf]: the node that it is a leaf of
     outcome: np.ndarray  # int64 [leaf]: after which outcome row
+    child: np.ndarray  # int64 [leaf]: its node; −1 where it has none
     job: np.ndarray  # int64 [leaf]: the job of giving it values, or its parent new ones; −1 if another has that
     key: np.ndarray  # uint64 [leaf]: of the belief there
-    n_weights: np.ndarray  # int64 [leaf]: those that it has
+    n_weights: np.ndarray  # int64 [leaf]: those that it has; −1 where its parent is renewed instead
     model: np.ndarray  # int32 [leaf,m]
     weight: np.ndarray  # [leaf,m]
     node: np.ndarray  # int64 [visit]: each after those below it
@@ -78,6 +79,7 @@ class Batch(NamedTuple):
     way: np.ndarray  # int64 [depth]
     row: np.ndarray  # int64 [depth]: the outcome row that is looked at next
     end: np.ndarray  # int64 [depth]: one past the last
+    renewed: np.ndarray  # int64 [depth]: the first of its leaves if it is to be renewed, else −1
     factor: np.ndarray  # [depth]: of a contribution to the node's gap, at the root
 
 
@@ -85,9 +87,10 @@ def new_batch(nodes: int, n_models: int) -> Batch:
     """Scratch for a graph with a capacity of `nodes`."""
     leaves, visits, depth = (min(nodes, most) + 2 for most in (_MOST_LEAVES, _MOST_VISITS, MAX_STAGE))
     return Batch(
-        size=np.zeros(2, dtype=np.int64),
+        size=np.zeros(3, dtype=np.int64),
         parent=np.zeros(leaves, dtype=np.int64),
         outcome=np.zeros(leaves, dtype=np.int64),
+        child=np.zeros(leaves, dtype=np.int64),
         job=np.zeros(leaves, dtype=np.int64),
         key=np.zeros(leaves, dtype=np.uint64),
         n_weights=np.zeros(leaves, dtype=np.int64),
@@ -99,6 +102,7 @@ def new_batch(nodes: int, n_models: int) -> Batch:
         way=np.zeros(depth, dtype=np.int64),
         row=np.zeros(depth, dtype=np.int64),
         end=np.zeros(depth, dtype=np.int64),
+        renewed=np.zeros(depth, dtype=np.int64),
         factor=np.zeros(depth),
     )
 

@@ -137,6 +137,8 @@ def make_child(problem, graph, parent, row):
     model, weight = graph.batch.model[0], graph.batch.weight[0]
     key, n = meet(problem, graph, parent, row, model, weight)
     node = place_child(problem, graph, parent, row, key, model[:n], weight[:n])
+    if node >= 0:
+        note_link(graph, parent, row, node)
     if node >= before:
         expand(problem, graph, node)
     return node
@@ -146,8 +148,8 @@ def make_child(problem, graph, parent, row):
 @njit(**FAST)
 def place_child(problem, graph, parent, row, key, model, weight):
     """The node after outcome `row` of `parent`, which has no child yet: the belief that is met there (`meet`), found or
-    given a place; −1 when the graph is full. Where it is new, it still is to be expanded. Values of nodes that there
-    are stay as they are: others may be giving them theirs (`kernels.graph.growth`)."""
+    given a place; −1 when the graph is full. It is not linked, and where it is new still is to be expanded. Values of
+    nodes that there are stay as they are: others may be giving them theirs (`kernels.graph.growth`)."""
     t = problem.arrive[problem.first[graph.state[parent], 0] + row]
     stage = np.int64(0) if problem.merged else graph.stage[parent] + 1
     if problem.merged:
@@ -155,7 +157,6 @@ def place_child(problem, graph, parent, row, key, model, weight):
     else:
         found, slot = find(graph, key, t, stage)
     if found >= 0:
-        note_link(graph, parent, row, found)
         return found
     node, first = graph.size[NODES], graph.size[ENTRIES]
     most = model.size if problem.merged else graph.begin[parent + 1] - graph.begin[parent]
@@ -179,7 +180,6 @@ def place_child(problem, graph, parent, row, key, model, weight):
     if graph.size[FROZEN_NODES] > 0:
         graph.slots[graph.size[LOGGED_SLOTS]] = slot
         graph.size[LOGGED_SLOTS] += 1
-    note_link(graph, parent, row, node)
     return node
 
 
