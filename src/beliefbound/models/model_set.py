@@ -35,6 +35,7 @@ from beliefbound.models.enclosing import UNIT, divided, left_after, lowered, rou
 from beliefbound.models.on_device import OnDevice
 from beliefbound.models.sparse import Csr
 
+_BLOCK = 2**17  # pairs of several models that are looked at together: what is computed of them stays in the cache
 Seen = Callable[[int, FloatArray, FloatArray], None]  # (stage, q [m,s,a], values [m,s]): what a stage has found
 
 
@@ -247,8 +248,10 @@ class ModelSet:
         several = policy.ndim == 3
         sizes = np.abs(rewards)
         if several:
-            for m, paid in enumerate(self.rewards):
-                np.einsum("sa,sa->s", policy[m], np.abs(paid), out=sizes[m])
+            block = max(1, _BLOCK // self.rewards[0].size)
+            for m in range(0, self.n_models, block):
+                part = slice(m, m + block)
+                np.einsum("msa,msa->ms", policy[part], np.abs(self.rewards[part]), out=sizes[part])
         rounding = self.rounding + (self.n_actions * UNIT if several else 0.0)
         return self.transitions.enclose(policy, rewards, sizes, discount, rounding)
 
