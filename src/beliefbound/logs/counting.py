@@ -145,29 +145,26 @@ class Counter:
         now = frame.select("row", "state", "next_state", *kept, done)
         whole = now if self._last is None else pl.concat([self._last, now])
         self._last = now.tail(1)
-        before = whole.select(pl.all().shift(1).name.prefix("last_"))
-        rows = pl.concat([whole, before], how="horizontal")
-        rows = rows if len(whole) == len(now) else rows.slice(1)
-        jump = pl.col("state") != pl.col("last_next_state")
-        first = pl.col("last_row").is_null()
+        last = {name: pl.col(name).shift(1) for name in whole.columns}
+        jump = pl.col("state") != last["next_state"]
         if "episode" not in kept:
-            step = (pl.col("t") != pl.col("last_t") + 1) if "t" in kept else pl.lit(False)
-            begins = first | pl.col("last_done") | jump | step
-            self._begin(rows.filter(begins.fill_null(True)))
+            step = (pl.col("t") != last["t"] + 1) if "t" in kept else pl.lit(False)
+            begins = last["row"].is_null() | last["done"] | jump | step
+            self._begin(now.filter(whole.select(begins.fill_null(True)).to_series().tail(len(now))))
             return
-        same = (pl.col("episode") == pl.col("last_episode")).fill_null(False)
-        again = (same & (pl.col("t") == pl.col("last_t"))) if "t" in kept else pl.lit(False)
-        gap = (same & ~again & (pl.col("t") != pl.col("last_t") + 1)) if "t" in kept else pl.lit(False)
-        late = same & ~again & ~gap & pl.col("last_done")
-        broken = same & ~again & ~gap & ~pl.col("last_done") & jump
+        same = (pl.col("episode") == last["episode"]).fill_null(False)
+        again = (same & (pl.col("t") == last["t"])) if "t" in kept else pl.lit(False)
+        gap = (same & ~again & (pl.col("t") != last["t"] + 1)) if "t" in kept else pl.lit(False)
+        late = same & ~again & ~gap & last["done"]
+        broken = same & ~again & ~gap & ~last["done"] & jump
         kinds = ("repeated step", "missing step", "step after the end", "broken episode")
         marks = zip((again, gap, late, broken), kinds, strict=True)
         masks = (mark.fill_null(False).alias(kind) for mark, kind in marks)
-        marked = rows.select("row", *masks, (~same).alias("new"))
+        marked = whole.select("row", *masks, (~same).alias("new")).tail(len(now))
         for kind in kinds:
             self._fault(kind, marked["row"].filter(marked[kind]))
         new = marked["new"]
-        begun = rows.filter(new)
+        begun = now.filter(new)
         self._begin(begun)
         self._split(begun)
         self.kept.add(frame, new)
