@@ -21,6 +21,23 @@ def stream_at(*address):
     return random.seed_stream(np.array(address, dtype=np.uint64))
 
 
+def dirichlet_lanes(stream, alpha, out):
+    """A draw of each row of `alpha[s, a, t]` per model, models last: `out[s, a, t, m]`."""
+    T, n = out.shape[2:]
+    dirichlet.draw_lanes(stream, np.array(alpha).reshape(-1, T), out.reshape(-1), np.empty(n))
+
+
+def beta_lanes(stream, a, b, low, high, out):
+    """As `beta_models`, models last: `out[s, a, m]`."""
+    dirichlet.draw_betas(stream, a.flatten(), b.flatten(), low, high, out.reshape(-1), out.shape[-1], 1)
+
+
+def normal_lanes(stream, *given):
+    """As `normal_models`, models last: `out[s, a, m]`."""
+    *parameters, out = given
+    dirichlet.draw_means(stream, tuple(x.flatten() for x in parameters), out.reshape(-1), out.shape[-1], 1)
+
+
 def rows(alpha, n, seed=1):
     """n draws of one Dirichlet, `[n, t]`."""
     alpha = np.asarray(alpha, dtype=float)
@@ -119,7 +136,7 @@ def test_both_layouts_hold_the_same_models(n):
     alpha = rng.choice([0.0, 1e-4, 0.2, 0.2, 1.0, 3.2, 900.0], size=(S, A, S))
     streams = stream_at(n), stream_at(n)
     lanes, models = np.empty((S, A, S, n)), np.empty((n, S, A, S))
-    dirichlet.dirichlet_lanes(streams[0], alpha, lanes)
+    dirichlet_lanes(streams[0], alpha, lanes)
     dirichlet.dirichlet_models(streams[1], alpha, models)
     assert np.array_equal(np.moveaxis(lanes, -1, 0), models)
     assert np.array_equal(*streams)
@@ -168,7 +185,7 @@ def both(kernels, parameters, n, seed=1):
 def test_beta_means(low, high):
     a = np.array([[1.0, 0.2, 1e-2], [3.5, 1.0, 1e4]])
     b = np.array([[1.0, 0.7, 2e-2], [7.5, 9.0, 3e4]])
-    draws = both((dirichlet.beta_lanes, dirichlet.beta_models), (a, b, low, high), 50_000)
+    draws = both((beta_lanes, dirichlet.beta_models), (a, b, low, high), 50_000)
     assert draws.min() >= low
     assert draws.max() <= high
     for i in np.ndindex(SHAPE):
@@ -177,7 +194,7 @@ def test_beta_means(low, high):
 
 def test_beta_means_at_tiny_parameters():
     a, b = np.full(SHAPE, 1e-4), np.full(SHAPE, 3e-4)
-    draws = both((dirichlet.beta_lanes, dirichlet.beta_models), (a, b, 0.0, 1.0), 20_000)
+    draws = both((beta_lanes, dirichlet.beta_models), (a, b, 0.0, 1.0), 20_000)
     assert near(draws, 0.25, math.sqrt(3 / 16))
 
 
@@ -186,7 +203,7 @@ def test_normal_gamma_means_are_student():
     kappa = np.array([[1.0, 0.1, 2.0], [30.0, 4.5, 1e4]])
     shape = np.array([[1.0, 0.3, 0.05], [2.5, 16.0, 1e5]])
     rate = np.array([[1.0, 3.0, 0.5], [10.0, 2.0, 1e4]])
-    kernels = (dirichlet.normal_lanes, dirichlet.normal_models)
+    kernels = (normal_lanes, dirichlet.normal_models)
     draws = both(kernels, (mean, kappa, shape, rate), 50_000)
     for i in np.ndindex(SHAPE):
         scale = math.sqrt(rate[i] / (kappa[i] * shape[i]))
@@ -196,5 +213,5 @@ def test_normal_gamma_means_are_student():
 def test_normal_gamma_means_are_finite_at_any_shape():
     one = np.ones(SHAPE)
     for shape in (1e-300, 1e-4, 1.0, 1e12):
-        draws = both((dirichlet.normal_lanes, dirichlet.normal_models), (one, one, shape * one, one), 1000)
+        draws = both((normal_lanes, dirichlet.normal_models), (one, one, shape * one, one), 1000)
         assert np.all(np.isfinite(draws))

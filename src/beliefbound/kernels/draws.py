@@ -7,8 +7,8 @@ number, so the sum is positive. No logarithm is taken, nothing is approximated, 
 path of its own. Meant for α ≤ 1e300; a positive α below 1e-300 counts as 1e-300.
 
 All n models share α, so the loops over models are innermost: constants are computed once per component, and
-exponentials and divisions are SIMD. Each family has two layouts of C-ordered arrays, `_models` with the model
-axis first and `_lanes` with the model axis last; from one stream both give the same models, bit for bit.
+exponentials and divisions are SIMD. Each family writes two layouts of C-ordered arrays, the model axis first
+(`_models`) or last, as agents have it; from one stream both are the same models, bit for bit.
 """
 
 import math
@@ -136,12 +136,6 @@ def draw_lanes(stream, alpha, out, each):
     save(stream, words)
 
 
-def dirichlet_lanes(stream: np.ndarray, alpha: np.ndarray, out: np.ndarray) -> None:
-    """A draw of each row of `alpha[s, a, t]` per model, models last: `out[s, a, t, m]`."""
-    T, n = out.shape[2:]
-    draw_lanes(stream, np.array(alpha).reshape(-1, T), out.reshape(-1), np.empty(n))
-
-
 def dirichlet_models(stream: np.ndarray, alpha: np.ndarray, out: np.ndarray) -> None:
     """A draw of each row of `alpha[s, a, t]` per model, models first: `out[m, s, a, t]`."""
     n, T = out.shape[0], out.shape[-1]
@@ -181,13 +175,8 @@ def draw_betas(stream, a, b, low, high, out, row_stride, model_stride):
     save(stream, words)
 
 
-def beta_lanes(stream: np.ndarray, a: np.ndarray, b: np.ndarray, low: float, high: float, out: np.ndarray) -> None:
-    """Draws from Beta(`a[s, a]`, `b[s, a]`) stretched to [low, high], models last: `out[s, a, m]`."""
-    draw_betas(stream, a.flatten(), b.flatten(), low, high, out.reshape(-1), out.shape[-1], 1)
-
-
 def beta_models(stream: np.ndarray, a: np.ndarray, b: np.ndarray, low: float, high: float, out: np.ndarray) -> None:
-    """As `beta_lanes`, models first: `out[m, s, a]`."""
+    """Draws from Beta(`a[s, a]`, `b[s, a]`) stretched to [low, high], models first: `out[m, s, a]`."""
     draw_betas(stream, a.flatten(), b.flatten(), low, high, out.reshape(-1), 1, a.size)
 
 
@@ -214,17 +203,9 @@ def draw_means(stream, parameters, out, row_stride, model_stride):
     save(stream, words)
 
 
-def normal_lanes(
-    stream: np.ndarray, mean: np.ndarray, kappa: np.ndarray, shape: np.ndarray, rate: np.ndarray, out: np.ndarray
-) -> None:
-    """Draws of a Normal-Gamma belief's mean, parameters `[s, a]`, models last: `out[s, a, m]`."""
-    parameters = mean.flatten(), kappa.flatten(), shape.flatten(), rate.flatten()
-    draw_means(stream, parameters, out.reshape(-1), out.shape[-1], 1)
-
-
 def normal_models(
     stream: np.ndarray, mean: np.ndarray, kappa: np.ndarray, shape: np.ndarray, rate: np.ndarray, out: np.ndarray
 ) -> None:
-    """As `normal_lanes`, models first: `out[m, s, a]`."""
+    """Draws of a Normal-Gamma belief's mean, parameters `[s, a]`, models first: `out[m, s, a]`."""
     parameters = mean.flatten(), kappa.flatten(), shape.flatten(), rate.flatten()
     draw_means(stream, parameters, out.reshape(-1), 1, mean.size)
