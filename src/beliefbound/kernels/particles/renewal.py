@@ -45,7 +45,7 @@ instead, of which each history takes its own inverse, it is worth half a percent
 
 *Mirrored clocks*, by one minus the same uniform numbers, have the same law. What is lucky in one scenario is not in the
 other, so that the mean of both spreads by half of what one does (their costs are correlated by −.4 to −.6 on the
-benchmarks' priors).
+benchmarks' chains and double loops).
 
 The search stops where it needs fresh particles and goes on when it has them (`bounds.dirichlet.sampler` fetches them
 between the calls): drawing and solving models is much code, and compiled once.
