@@ -125,11 +125,12 @@ def test_particles_with_a_few_new_rows_are_solved_as_if_all_were_new(rewards, n)
         old[0], before = again, slots.copy()
 
 
-def test_what_rings_first_has_its_chance_and_differs_little_where_chances_do():
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_what_rings_first_has_its_chance_and_differs_little_where_chances_do(mirrored):
     """40,000 clocks: frequencies within five standard errors; two laws that overlap by .9 agree in at least .8."""
     one, other = np.array([0.5, 0.0, 0.3, 0.2]), np.array([0.4, 0.1, 0.3, 0.2])
     clocks = np.random.default_rng(1).integers(0, 2**64, 40_000, dtype=np.uint64)
-    first = np.array([[first_to_ring(p, x) for p in (one, other)] for x in clocks])
+    first = np.array([[first_to_ring(p, x, mirrored) for p in (one, other)] for x in clocks])
     for i, p in enumerate((one, other)):
         share = np.bincount(first[:, i], minlength=4) / len(clocks)
         assert (np.abs(share - p) <= 5 * np.sqrt(p * (1 - p) / len(clocks))).all()
@@ -374,3 +375,10 @@ def test_large_models_are_swept_to_the_side_that_is_wanted(shift, side, horizon)
         above = -above
     assert (above >= -1e-9).all()
     assert (above <= slack + 1e-9).all()
+
+
+def test_mirrored_clocks_seldom_ring_alike():
+    """Of two outcomes as likely as one another: by independent clocks in half of all cases."""
+    p, clocks = np.array([0.5, 0.5]), np.random.default_rng(1).integers(0, 2**64, 10_000, dtype=np.uint64)
+    same = [first_to_ring(p, x, False) == first_to_ring(p, x, True) for x in clocks]
+    assert np.mean(same) < 0.05

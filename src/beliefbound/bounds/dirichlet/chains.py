@@ -9,6 +9,12 @@ may be lowered by.
 differs less from chain to chain, and costs more. So a chain is a sample of one `D_l − D_{l−1}`, of half as many of
 them from level to level, and counts as much as its kind is rarer: on average over a *round* of `2^L − 1` chains this is
 `D_{L−1}` (`bounds.statistics.rounds` has its interval).
+
+*Alike actions in order.* Where a chain has one set, it is searched with what the models are worth to somebody who opens
+alike actions in order (`kernels.particles.opened`), if the tables of that are few. Most of a drop is then that these
+are less than `V*_m`: a mean over models, of which every chain has many. They are samples of their own, in a few parts,
+with an interval of their own; what is left of a drop is a third, and so is what certainty costs. Models in many tables
+take longer than a short search, so that it is made twice, the second time with mirrored clocks.
 """
 
 import math
@@ -19,16 +25,17 @@ from typing import NamedTuple
 import numpy as np
 
 from beliefbound.base.limits import PARTICLE_BYTES
-from beliefbound.base.validation import IntArray
+from beliefbound.base.validation import FloatArray, IntArray
 from beliefbound.bounds.dirichlet.effort import Effort, chain_lengths, fresh, history, may_last, work
 from beliefbound.bounds.dirichlet.prepared import above_of
 from beliefbound.bounds.steps import OPERATIONS
 from beliefbound.kernels.particles import renewal
 from beliefbound.kernels.particles.chains import relax
 from beliefbound.kernels.particles.changed import Changed, new_changed
+from beliefbound.kernels.particles.opened import everything_open, n_tables, order_of, solve_in_order
 from beliefbound.kernels.particles.renewal import Search, new_search
 from beliefbound.kernels.particles.rows import BAMDP, Rows, clear, n_columns, new_rows, particles_at, width_of
-from beliefbound.kernels.particles.solving import optimal
+from beliefbound.kernels.particles.solving import models_in, optimal
 from beliefbound.kernels.random import inverse_cdf
 from beliefbound.planning.lemmas import stages_until
 from beliefbound.planning.task import Task, made_once
@@ -40,13 +47,21 @@ _MOST_STEPS = 2000  # a discount of .9985; beyond, what is left counts as the mo
 _TRIES, _SMALL, _HISTORIES = 5, 256, 2  # searches that say whether sets last, their particles, and histories for each
 _TRYING = 0.5 * OPERATIONS  # that they may take
 _KEPT = 0.25  # of the space of a chain of one set: for weights
+_PARTS = 8  # of its particles, whose means are samples of their own
 
 
 class Drop(NamedTuple):
-    """One sample: by how much a chain is below what its first particles are worth, and the work it took."""
+    """One sample: by how much a chain is below what its first particles are worth to somebody who is told which is true
+    and opens alike actions in order, and the work it took."""
 
     value: float
     operations: float
+    ordered: tuple[float, ...] = ()  # by how much that is below their mean of `V*_m`: parts of the particles, each
+
+    @property
+    def whole(self) -> float:
+        """By how much the chain is below its first particles' mean of `V*_m`."""
+        return self.value + (sum(self.ordered) / len(self.ordered) if self.ordered else 0.0)
 
 
 def lengths_of(effort: Effort) -> tuple[int, ...]:
@@ -66,8 +81,14 @@ def kinds_in_round(levels: int) -> list[int]:
 class Chain:
     """Scratch for one chain of sets of particles, used again for the next."""
 
-    def __init__(self, task: Task, problem: BAMDP, seed: int, stages: int, effort: Effort) -> None:
+    def __init__(
+        self, task: Task, problem: BAMDP, seed: int, stages: int, effort: Effort, *, ordered: bool = True
+    ) -> None:
+        """`ordered`: whether one set is of somebody who opens alike actions in order."""
         self.task, self.problem, self.seed, self.stages, self.effort = task, problem, seed, stages, effort
+        self.order = order_of(problem) if ordered and effort.sets == 1 else everything_open(len(problem.available))
+        self.tables = n_tables(self.order)
+        self.scenarios = 2 if self.tables > 1 else 1  # one, and its mirror image
         self.n, self.history = effort.particles, history(problem, large=effort.sets == 1)
         most = _MOST_STEPS if problem.horizon < 0 else min(problem.horizon, _MOST_STEPS)
         self.depth = stages_until(_TAIL, task.discount, most=most)
@@ -89,7 +110,10 @@ class Chain:
         if self.effort.sets == 1:
             kept, each = max(50, int(_KEPT * PARTICLE_BYTES) // (8 * self.n)), 24 * self.problem.posterior.n_actions
             nodes = max(50, min(most, PARTICLE_BYTES // (each * n_columns(self.problem) + 256)))
-            return new_search(self.problem, nodes, 1, self.stages, self.n, most, min(nodes, kept))
+            stages = max(self.stages, self.tables)  # there is one of the two
+            search = new_search(self.problem, nodes, 1, stages, self.n, most, min(nodes, kept))
+            search.adds[:] = self.order.adds
+            return search
         sets = max(1, min(nodes, self.effort.sets, PARTICLE_BYTES // (8 * self.stages * pairs * self.n)))
         return new_search(self.problem, nodes, sets, self.stages, self.n, most)
 
@@ -106,7 +130,11 @@ class Chain:
         every pair."""
         search = self.search
         particles_at(problem, self.rows, search.counts, search.slots[i])
-        optimal(problem.discount, self.rows.draws, search.slots[i], left, self.policy, search.q[i])
+        if self.tables > 1:
+            models = models_in(self.rows.draws, search.slots[i], self.policy, search.q[i])
+            solve_in_order(problem.discount, self.order, models)
+        else:
+            optimal(problem.discount, self.rows.draws, search.slots[i], left, self.policy, search.q[i])
 
     def run(self, index: int, quantile: float | None = None, lengths: Sequence[int] = ()) -> Drop:
         """One chain: its first particles' mean of `V*_m`, minus its information relaxation. `quantile` of the start
@@ -124,19 +152,32 @@ class Chain:
         self.policy[:] = self.first
         search.counts[:] = 0
         self.draw(problem, problem.horizon, 0)
-        renewal.begin(problem, search, self.rows.draws, self.states)
-        top = float(self.weights @ search.node["upper"][: len(self.states)])
-        best = search.q[0, 0].reshape(problem.n_states, -1, self.n).max(axis=1)
-        known = float(self.weights @ best[self.states].mean(axis=1))
-        costs = list(self._costs(problem, x, scenario, lengths[: level + 1]))
+        drop, expanded, solved = 0.0, 0, 0
+        for mirrored in range(self.scenarios):
+            renewal.begin(problem, search, self.rows.draws, self.states)
+            search.size[renewal.MIRRORED] = mirrored
+            costs = list(self._costs(problem, x, scenario, lengths[: level + 1]))
+            if level == 0:
+                drop += max(0.0, costs[0]) / self.scenarios
+            elif len(costs) > level:
+                drop += max(0.0, costs[level] - costs[level - 1]) / self.scenarios
+            solved, expanded = solved + int(search.size[renewal.SETS]) - 1, expanded + int(search.size[renewal.NODES])
         if level == 0:
-            drop = max(0.0, known - top) + max(0.0, costs[0])
-        else:
-            drop = max(0.0, costs[level] - costs[level - 1]) if len(costs) > level else 0.0
-        solved, expanded = int(search.size[renewal.SETS]), int(search.size[renewal.NODES])
-        operations = self.n * (fresh(problem, large=self.effort.sets == 1) + (solved - 1) * work(problem))
+            top = float(self.weights @ search.node["upper"][: len(self.states)])
+            drop += max(0.0, float(self.weights @ self._known(0).mean(axis=1)) - top)
+        ordered: FloatArray = np.empty(0)
+        if self.tables > 1:
+            lost = self.weights @ np.maximum(0.0, self._known(self.tables - 1) - self._known(0))
+            ordered = problem.unit * lost.reshape(_PARTS if self.n % _PARTS == 0 else 1, -1).mean(axis=1)
+        first = fresh(problem, large=self.effort.sets == 1, tables=self.tables)
+        operations = self.n * (first + solved * work(problem))
         operations += (self.history[0] + self.n * self.history[1]) * expanded
-        return Drop(problem.unit * len(kinds) / kinds.count(level) * drop, operations)
+        return Drop(problem.unit * len(kinds) / kinds.count(level) * drop, operations, tuple(ordered.tolist()))
+
+    def _known(self, table: int) -> FloatArray:
+        """What the first particles are worth from each start to somebody who is told which is true: `[start,m]`."""
+        q = self.search.q[0, table].reshape(self.problem.n_states, -1, self.n)
+        return np.asarray(q[self.states].max(axis=1))
 
     def _costs(self, problem: BAMDP, x: int, scenario: np.uint64, lengths: Sequence[int]) -> Iterator[float]:
         """After so many histories each, the least cost in a scenario that starts in `x`, or a lower bound on it. Ends
@@ -174,7 +215,7 @@ def lasting(task: Task) -> bool:
     if problem.horizon >= 0 or not may_last(problem) or _TRIES * _SMALL * fresh(problem) > _TRYING:
         return False
     most = _HISTORIES * _SMALL
-    chain, longer = Chain(task, problem, 0, 1, Effort((), _SMALL, most, 1)), 0
+    chain, longer = Chain(task, problem, 0, 1, Effort((), _SMALL, most, 1), ordered=False), 0
     for i in range(_TRIES):
         chain.run(i)
         longer += int(chain.search.size[renewal.EXPANDED]) >= most

@@ -12,6 +12,10 @@ as the search may outlive it: whether it does, a few small searches say beforeha
 `bounds.dirichlet.chains`). Then a chain has one set, as large as is afforded, and all else goes into histories; so it
 has, wherever `A ρ > 1`, if renewing sets of a good size is not afforded. Where one observation nearly tells the model
 (next states that are not known in advance), sets have to be renewed, however small they are.
+
+A set with *several tables* (`kernels.particles.opened`) costs more than a short search, and searches on it end of
+themselves: it is smaller, and has more histories for each particle. What is left of a drop is little, so that its price
+is in how many chains there are: a size serves two stages.
 """
 
 import math
@@ -44,6 +48,9 @@ _LONGER, _RARELY = 2.0, 16.0
 # Of chains of one set: rounds that a stage should have, the largest set, histories for each particle; operations, in
 # time, of a history: by itself; for each particle and outcome of its state, and action or weight.
 _LARGE_ROUNDS, _LARGE, _LARGE_HISTORIES = 16, 8192, 8
+# The same of sets with several tables; from 1024 on the next is eight times as large and takes 64 times as long, so
+# that a size has two stages.
+_ORDERED_ROUNDS, _ORDERED_HISTORIES, _LARGER = 6, 32, 8
 _LARGE_HISTORY, _LARGE_PARTICLE = 3e3, 0.2
 _LARGE_FRESH = 0.3  # of what it takes to draw and solve the models of small ones
 _LARGE_SHORTEST = 0.125  # of the time of the set: that of the shortest chain's histories
@@ -86,9 +93,9 @@ def work(problem: BAMDP) -> float:
     return float(_ITERATIONS * (n_states**3 / 3.0 + n_states**2 + pairs * n_states))
 
 
-def fresh(problem: BAMDP, *, large: bool = False) -> float:
-    """Operations to draw and solve one model; of one `large` set it takes less."""
-    each = work(problem) + _DRAW * len(problem.available) * width_of(problem)
+def fresh(problem: BAMDP, *, large: bool = False, tables: int = 1) -> float:
+    """Operations to draw one model and to solve it for so many tables; of one `large` set it takes less."""
+    each = tables * work(problem) + _DRAW * len(problem.available) * width_of(problem)
     return _LARGE_FRESH * each if large else each
 
 
@@ -167,9 +174,9 @@ def piece(stage: int) -> float:
     return max(STEP_WORK, _PIECE * budget(stage))
 
 
-def effort(problem: BAMDP, stage: int, stages: int, depth: int, *, lasting: bool = False) -> Effort:
+def effort(problem: BAMDP, stage: int, stages: int, depth: int, *, lasting: bool = False, tables: int = 1) -> Effort:
     """For a stage of the work, with `stages` tables a set and a policy that looks ahead `depth` times at most.
-    `lasting`: sets outlive searches.
+    `lasting`: sets outlive searches. `tables` of one large set.
 
     >>> import numpy as np
     >>> from beliefbound.beliefs import DirichletBelief
@@ -184,7 +191,7 @@ def effort(problem: BAMDP, stage: int, stages: int, depth: int, *, lasting: bool
     >>> effort(large, 2, 1, 100).particles
     32
     """
-    return Effort(_levels(problem, stage, depth), *_chain(problem, stage, stages, lasting))
+    return Effort(_levels(problem, stage, depth), *_chain(problem, stage, stages, lasting, tables))
 
 
 def _levels(problem: BAMDP, stage: int, depth: int) -> tuple[tuple[float, int], ...]:
@@ -210,7 +217,7 @@ def _levels(problem: BAMDP, stage: int, depth: int) -> tuple[tuple[float, int], 
     return tuple((least, max(_LEAST_AHEAD, int(scale * n))) for least, n in _LEVELS)
 
 
-def _chain(problem: BAMDP, stage: int, stages: int, lasting: bool) -> tuple[int, ...]:
+def _chain(problem: BAMDP, stage: int, stages: int, lasting: bool, tables: int) -> tuple[int, ...]:
     """Particles of a set, histories, sets; and histories of the shortest chains."""
     pairs, share, (itself, each) = len(problem.available), _SHARE * budget(stage), history(problem)
     row = 8 * pairs * width_of(problem)
@@ -225,9 +232,9 @@ def _chain(problem: BAMDP, stage: int, stages: int, lasting: bool) -> tuple[int,
         n //= 2
     renewing = n * _SETS * work(problem) > _MOSTLY * _HISTORIES * (itself + n * each)
     if lasting or (n < _PARTICLES and problem.horizon < 0 and renewing and may_last(problem)):
-        large, shortest = _one_set(problem, share)
+        large, longest, shortest = _one_set(problem, share, tables)
         if large >= _PARTICLES:
-            return large, _LARGE_HISTORIES * large, 1, shortest
+            return large, longest, 1, shortest
     if 2 * row * n > PARTICLE_BYTES or n * (fresh(problem) + work(problem)) * _FEW > share:
         return 0, 0, 0
     ratio = min(1.0, share / (typical(n) * _CHAINS))
@@ -245,20 +252,23 @@ def may_last(problem: BAMDP) -> bool:
     return problem.posterior.n_actions * outlived(problem) > 1.0
 
 
-def _one_set(problem: BAMDP, share: float) -> tuple[int, int]:
-    """Particles of a chain that has one set, and histories of the shortest."""
-    row, (itself, each) = 8 * len(problem.available) * width_of(problem), history(problem, large=True)
-    n = _LARGE
+def _one_set(problem: BAMDP, share: float, tables: int) -> tuple[int, int, int]:
+    """Particles of a chain that has one set, its histories, and those of the shortest."""
+    row, (itself, each) = 8 * len(problem.available) * max(tables, width_of(problem)), history(problem, large=True)
+    model, n = fresh(problem, large=True, tables=tables), _LARGE
+    rounds, histories, scenarios = _LARGE_ROUNDS, _LARGE_HISTORIES, 1
+    if tables > 1:
+        rounds, histories, scenarios = _ORDERED_ROUNDS, _ORDERED_HISTORIES, 2
     while True:
-        shortest = max(_SHORTEST, int(_LARGE_SHORTEST * n * fresh(problem, large=True) / (itself + n * each)))
-        lengths = chain_lengths(_LARGE_HISTORIES * n, shortest)
+        shortest = max(_SHORTEST, int(_LARGE_SHORTEST * n * model / (itself + n * each)))
+        lengths = chain_lengths(histories * n, shortest)
         takes = sum(
-            (n * fresh(problem, large=True) + length * (itself + n * each)) * 2 ** (len(lengths) - 1 - i)
+            (n * model + scenarios * length * (itself + n * each)) * 2 ** (len(lengths) - 1 - i)
             for i, length in enumerate(lengths)
         )
-        if n <= _LEAST or (takes * _LARGE_ROUNDS <= share and row * n <= PARTICLE_BYTES):
-            return n, shortest
-        n //= 2
+        if n <= _LEAST or (takes * rounds <= share and row * n <= PARTICLE_BYTES):
+            return n, histories * n, shortest
+        n //= _LARGER if tables > 1 and n == _LARGE else 2
 
 
 def _power_of_two(x: float) -> int:

@@ -38,6 +38,7 @@ from beliefbound.bounds.dirichlet.walks import Scenarios
 from beliefbound.bounds.statistics.betting import mean_at_least
 from beliefbound.bounds.statistics.intervals import Interval, asymptotic, describe, mean_bound
 from beliefbound.bounds.statistics.rounds import rounds_at_least
+from beliefbound.kernels.particles.opened import n_tables, order_of
 from beliefbound.kernels.particles.rows import width_of
 from beliefbound.planning.task import Task
 
@@ -67,9 +68,11 @@ class Sampler:
         self.stages = 1 if ahead is None else 1 + min(_STAGES, ahead)  # of a set
         self.problem = above_of(task).problem
         depth = policy_depth(task.discount, task.horizon)
-        self.effort: Effort = effort(self.problem, stage, self.stages, depth, lasting=lasting(task))
+        knobs: dict[str, Any] = {"lasting": lasting(task), "tables": n_tables(order_of(self.problem))}
+        self.effort: Effort = effort(self.problem, stage, self.stages, depth, **knobs)
         self.values: list[float] = []
         self.drops: list[float] = []  # of chains; their mean is that over whole rounds
+        self.ordered: list[float] = []  # what their particles lose to opening alike actions in order
         self.operations = {"lower": 0.0, "upper": 0.0}
 
     @cached_property
@@ -130,6 +133,7 @@ class Sampler:
         first = len(self.drops)
         for drop in self._mapped(self._chains, range(first, first + count), lambda: self.chains):
             self.drops.append(drop.value)
+            self.ordered.extend(drop.ordered)
             self.operations["upper"] += drop.operations
 
     def drops_in(self, numbers: Sequence[int], scenarios: Scenarios) -> list[float]:
@@ -173,19 +177,18 @@ class Sampler:
         """Over whole rounds; 0 where there is none."""
         period = len(self.kinds_of_chains)
         whole = len(self.drops) // period * period
-        return float(np.mean(self.drops[:whole])) if whole else 0.0
+        return float(np.mean(self.drops[:whole]) + (np.mean(self.ordered) if self.ordered else 0.0)) if whole else 0.0
 
     def drop(self, alpha: float, interval: Interval = "betting") -> float:
         """With probability `1 − alpha` the mean drop of chains is at least this; 0 from very few."""
         kinds, x = self.kinds_of_chains, np.array(self.drops)
         if len(x) < _PILOT + 2:
             return 0.0
-        if interval == "betting":
-            return rounds_at_least(x, kinds, alpha)
-        x = x[: len(x) // len(kinds) * len(kinds)].reshape(-1, len(kinds)).mean(axis=1)
-        if len(x) < 2:
-            return 0.0
-        return max(0.0, mean_bound(x, "lower", confidence=1.0 - alpha, range_=None, interval=interval))
+        first = 0.0
+        if self.ordered:
+            alpha *= 0.5
+            first = _at_least(np.array(self.ordered), [0], alpha, interval)
+        return first + _at_least(x, kinds, alpha, interval)
 
 
 @dataclass
@@ -252,7 +255,17 @@ class _ChainsIn(NamedTuple):
 
     def one(self, number: int, chain: Chain) -> float:
         lengths = (min(_ALONE, self.chains.effort.nodes),)
-        return chain.run(number, float(self.scenarios.uniforms(number)[0]), lengths).value
+        return chain.run(number, float(self.scenarios.uniforms(number)[0]), lengths).whole
+
+
+def _at_least(x: FloatArray, kinds: list[int], alpha: float, interval: Interval) -> float:
+    """Of samples that are not negative, in rounds of these kinds."""
+    if interval == "betting":
+        return rounds_at_least(x, kinds, alpha)
+    x = x[: len(x) // len(kinds) * len(kinds)].reshape(-1, len(kinds)).mean(axis=1)
+    if len(x) < 2:
+        return 0.0
+    return max(0.0, mean_bound(x, "lower", confidence=1.0 - alpha, range_=None, interval=interval))
 
 
 def least_mean(samples: FloatArray, floor: float, alpha: float) -> float:

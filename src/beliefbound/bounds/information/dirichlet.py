@@ -113,7 +113,7 @@ class SampledValues:
         def one(i: int, chain: Chain) -> float:
             rng = np.random.default_rng((self.seed, *address, i))
             chain.problem = measured(problem, pairs, tries, rng)
-            return chain.run(i).value
+            return chain.run(i).whole
 
         drops = map_with_scratch(one, range(chains), workers(self.threads, make, PARTICLE_BYTES, 4.0 * PARTICLE_BYTES))
         return self.high - least_mean(np.array(drops), 0.0, alpha) - self.lower

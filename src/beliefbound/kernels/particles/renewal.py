@@ -43,6 +43,10 @@ value. Chances of different histories are alike, and so is then what rings first
 order, shows hardly anything else, and the relaxation gains little by knowing the clocks. With one quantile a stage
 instead, of which each history takes its own inverse, it is worth half a percent more on Chain.
 
+*Mirrored clocks*, by one minus the same uniform numbers, have the same law. What is lucky in one scenario is not in the
+other, so that the mean of both spreads by half of what one does (their costs are correlated by −.4 to −.6 on the
+benchmarks' chains and double loops).
+
 The search stops where it needs fresh particles and goes on when it has them (`bounds.dirichlet.sampler` fetches them
 between the calls): drawing and solving models is much code, and compiled once.
 
@@ -70,7 +74,8 @@ DONE, RENEW, MORE = 0, 1, 2  # what a search ended with
 ROOT = np.int64(-1)  # the parent of a root; a number of Python would be compiled for on its own
 _NORMALISED = 16  # steps on the way to weights, which would only underflow if all these outcomes had chances of 1e-19
 ONWARDS = np.int64(-1)  # in place of a node: from where the search ended
-NODES, SETS, QUEUE, EXPANDED, WAITING = range(5)  # `Search.size`: in use; expanded in this scenario; for particles
+# `Search.size`: in use; expanded in this scenario; the node that waits for particles; whether clocks are mirrored
+NODES, SETS, QUEUE, EXPANDED, WAITING, MIRRORED = range(6)
 
 NODE = np.dtype(
     [
@@ -79,6 +84,7 @@ NODE = np.dtype(
         ("parent", np.int64),  # −1 at a root
         ("row", np.int64),  # outcome row of the parent that leads here, a · columns + column
         ("set", np.int64),  # the particles in use
+        ("table", np.int64),  # of its values: which alike actions were opened (`kernels.particles.opened`)
         ("stamp", np.int64),  # last scenario that expanded it
         ("key", np.uint64),
         ("base", np.uint64),  # what the keys of its children start from
@@ -93,7 +99,7 @@ NODE = np.dtype(
 class Search(NamedTuple):
     """Histories met by a search, the particle sets they live on, and scratch."""
 
-    size: np.ndarray  # int64 [NODES, SETS, QUEUE, EXPANDED, WAITING]
+    size: np.ndarray  # int64 [NODES, SETS, QUEUE, EXPANDED, WAITING, MIRRORED]
     node: np.ndarray  # NODE [n]
     weight: np.ndarray  # [i,m], of the first i nodes
     own: np.ndarray  # scratch [m]: of another
@@ -104,9 +110,10 @@ class Search(NamedTuple):
     table: np.ndarray  # int32 [2^j]: open addressing by key
     words: np.ndarray  # uint64 [pair,column]: what an outcome adds to a key
     classes: np.ndarray  # int64 [pair]: of actions that are alike (`kernels.particles.alike`); empty where none are
+    adds: np.ndarray  # int64 [pair]: to the number of the table, when the pair is tried first
     start: np.ndarray  # int64 [set]: the node where its particles were drawn
     slots: np.ndarray  # int64 [set,pair]: rows of its particles
-    q: np.ndarray  # [set,stage,pair,m]: optimal values; one stage when there is no horizon
+    q: np.ndarray  # [set,stage,pair,m]: optimal values; when there is no horizon, one stage or tables of one set
     keys: np.ndarray  # [queue]: costs
     items: np.ndarray  # int64 [queue]: node · rows + row
     counts: np.ndarray  # int64 [pair,column]: of the node that waits; else scratch
@@ -130,7 +137,7 @@ def new_search(problem: BAMDP, nodes: int, sets: int, stages: int, n: int, max_n
             np.unique(posterior.row, return_inverse=True)[1]
         ]  # counted at one pair or another: the same history
     return Search(
-        size=np.zeros(5, dtype=np.int64),
+        size=np.zeros(6, dtype=np.int64),
         node=np.empty(nodes, dtype=NODE),
         weight=np.empty((kept or nodes, n)),
         own=np.empty(n),
@@ -141,6 +148,7 @@ def new_search(problem: BAMDP, nodes: int, sets: int, stages: int, n: int, max_n
         table=np.full(1 << bits, -1, dtype=np.int32),
         words=words,
         classes=classes_of(problem),
+        adds=np.zeros(pairs, dtype=np.int64),
         start=np.empty(sets, dtype=np.int64),
         slots=np.empty((sets, pairs), dtype=np.int64),
         q=np.empty((sets, stages, pairs, n)),
@@ -258,7 +266,8 @@ def expand(problem, search, draws, x):
     columns, n_states = search.counts.shape[1], problem.n_states
     n_actions, s, stage = problem.posterior.n_actions, search.node[x].state, search.node[x].stage
     slots, weights, likely = search.slots[search.node[x].set], weigh(problem, search, draws, x), search.likely
-    first, q = search.q[search.node[x].set, 0], search.q[search.node[x].set, 0]
+    first, table = search.q[search.node[x].set, 0], search.node[x].table
+    q = search.q[search.node[x].set, table]
     if problem.horizon >= 0:
         q = search.q[search.node[x].set, stage + 1 - search.node[search.start[search.node[x].set]].stage]
     some = search.classes.size > 0
@@ -271,7 +280,9 @@ def expand(problem, search, draws, x):
         pair = s * n_actions + a
         if not problem.available[pair] or (some and needless(search.classes, search.counts, pair, n_actions)):
             continue
-        total = 0.0
+        total, after = 0.0, q
+        if search.adds[pair] > 0 and search.counts[pair].sum() == 0:
+            after = search.q[search.node[x].set, table + search.adds[pair]]
         for column in range(columns):
             t = next_state(problem.posterior, pair, column)
             if t < 0:
@@ -283,7 +294,7 @@ def expand(problem, search, draws, x):
                     search.counts[pair, column] += 1
                 for b in range(n_actions):
                     if not (some and needless(search.classes, search.counts, t * n_actions + b, n_actions)):
-                        value = max(value, dot(likely, q[t * n_actions + b]))
+                        value = max(value, dot(likely, after[t * n_actions + b]))
                 if some:
                     search.counts[pair, column] -= 1
                 search.prob[x, a * columns + column] = p
@@ -322,7 +333,7 @@ def begin(problem, search, draws, states):
     for i in range(states.size):
         x = search.node[i]
         x.state, x.stage, x.parent, x.row, x.set = states[i], 0, -1, -1, 0
-        x.key = mix(np.uint64(i + 1))
+        x.key, x.table = mix(np.uint64(i + 1)), 0
         x.base = x.key
         x.left, x.alive = np.log(n), 1.0
         search.weight[i].fill(1.0 / n)
@@ -358,6 +369,11 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
         return np.int64(-1), DONE
     node, drawn = search.node[x], search.node[parent].set
     node.state, node.stage, node.parent, node.row, node.set = t, stage, parent, row, drawn
+    node.table = search.node[parent].table
+    if search.adds[pair] > 0:
+        count(search, parent, ROOT)
+        if search.counts[pair].sum() == 0:
+            node.table += search.adds[pair]
     node.key, node.base = key, key
     node.upper = search.above[parent, row]
     node.alive = search.node[parent].alive * problem.keep[pair]
@@ -413,12 +429,15 @@ def tries(posterior, counts, pair):
 
 @out_of_line
 @njit(**FAST)
-def first_to_ring(p, clocks):
-    """The column with the chance `p[column]`, not all 0, whose clock rings first."""
+def first_to_ring(p, clocks, mirrored):
+    """The column with the chance `p[column]`, not all 0, whose clock rings first. `mirrored`: by one minus its uniform
+    number."""
     first, chosen = np.inf, 0
     for column in range(p.size):
         if p[column] > 0.0:
             word = mix(clocks + GOLDEN * np.uint64(column + 1))
+            if mirrored:
+                word = ~word
             time = -np.log((np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53) / p[column]
             if time < first:
                 first, chosen = time, column
@@ -458,7 +477,8 @@ def cheapest(problem, search, draws, x, scenario, depth, max_nodes, most_sets, l
                     continue
                 clocks = mix(scenario + GOLDEN * np.uint64(row_of(posterior, pair) + 1))
                 clocks = mix(clocks + GOLDEN * np.uint64(tries(posterior, search.counts, pair) + 1))
-                row = a * columns + first_to_ring(search.prob[x, a * columns : (a + 1) * columns], clocks)
+                p = search.prob[x, a * columns : (a + 1) * columns]
+                row = a * columns + first_to_ring(p, clocks, search.size[MIRRORED] > 0)
                 key = cost + factor * search.loss[x, a]
                 search.size[QUEUE] = push(search.keys, search.items, search.size[QUEUE], key, x * width + row)
         if search.size[EXPANDED] >= max_nodes:
