@@ -82,7 +82,8 @@ _ASK, _TOLD = 0.2, 10.0  # operations, in time, of one model of one vector at a 
 SECURED = 0.05  # of the work so far: what asking all vectors may take
 _ASKING, _ASKED = 16, 16  # tasks that asking them is divided into; leaves in one at least
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
-_WIDE, _TURN = 0.3, 2e6  # of the work: for leaves by all ways that lead to them; and of descents in a turn, at least
+_WIDE = (0.02, 0.45)  # of the work, at least and at most: for leaves by all ways that lead to them
+_TURN = 2e6  # operations of descents between two of these, at least
 _LEADING, _BUILT = 0.1, 0.02  # of all leaves that greedy actions lead to, and of all nodes: so many are built at once
 
 
@@ -139,7 +140,9 @@ class Certifier:
         self._copies: list[Graph] = []  # for threads that sample; so many are of the graph as it is
         self._copied = 0
         self._idle, self.work = 0, 0.0  # walks that built nothing, and operations so far
-        self._wide = 0.0  # of these, by all the ways that lead to leaves
+        self._wide = self._next = 0.0  # of these, by all the ways that lead to leaves; and what that takes once more
+        self._share = _WIDE[1]  # of the work, for that
+        self._passed: tuple[IntArray, FloatArray] | None = None  # scratch for that: nodes, and how they are reached
         self.tolerance = _TINY
         if begun:
             finish(self.beginning(Meter()))
@@ -213,10 +216,11 @@ class Certifier:
         while self.n_nodes < nodes and self._idle < growth.IDLE and left > 0.0:
             before, idle = self.work, 0 if forced >= 0 else self._idle
             turns = self.problem.merged and forced < 0  # where equal beliefs are one node, ways to a leaf add up
-            if turns and self._wide <= _WIDE * self.work and self.upper - self.lower > tolerance:
-                self._grow_widely(nodes, left, team)
+            if turns and self._wide + self._next <= self._share * self.work and self.upper - self.lower > tolerance:
+                self._grow_widely(nodes, team)
+            due = (self._wide + self._next) / self._share - self.work
             left -= self.work - before
-            turn = min(left, max(_TURN, self._wide / _WIDE - self.work)) if turns else left
+            turn = min(left, max(_TURN, due)) if turns else left
             until = growth.GrowthLimits(
                 nodes, turn, self.node_work, float(tolerance), self.depth - 1, int(forced), int(idle)
             )
@@ -228,22 +232,29 @@ class Certifier:
             self._idle = int(idle)
         return self.n_nodes < self.core_nodes and self._idle < growth.IDLE
 
-    def _grow_widely(self, nodes: int, work: float, team: Team) -> None:
-        """Build the nodes that count most by all ways that lead to them; not many more than `work` allows."""
+    def _grow_widely(self, nodes: int, team: Team) -> None:
+        """Build the nodes that count most by all ways that lead to them, as long as it takes to find out which.
+
+        How much of the work is for this follows from how many nodes greedy actions no longer lead to. Where these are
+        half of all, or more, descents have gone astray, and a pass over the others is short; where there are none, it
+        takes long, and descents do as well.
+        """
         problem, graph, n_rows = self.problem, self.graph, self.graph.child.shape[1]
-        order, reach = np.empty(self.n_nodes, dtype=np.int64), np.zeros(self.n_nodes)
+        if self._passed is None:
+            self._passed = np.empty(self._capacity, dtype=np.int64), np.empty(self._capacity)
+        order, reach = self._passed
         order = order[: ways.followed(problem, graph, self.roots, self.depth, order)]
         n_leaves = ways.spread(problem, graph, self.weights, self.roots, order, reach)
         places, shares = np.empty(n_leaves, dtype=np.int64), np.empty(n_leaves)
         ways.measure_leaves(problem, graph, order, reach, places, shares)
         each = growth.NODE + (growth.ROW + self.node_work * self.belief.n_models) * n_rows
-        affordable = max(0.0, work - growth.STEP * n_rows * len(order)) / each
-        most = int(min(_LEADING * n_leaves, _BUILT * self.n_nodes, affordable, nodes - self.n_nodes)) + 1
+        lasting = max(_BUILT * self.n_nodes, ways.PASSED * len(order) / each)
+        most = int(min(_LEADING * n_leaves, lasting, nodes - self.n_nodes - 1)) + 1
         least = np.partition(shares, n_leaves - most)[n_leaves - most] if most < n_leaves else 0.0
         chosen = places[(shares >= least) & (shares > 0.0)][:most]
-        done = self._beside(partial(ways.build, *self._here, chosen, order, self.node_work), team)
-        self.work += done + CALL
-        self._wide += done + CALL
+        done = CALL + self._beside(partial(ways.build, *self._here, chosen, order, self.node_work), team)
+        self.work, self._wide, self._next = self.work + done, self._wide + done, done
+        self._share = max(_WIDE[0], _WIDE[1] * min(1.0, 2.0 * (1.0 - len(order) / self.n_nodes)))
 
     @property
     def _here(self) -> tuple[BeliefMDP, Graph]:

@@ -38,9 +38,9 @@ from beliefbound.kernels.reference import by_reference
 
 IDLE = 100_000  # batches in a row that build nothing, after which the rest is rounding
 _LEAST = 0.5  # of the largest contribution: leaves of a batch contribute as much
-STEP = 12.0  # operations for each outcome row of a node that is visited
+_STEP = 12.0  # operations for each outcome row of a node that is visited
 NODE, ROW = 500.0, 60.0  # operations of a new node, and of each of its outcome rows, besides those for its models
-_CLOSED = 2.0  # operations for one model and one outcome row of actions that are closed
+UNOPENED = 2.0  # operations for one model and one outcome row of actions that are closed
 _AHEAD = 2  # leaves: those chosen last are not placed yet
 _ask_for_node, _ask_for_rows, _ask_for_slot = prefetch(1), prefetch(4), prefetch(1)
 _OUTSIDE, _INSIDE = -1, -2  # what `stamp` says: whether a node is part of the batch
@@ -203,7 +203,7 @@ def work_of(problem, graph, unit, here, nodes, opened):
     `here` models."""
     n_rows, lazily = graph.child.shape[1], problem.cells.models.shape[0] > 0
     new, entries = graph.size[NODES] - nodes, graph.begin[graph.size[NODES]] - graph.begin[nodes]
-    work = new * (NODE + ROW * n_rows) + (_CLOSED if lazily else unit) * entries * n_rows
+    work = new * (NODE + ROW * n_rows) + (UNOPENED if lazily else unit) * entries * n_rows
     if lazily:
         work += unit * here * (graph.size[OPENED] - opened)
     return work
@@ -237,7 +237,7 @@ def grow(problem, graph, start, roots, limits, crew):
         entries = graph.begin[roots[0] + 1] - graph.begin[roots[0]]
         each = NODE + (ROW + limits.unit * entries) * n_rows
         leaves = np.int64(min((limits.work - work) / each + 1.0, 1.0 * min(batch.parent.size, limits.nodes - before)))
-        visits = np.int64(min((limits.work - work) / (STEP * n_rows) + limits.max_stage + 2, 1.0 * batch.node.size))
+        visits = np.int64(min((limits.work - work) / (_STEP * n_rows) + limits.max_stage + 2, 1.0 * batch.node.size))
         batch.size[CHOSEN], batch.size[PLACED], batch.size[NOTED], least = 0, 0, 0, _LEAST * widest
         for i in range(roots.size):
             x = roots[i]
@@ -254,7 +254,7 @@ def grow(problem, graph, start, roots, limits, crew):
                 work += entries
             elif batch.job[i] >= 0:
                 renewed = True
-                work += (_CLOSED if lazily else limits.unit) * entries * n_rows
+                work += (UNOPENED if lazily else limits.unit) * entries * n_rows
         ready = 0
         for i in range(batch.size[NOTED]):
             while ready < batch.below[i]:
@@ -267,7 +267,7 @@ def grow(problem, graph, start, roots, limits, crew):
             settle(problem, graph, x)
             if batch.depth[i] >= limits.max_stage:
                 graph.share[x] = 0.0
-        work += STEP * n_rows * batch.size[NOTED]
+        work += _STEP * n_rows * batch.size[NOTED]
 
         here = graph.begin[batch.parent[0] + 1] - graph.begin[batch.parent[0]] if batch.size[CHOSEN] > 0 else 0
         work += work_of(problem, graph, limits.unit, here, before, opened)

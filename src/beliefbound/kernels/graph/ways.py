@@ -19,11 +19,12 @@ reaches too small. Reaches decide where the graph grows, never what is true.
 import numpy as np
 from numba import njit
 
-from beliefbound.kernels.graph.growth import STEP, await_leaf, choose, place_leaves, work_of
+from beliefbound.kernels.graph.growth import UNOPENED, await_leaf, choose, place_leaves, work_of
 from beliefbound.kernels.graph.nodes import CHOSEN, NODES, OPENED, PLACED
 from beliefbound.kernels.graph.search import renew, settle
 from beliefbound.kernels.options import FAST, FAST_INLINE
 
+PASSED = 600.0  # operations, in time, of a node that is met: it is looked at three times, and backed up
 _OUTSIDE, _MET = -1, -2  # what `stamp` says of a node
 
 
@@ -66,8 +67,10 @@ def followed(problem, graph, roots, most, order):
 
 @njit(**FAST)
 def spread(problem, graph, start, roots, order, reach):
-    """Fill `reach[node]`, zeros, for the nodes in `order`; how many leaves there are at them."""
+    """Write `reach[node]` for the nodes in `order`, whatever stands there; how many leaves there are at them."""
     leaves = 0
+    for x in order:
+        reach[x] = 0.0
     for i in range(roots.size):
         reach[roots[i]] += start[i]
     for j in range(order.size - 1, -1, -1):
@@ -105,7 +108,8 @@ def build(problem, graph, places, order, unit, crew):
     `crew` help with values of new nodes. Returns the operations done; `unit`: of one model and one outcome row of a
     new node."""
     batch, width, done, full = graph.batch, graph.child.shape[1], 0, False
-    before, opened, here = graph.size[NODES], graph.size[OPENED], 0
+    before, opened, here, work = graph.size[NODES], graph.size[OPENED], 0, PASSED * order.size
+    renewing = (UNOPENED if problem.cells.models.shape[0] > 0 else unit) * width
     while done < places.size and not full:
         batch.size[CHOSEN], batch.size[PLACED] = 0, 0
         while done < places.size and batch.size[CHOSEN] < batch.parent.size:
@@ -114,14 +118,16 @@ def build(problem, graph, places, order, unit, crew):
             done += 1
             if graph.edition[x] < problem.edition:
                 renew(problem, graph, x)
+                work += renewing * here
                 while done < places.size and places[done] // width == x:
                     done += 1
             else:
                 choose(problem, graph, x, i, 0)
+                work += here
         place_leaves(problem, graph, crew, batch.size[CHOSEN])
         for n in range(batch.size[CHOSEN]):
             full |= batch.child[n] < 0
             await_leaf(problem, graph, crew, n)
     for x in order:
         settle(problem, graph, x)
-    return STEP * width * order.size + work_of(problem, graph, unit, here, before, opened)
+    return work + work_of(problem, graph, unit, here, before, opened)
