@@ -83,6 +83,7 @@ SECURED = 0.05  # of the work so far: what asking all vectors may take
 _ASKING, _ASKED = 16, 16  # tasks that asking them is divided into; leaves in one at least
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
 _WIDE = (0.02, 0.45)  # of the work, at least and at most: for leaves by all ways that lead to them
+_ASTRAY, _STRAIGHT = 0.4, 0.8  # of all nodes are where greedy actions lead: as much work as that, and as little
 _TURN = 2e6  # operations of descents between two of these, at least
 _LEADING, _BUILT = 0.1, 0.02  # of all leaves that greedy actions lead to, and of all nodes: so many are built at once
 
@@ -235,9 +236,9 @@ class Certifier:
     def _grow_widely(self, nodes: int, team: Team) -> None:
         """Build the nodes that count most by all ways that lead to them, as long as it takes to find out which.
 
-        How much of the work is for this follows from how many nodes greedy actions no longer lead to. Where these are
-        half of all, or more, descents have gone astray, and a pass over the others is short; where there are none, it
-        takes long, and descents do as well.
+        How much of the work is for this follows from how many nodes greedy actions still lead to. Where these are few,
+        descents have gone astray, and a pass over them is short; where they are most, it takes long, and descents do
+        as well.
         """
         problem, graph, n_rows = self.problem, self.graph, self.graph.child.shape[1]
         if self._passed is None:
@@ -254,7 +255,8 @@ class Certifier:
         chosen = places[(shares >= least) & (shares > 0.0)][:most]
         done = CALL + self._beside(partial(ways.build, *self._here, chosen, order, self.node_work), team)
         self.work, self._wide, self._next = self.work + done, self._wide + done, done
-        self._share = max(_WIDE[0], _WIDE[1] * min(1.0, 2.0 * (1.0 - len(order) / self.n_nodes)))
+        astray = (_STRAIGHT - len(order) / self.n_nodes) / (_STRAIGHT - _ASTRAY)
+        self._share = max(_WIDE[0], _WIDE[1] * min(1.0, astray))
 
     @property
     def _here(self) -> tuple[BeliefMDP, Graph]:
