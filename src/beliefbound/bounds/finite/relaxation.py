@@ -18,7 +18,8 @@ Scenarios are addresses (`kernels.random`) and are run in blocks, each from the 
 from how many scenarios are asked for, so the numbers do not depend on the number of threads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,8 +44,8 @@ from beliefbound.bounds.finite.pairs import with_pairs
 from beliefbound.bounds.finite.pool import policies_of
 from beliefbound.bounds.finite.problem import LEAF, allowance_of, problem_of, search_depth
 from beliefbound.bounds.statistics.betting import mean_at_least, mean_at_most
-from beliefbound.bounds.steps import Meter, Stepwise, finish
-from beliefbound.kernels.graph import crew, growth
+from beliefbound.bounds.steps import CALL, Meter, Stepwise, finish
+from beliefbound.kernels.graph import crew, growth, ways
 from beliefbound.kernels.graph import search as kernel
 from beliefbound.kernels.graph.actions import told_at
 from beliefbound.kernels.graph.alpha import Vectors, with_scratch
@@ -81,6 +82,10 @@ _ASK, _TOLD = 0.2, 10.0  # operations, in time, of one model of one vector at a 
 SECURED = 0.05  # of the work so far: what asking all vectors may take
 _ASKING, _ASKED = 16, 16  # tasks that asking them is divided into; leaves in one at least
 _ALLOCATE = 2.0  # operations, in time, for each node that there is space for
+_WIDE = (0.02, 0.45)  # of the work, at least and at most: for leaves by all ways that lead to them
+_ASTRAY, _STRAIGHT = 0.4, 0.8  # of all nodes are where greedy actions lead: as much work as that, and as little
+_TURN = 2e6  # operations of descents between two of these, at least
+_LEADING, _BUILT = 0.1, 0.02  # of all leaves that greedy actions lead to, and of all nodes: so many are built at once
 
 
 def extended(address: Address, *words: int) -> Address:
@@ -136,6 +141,9 @@ class Certifier:
         self._copies: list[Graph] = []  # for threads that sample; so many are of the graph as it is
         self._copied = 0
         self._idle, self.work = 0, 0.0  # walks that built nothing, and operations so far
+        self._wide = self._next = 0.0  # of these, by all the ways that lead to leaves; and what that takes once more
+        self._share = _WIDE[1]  # of the work, for that
+        self._passed: tuple[IntArray, FloatArray] | None = None  # scratch for that: nodes, and how they are reached
         self.tolerance = _TINY
         if begun:
             finish(self.beginning(Meter()))
@@ -205,26 +213,62 @@ class Certifier:
         """Search until the graph has `nodes` nodes or the gap is at most `tolerance`, or for `work` operations; false
         when nothing is left to gain or it is full. `forced`: the first action of every walk. `team`: whose threads help
         while they have nothing else to do."""
-        nodes = min(nodes, self.core_nodes)
-        if self.n_nodes < nodes and self._idle < growth.IDLE:
-            unit, idle = self.node_work, 0 if forced >= 0 else self._idle
+        nodes, left = min(nodes, self.core_nodes), float(work)
+        while self.n_nodes < nodes and self._idle < growth.IDLE and left > 0.0:
+            before, idle = self.work, 0 if forced >= 0 else self._idle
+            turns = self.problem.merged and forced < 0  # where equal beliefs are one node, ways to a leaf add up
+            if turns and self._wide + self._next <= self._share * self.work and self.upper - self.lower > tolerance:
+                self._grow_widely(nodes, team)
+            due = (self._wide + self._next) / self._share - self.work
+            left -= self.work - before
+            turn = min(left, max(_TURN, due)) if turns else left
             until = growth.GrowthLimits(
-                nodes, float(work), unit, float(tolerance), self.depth - 1, int(forced), int(idle)
+                nodes, turn, self.node_work, float(tolerance), self.depth - 1, int(forced), int(idle)
             )
-            idle, done = self._grown(until, team)
+            idle, done = self._beside(partial(growth.grow, *self._here, self.weights, self.roots, until), team)
             self.work += done
+            left -= done
             if forced >= 0:
                 return bool(idle < growth.IDLE)
             self._idle = int(idle)
         return self.n_nodes < self.core_nodes and self._idle < growth.IDLE
 
-    def _grown(self, until: growth.GrowthLimits, team: Team) -> tuple[int, float]:
+    def _grow_widely(self, nodes: int, team: Team) -> None:
+        """Build the nodes that count most by all ways that lead to them, as long as it takes to find out which.
+
+        How much of the work is for this follows from how many nodes greedy actions still lead to. Where these are few,
+        descents have gone astray, and a pass over them is short; where they are most, it takes long, and descents do
+        as well.
+        """
+        problem, graph, n_rows = self.problem, self.graph, self.graph.child.shape[1]
+        if self._passed is None:
+            self._passed = np.empty(self._capacity, dtype=np.int64), np.empty(self._capacity)
+        order, reach = self._passed
+        order = order[: ways.followed(problem, graph, self.roots, self.depth, order)]
+        n_leaves = ways.spread(problem, graph, self.weights, self.roots, order, reach)
+        places, shares = np.empty(n_leaves, dtype=np.int64), np.empty(n_leaves)
+        ways.measure_leaves(problem, graph, order, reach, places, shares)
+        each = growth.NODE + (growth.ROW + self.node_work * self.belief.n_models) * n_rows
+        lasting = max(_BUILT * self.n_nodes, ways.PASSED * len(order) / each)
+        most = int(min(_LEADING * n_leaves, lasting, nodes - self.n_nodes - 1)) + 1
+        least = np.partition(shares, n_leaves - most)[n_leaves - most] if most < n_leaves else 0.0
+        chosen = places[(shares >= least) & (shares > 0.0)][:most]
+        done = CALL + self._beside(partial(ways.build, *self._here, chosen, order, self.node_work), team)
+        self.work, self._wide, self._next = self.work + done, self._wide + done, done
+        astray = (_STRAIGHT - len(order) / self.n_nodes) / (_STRAIGHT - _ASTRAY)
+        self._share = max(_WIDE[0], _WIDE[1] * min(1.0, astray))
+
+    @property
+    def _here(self) -> tuple[BeliefMDP, Graph]:
+        return self.problem, self.graph
+
+    def _beside(self, first: Callable[[crew.Crew], Any], team: Team) -> Any:
+        """What a compiled loop finds, while other threads help it."""
         problem, graph, shared = self.problem, self.graph, crew.new_crew()
 
-        def first() -> tuple[int, float]:
+        def begin() -> Any:
             try:
-                found: tuple[int, float] = growth.grow(problem, graph, self.weights, self.roots, until, shared)
-                return found
+                return first(shared)
             finally:
                 crew.close(shared)
 
@@ -233,7 +277,7 @@ class Certifier:
                 return
             growth.help_growing(problem, for_another_thread(graph), shared)
 
-        return team.run([first, *[helper] * (team.threads - 1)])[0]  # type: ignore[return-value]
+        return team.run([begin, *[helper] * (team.threads - 1)])[0]
 
     def use(self, problem: BeliefMDP) -> None:
         """From now on, new nodes have leaf values of another problem of the same task; and those where a way ends, if

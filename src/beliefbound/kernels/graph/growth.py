@@ -39,8 +39,8 @@ from beliefbound.kernels.reference import by_reference
 IDLE = 100_000  # batches in a row that build nothing, after which the rest is rounding
 _LEAST = 0.5  # of the largest contribution: leaves of a batch contribute as much
 _STEP = 12.0  # operations for each outcome row of a node that is visited
-_NODE, _ROW = 500.0, 60.0  # operations of a new node, and of each of its outcome rows, besides those for its models
-_CLOSED = 2.0  # operations for one model and one outcome row of actions that are closed
+NODE, ROW = 500.0, 60.0  # operations of a new node, and of each of its outcome rows, besides those for its models
+UNOPENED = 2.0  # operations for one model and one outcome row of actions that are closed
 _AHEAD = 2  # leaves: those chosen last are not placed yet
 _ask_for_node, _ask_for_rows, _ask_for_slot = prefetch(1), prefetch(4), prefetch(1)
 _OUTSIDE, _INSIDE = -1, -2  # what `stamp` says: whether a node is part of the batch
@@ -197,6 +197,18 @@ def await_leaf(problem, graph, crew, i):
         graph.lower[child] = max(graph.lower[child], graph.below[x, row])
 
 
+@njit(inline="always", **FAST)
+def work_of(problem, graph, unit, here, nodes, opened):
+    """Operations of the nodes built since there were so many, and of the outcome rows `opened` since, each of about
+    `here` models."""
+    n_rows, lazily = graph.child.shape[1], problem.cells.models.shape[0] > 0
+    new, entries = graph.size[NODES] - nodes, graph.begin[graph.size[NODES]] - graph.begin[nodes]
+    work = new * (NODE + ROW * n_rows) + (UNOPENED if lazily else unit) * entries * n_rows
+    if lazily:
+        work += unit * here * (graph.size[OPENED] - opened)
+    return work
+
+
 @njit(**FAST)
 def grow(problem, graph, start, roots, limits, crew):
     """Add nodes, those whose gap counts most at the root; `start[i]` weighs `roots[i]`.
@@ -223,7 +235,7 @@ def grow(problem, graph, start, roots, limits, crew):
             return np.int64(IDLE), work
 
         entries = graph.begin[roots[0] + 1] - graph.begin[roots[0]]
-        each = _NODE + (_ROW + limits.unit * entries) * n_rows
+        each = NODE + (ROW + limits.unit * entries) * n_rows
         leaves = np.int64(min((limits.work - work) / each + 1.0, 1.0 * min(batch.parent.size, limits.nodes - before)))
         visits = np.int64(min((limits.work - work) / (_STEP * n_rows) + limits.max_stage + 2, 1.0 * batch.node.size))
         batch.size[CHOSEN], batch.size[PLACED], batch.size[NOTED], least = 0, 0, 0, _LEAST * widest
@@ -242,7 +254,7 @@ def grow(problem, graph, start, roots, limits, crew):
                 work += entries
             elif batch.job[i] >= 0:
                 renewed = True
-                work += (_CLOSED if lazily else limits.unit) * entries * n_rows
+                work += (UNOPENED if lazily else limits.unit) * entries * n_rows
         ready = 0
         for i in range(batch.size[NOTED]):
             while ready < batch.below[i]:
@@ -257,10 +269,8 @@ def grow(problem, graph, start, roots, limits, crew):
                 graph.share[x] = 0.0
         work += _STEP * n_rows * batch.size[NOTED]
 
-        new, entries = graph.size[NODES] - before, graph.begin[graph.size[NODES]] - graph.begin[before]
-        work += new * (_NODE + _ROW * n_rows) + (_CLOSED if lazily else limits.unit) * entries * n_rows
-        if lazily:
-            here = graph.begin[batch.parent[0] + 1] - graph.begin[batch.parent[0]] if batch.size[CHOSEN] > 0 else 0
-            work += limits.unit * here * (graph.size[OPENED] - opened)
+        here = graph.begin[batch.parent[0] + 1] - graph.begin[batch.parent[0]] if batch.size[CHOSEN] > 0 else 0
+        work += work_of(problem, graph, limits.unit, here, before, opened)
+        new = graph.size[NODES] - before
         idle = 0 if renewed or new > 0 else idle + 1
     return np.int64(IDLE if full else idle), work

@@ -40,6 +40,7 @@ from beliefbound.kernels.graph.search import (
     set_leaves,
     settle,
 )
+from beliefbound.kernels.graph.ways import build, followed, measure_leaves, spread
 
 
 def jobs() -> Iterator[Job]:
@@ -60,6 +61,10 @@ def jobs() -> Iterator[Job]:
     crew = typeof(new_crew())
     yield grow, (*here, floats, whole, typeof(GrowthLimits(1, 0.0, 0.0, 0.0, 0, 0, 0)), crew)
     yield help_growing, (*here, crew)
+    yield followed, (*here, whole, int64, whole)
+    yield spread, (*here, floats, whole, whole, floats)
+    yield measure_leaves, (*here, whole, floats, whole, floats)
+    yield build, (*here, whole, whole, float64, crew)
     vectors, states = typeof(new_vectors(problem, problem.v[0], 1)), np.zeros(1, np.int32)
     points, stream = typeof(Points(states, np.zeros((1, 1)), states)), typeof(np.zeros(1, np.uint64))
     yield best_vector, (vectors, int64, floats)
