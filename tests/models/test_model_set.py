@@ -44,6 +44,35 @@ def test_every_stage_operation_is_the_same_in_both_forms(monkeypatch):
     assert np.array_equal(*pairs[2])  # sums in the same order
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_sweeps_until_something_changes_are_single_steps(seed):
+    """To the bit: as many as it says, and none but the last changes the policy, settles, or comes back."""
+    models = both(seed, n_models=4)[0].models
+    rng = np.random.default_rng(seed)
+    w, still, most = rng.dirichlet(np.ones(4)), (1e-3, 1.0), 40
+    checkpoint = rng.random((4, 6))
+    values, actions, q = np.zeros((4, 6)), np.zeros(6, dtype=np.int64), np.empty((4, 6, 2))
+    stepped, followed = values.copy(), actions.copy()
+    knobs = {"q": q, "checkpoint": checkpoint, "most": most, "still": still}
+    longest = 0
+    for _ in range(20):
+        n, moved, settled, repeated = models.greedy_sweeps(values, w, 0.9, actions=actions, **knobs)
+        assert 1 <= n <= most
+        longest = max(longest, n)
+        for k in range(n):
+            before, last = stepped.copy(), followed.copy()
+            models.greedy(stepped, w, 0.9, q=q, actions=followed, out=stepped)
+            off, least = np.abs(stepped - before).max(), min(still[0], still[1] * np.abs(stepped).max())
+            met = np.abs(stepped - checkpoint).max() <= least
+            assert k == n - 1 or (np.array_equal(followed, last) and off > least and not met)
+        assert np.array_equal(values, stepped)
+        assert np.array_equal(actions, followed)
+        assert (moved, settled, repeated) == (off, off <= least, met)
+        assert settled or n == most or not np.array_equal(followed, last)
+        checkpoint[:] = values if settled else checkpoint
+    assert longest > 1
+
+
 def test_what_works_on_sparse_models_never_writes_them_out(monkeypatch):
     """4000 states: as an array the models would take half a gigabyte, and the limit here is one megabyte."""
     monkeypatch.setattr("beliefbound.models.sparse.DENSE_BYTES", 1 << 20)

@@ -47,6 +47,11 @@ class Dense:
         rows = self.array.reshape(-1, self.array.shape[-1])
         sweep.backup_rows(rows, rewards.reshape(-1), discount, values, q.reshape(-1))
 
+    @property
+    def swept_dense(self) -> bool:
+        """Whether stages read the array itself."""
+        return self._compressed is None
+
     @cached_property
     def _compressed(self) -> Csr | None:
         """The same in compressed rows, where the array is large and nearly empty; made when first swept."""

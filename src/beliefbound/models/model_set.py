@@ -36,6 +36,7 @@ from beliefbound.models.on_device import OnDevice
 from beliefbound.models.sparse import Csr
 
 _BLOCK = 2**17  # pairs of several models that are looked at together: what is computed of them stays in the cache
+_SMALL = 2**17  # probabilities: sweeps over fewer take less than what Python adds to each
 Seen = Callable[[int, FloatArray, FloatArray], None]  # (stage, q [m,s,a], values [m,s]): what a stage has found
 
 
@@ -157,6 +158,34 @@ class ModelSet:
             return
         self.backup(values, discount, q)
         self._by_states(sweep.greedy, q, weights, self.available, actions, out)
+
+    def greedy_sweeps(
+        self,
+        values: FloatArray,
+        weights: FloatArray,
+        discount: float,
+        *,
+        q: FloatArray,
+        actions: IntArray,
+        checkpoint: FloatArray,
+        most: int,
+        still: tuple[float, float],
+    ) -> tuple[int, float, bool, bool]:
+        """Steps of MMBI, as `greedy`, until the policy changes, values repeat – those before the last step, or
+        `checkpoint[m,s]` – or there were `most`; for large sets after one: `(steps, by how much the last one moved
+        values, whether it was less than counts, the same from the checkpoint)`. Less than `still[0]` counts for
+        nothing, if it is less than `still[1]` of the largest value as well."""
+        before = np.empty_like(values)
+        if isinstance(self.transitions, Dense) and self.n_entries < _SMALL and self.transitions.swept_dense:
+            p, r = self.transitions.array, self.rewards.reshape(-1)
+            given = (p.reshape(-1, p.shape[-1]), r, discount, weights, self.available, most, still)
+            steps, moved, settled, repeated = sweep.greedy_sweeps(*given, checkpoint, actions, values, q, before)
+            return int(steps), float(moved), bool(settled), bool(repeated)
+        before[:] = values
+        self.greedy(values, weights, discount, q=q, actions=actions, out=values)
+        moved, off = (float(np.abs(np.subtract(values, other, out=before)).max()) for other in (before, checkpoint))
+        least = min(still[0], still[1] * float(np.abs(values).max()))
+        return 1, moved, moved <= least, off <= least
 
     def best(self, values: FloatArray, discount: float, *, q: FloatArray, out: FloatArray) -> None:
         """Each model's own maximum from `values[m,s]`: `out[m,s]` and `q[m,s,a]` written."""

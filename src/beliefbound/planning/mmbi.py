@@ -24,7 +24,7 @@ import numpy as np
 
 from beliefbound.base.errors import ParameterError
 from beliefbound.base.limits import check_horizon
-from beliefbound.base.validation import FloatArray, IntArray, check_positive
+from beliefbound.base.validation import IntArray, check_positive
 from beliefbound.beliefs.finite import FiniteBelief
 from beliefbound.models import ModelSet
 from beliefbound.models.on_device import OnDevice
@@ -142,40 +142,39 @@ def _fixed_point(task: FiniteTask, most_work: float) -> Plan:
     forward at powers of two, so a cycle of any length is met."""
     models, discount = task.models, task.discount
     values, q = np.zeros(models.rewards.shape[:2]), np.empty_like(models.rewards)
-    actions = np.empty(models.n_states, dtype=np.int64)
+    actions = np.zeros(models.n_states, dtype=np.int64)
     checkpoint, since, power = values.copy(), 0, 1
-    previous, change = np.empty_like(values), np.empty_like(values)
     seen: dict[bytes, IntArray | None] = {}  # by digest; the last ones that fit in memory
     small, kept = np.min_scalar_type(models.n_actions), max(1, int(_SEEN_BYTES // models.n_states))
-    last = b""
     converged, cycled, residual = False, False, np.inf
-    most = _TOLERANCE * (1.0 - discount) * task.largest_value
+    least = _TOLERANCE * (1.0 - discount)  # what is to be avoided may be worth far more than any value that is met
+    still = (least * task.largest_value, _MIXED * least)
 
-    def moved_from(other: FloatArray) -> float:
-        return float(np.abs(np.subtract(values, other, out=change), out=change).max())
+    def remember(policy: IntArray) -> None:
+        seen.setdefault(hashlib.sha256(policy.tobytes()).digest(), policy.astype(small))
+        if len(seen) > kept:
+            seen[next(islice(seen, len(seen) - kept - 1, None))] = None
 
-    def unchanged(moved: float) -> bool:
-        """What is to be avoided may be worth far more than any value that is met."""
-        return moved <= most and moved <= _MIXED * _TOLERANCE * (1.0 - discount) * float(np.abs(values).max())
-
-    most_sweeps = int(min(_MAX_SWEEPS, max(_LEAST_SWEEPS, most_work / (_SWEEP_WORK + models.n_entries))))
-    for _ in range(most_sweeps):
-        previous[:] = values
-        models.greedy(values, task.weights, discount, q=q, actions=actions, out=values)
-        chosen = actions.tobytes()
-        if chosen != last:
-            last = chosen
-            seen.setdefault(hashlib.sha256(chosen).digest(), actions.astype(small))
-            if len(seen) > kept:
-                seen[next(islice(seen, len(seen) - kept - 1, None))] = None
-        since += 1
-        residual = moved_from(previous)
-        converged = unchanged(residual)
-        cycled = not converged and unchanged(moved_from(checkpoint))
-        if converged or cycled:
-            break
-        if since == power:
-            checkpoint, since, power, last = values.copy(), 0, 2 * power, b""
+    sweeps, most_sweeps = 0, int(min(_MAX_SWEEPS, max(_LEAST_SWEEPS, most_work / (_SWEEP_WORK + models.n_entries))))
+    while sweeps < most_sweeps and not (converged or cycled):
+        last = actions.copy()
+        now, residual, converged, cycled = models.greedy_sweeps(
+            values,
+            task.weights,
+            discount,
+            q=q,
+            actions=actions,
+            checkpoint=checkpoint,
+            most=min(power - since, most_sweeps - sweeps),
+            still=still,
+        )
+        cycled = cycled and not converged
+        sweeps, since = sweeps + now, since + now
+        if now > 1:  # it changes with the last sweep, if at all
+            remember(last)
+        remember(actions)
+        if since == power and not (converged or cycled):
+            checkpoint, since, power = values.copy(), 0, 2 * power
             seen.clear()
     if converged:
         candidates = [actions]

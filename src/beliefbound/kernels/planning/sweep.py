@@ -183,6 +183,33 @@ def greedy(q, w, available, actions, v, first, last):
 
 
 @njit(**FAST)
+def greedy_sweeps(p, r, discount, w, available, most, still, checkpoint, actions, v, q, before):
+    """MMBI's sweeps over rows `p[(m,s,a),t]`, `r[(m,s,a)]` until the policy changes, values repeat – those of the sweep
+    before, or of the checkpoint – or there were `most`: `(sweeps, by how much the last moved values, whether it was
+    less than counts, the same from the checkpoint)`. Less than `still[0]` counts for nothing, if it is less than
+    `still[1]` of the largest value as well; `before[m,s]` and `q[m,s,a]` are scratch."""
+    n_models, n_states = v.shape
+    sweeps, changed, last = 0, False, actions.copy()
+    moved, settled, repeated = 0.0, False, False
+    while sweeps < most and not (changed or settled or repeated):
+        before[:] = v
+        backup_rows(p, r, discount, v, q.reshape(-1))
+        greedy(q, w, available, actions, v, 0, n_states)
+        sweeps += 1
+        for s in range(n_states):
+            changed |= actions[s] != last[s]
+        moved, off, largest = 0.0, 0.0, 0.0
+        for m in range(n_models):
+            for s in range(n_states):
+                moved = max(moved, abs(v[m, s] - before[m, s]))
+                off = max(off, abs(v[m, s] - checkpoint[m, s]))
+                largest = max(largest, abs(v[m, s]))
+        least = min(still[0], still[1] * largest)
+        settled, repeated = moved <= least, off <= least
+    return sweeps, moved, settled, repeated
+
+
+@njit(**FAST)
 def best_values(q, available, v, first, last):
     """`v[m,s] = max_a q[m,s,a]` for each model on its own, over available actions. Of states `first … last − 1`."""
     n_models, n_states, n_actions = q.shape
