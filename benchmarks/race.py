@@ -27,6 +27,7 @@ from beliefbound.beliefs.folder import read_models
 from beliefbound.bounds.bracket import Bracket, bracket
 
 SECONDS = 10.0
+_SOLVED = 1e-6  # of the value: a bracket that is no wider
 SARSOP = {
     "species-3": (83.828, 89.385),
     "species-4": (83.928, 96.565),
@@ -132,7 +133,8 @@ def main() -> None:
         began = time.perf_counter()
         found = bracket(belief, discount=discount, time_limit=SECONDS, rng=1, threads=1)
         seconds, ends = time.perf_counter() - began, proven(found)
-        times = f"{(high - low) / found.width:.1f}" if found.width > 0.0 and high > low else "solved"
+        solved = found.width <= _SOLVED * abs(found.upper.value) or low == high
+        times = "solved" if solved else f"{(high - low) / found.width:.1f}"
         print(
             f"{name + f' ({belief.n_models})':<18}{f'[{low:.5g}, {high:.5g}]':>22}"
             f"{f'[{found.lower.value:.5f}, {found.upper.value:.5f}]':>24}{times:>8}"
