@@ -133,7 +133,7 @@ def main() -> None:
         began = time.perf_counter()
         found = bracket(belief, discount=discount, time_limit=SECONDS, rng=1, threads=1)
         seconds, ends = time.perf_counter() - began, proven(found)
-        solved = found.width <= _SOLVED * abs(found.upper.value) or low == high
+        solved = found.width <= _SOLVED * abs(found.upper.value)
         times = "solved" if solved else f"{(high - low) / found.width:.1f}"
         print(
             f"{name + f' ({belief.n_models})':<18}{f'[{low:.5g}, {high:.5g}]':>22}"
