@@ -36,7 +36,8 @@ from beliefbound.models.on_device import OnDevice
 from beliefbound.models.sparse import Csr
 
 _BLOCK = 2**17  # pairs of several models that are looked at together: what is computed of them stays in the cache
-_SMALL = 2**17  # probabilities: sweeps over fewer take less than what Python adds to each
+_SMALL = 2**17  # probabilities: of fewer, many sweeps are made in one call, as what Python adds to each would count
+_AT_ONCE = 2**24  # multiply-adds of such a call, some ten milliseconds: Ctrl-C waits no longer
 Seen = Callable[[int, FloatArray, FloatArray], None]  # (stage, q [m,s,a], values [m,s]): what a stage has found
 
 
@@ -172,12 +173,13 @@ class ModelSet:
         still: tuple[float, float],
     ) -> tuple[int, float, bool, bool]:
         """Steps of MMBI, as `greedy`, until the policy changes, values repeat – those before the last step, or
-        `checkpoint[m,s]` – or there were `most`; for large sets after one: `(steps, by how much the last one moved
-        values, whether it was less than counts, the same from the checkpoint)`. Less than `still[0]` counts for
-        nothing, if it is less than `still[1]` of the largest value as well."""
+        `checkpoint[m,s]` – or there were `most`, or as many as a call makes; for large sets after one: `(steps, by how
+        much the last one moved values, whether it was less than counts, the same from the checkpoint)`. Less than
+        `still[0]` counts for nothing, if it is less than `still[1]` of the largest value as well."""
         before = np.empty_like(values)
         if isinstance(self.transitions, Dense) and self.n_entries < _SMALL and self.transitions.swept_dense:
             p, r = self.transitions.array, self.rewards.reshape(-1)
+            most = min(most, max(1, _AT_ONCE // p.size))
             given = (p.reshape(-1, p.shape[-1]), r, discount, weights, self.available, most, still)
             steps, moved, settled, repeated = sweep.greedy_sweeps(*given, checkpoint, actions, values, q, before)
             return int(steps), float(moved), bool(settled), bool(repeated)
