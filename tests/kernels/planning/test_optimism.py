@@ -17,7 +17,7 @@ def in_ball(p, v, radius):
     order = np.arange(len(v))
     sort_states(v, order)
     assert (np.diff(v[order]) >= 0).all()
-    return best_in_ball(p[None, None], 0, 0, v, order, radius)
+    return best_in_ball(p[None, None], 0, 0, v, order, radius, False)
 
 
 def in_ball_by_program(p, v, radius):
@@ -75,6 +75,22 @@ def test_sweeps_equal_those_of_a_plain_twin(kind):
             np.testing.assert_allclose(model.v, v, rtol=1e-12, atol=1e-12)
             np.testing.assert_array_equal(model.actions, actions)
             assert made == 1
+
+
+def test_rows_that_are_blank_count_as_zeros_and_are_not_read():
+    rng = np.random.default_rng(3)
+    S, A = 12, 3
+    p, r, width = rng.dirichlet(np.full(S, 0.5), size=(S, A)), rng.random((S, A)), 3 * rng.random((S, A))
+    blank = rng.random((S, A)) < 0.5
+    for kind in (MEAN, BALL):
+        values = []
+        for known, entry in ((False, 0.0), (True, np.nan)):
+            model = optimistic_model(np.ones((S, A), bool), kind=kind, discount=0.9, cap=9.5)
+            model.p[:], model.r[:], model.width[:], model.blank[:] = p, r, width, blank & known
+            model.p[blank] = entry
+            solve(model, 40, 0.0)
+            values.append((model.v.copy(), model.actions.copy()))
+        np.testing.assert_array_equal(values[0], values[1])
 
 
 def test_the_tolerance_bounds_the_error():

@@ -58,6 +58,7 @@ def estimate(counts, model, s, a):
     n = counts.visits[s, a]
     for t in range(model.v.size):
         model.p[s, a, t] = counts.arrivals[s, a, t] / n
+    model.blank[s, a] = False
     model.r[s, a] = counts.rewards[s, a] / n
 
 
@@ -70,5 +71,6 @@ def unknown(model, value):
         for a in range(n_actions):
             model.r[s, a] = value
             model.width[s, a] = 0.0
+            model.blank[s, a] = True
             for t in range(n_states):
                 model.p[s, a, t] = 0.0

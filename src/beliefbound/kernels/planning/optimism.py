@@ -14,8 +14,9 @@ A row of zeros leads nowhere: with `r = cap` a pair is worth the cap, which is h
 `tolerance · γ / (1 − γ)` of the fixed point. Where `relative`, V is shifted to minimum 0 after every sweep and the
 span of the changes counts instead: average rewards (γ = 1), whose gain lies between the least and the largest change.
 
-A sweep costs `S²A` multiply-adds. Nothing is allocated. It is a scalar loop, apart from `kernels.planning.sweep`: a
-ball orders the states, a cap and a relative shift look at every value, and there is one model, so no lane to fill.
+A sweep costs `S²A` multiply-adds, less those of rows that are `blank`. Nothing is allocated. It is a scalar loop, apart
+from `kernels.planning.sweep`: a ball orders the states, a cap and a relative shift look at every value, and there is
+one model, so no lane to fill.
 """
 
 import math
@@ -24,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from beliefbound.kernels.actions import natural
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.reference import by_reference
 
@@ -44,6 +46,7 @@ class OptimisticModel(NamedTuple):
     change: np.ndarray  # [2]: least and largest change of the last sweep
     actions: np.ndarray  # int64 [s], chosen by the last sweep
     available: np.ndarray  # bool [s,a]
+    blank: np.ndarray  # bool [s,a]: rows known to be all zeros, which are not read (but for BOX)
     discount: float
     cap: float
     kind: int
@@ -72,6 +75,7 @@ def optimistic_model(
         change=np.zeros(2),
         actions=np.zeros(S, np.int64),
         available=np.array(available),
+        blank=np.zeros((S, A), np.bool_),
         discount=float(discount),
         cap=float(cap),
         kind=kind,
@@ -114,33 +118,26 @@ def mean_of(p, s, a, v):
 
 
 @njit(**EXACT_INLINE)
-def is_empty(p, s, a):
-    """Whether the row is all zeros."""
-    t = 0
-    while t < p.shape[2] and p[s, a, t] == 0.0:
-        t += 1
-    return t == p.shape[2]
-
-
-@njit(**EXACT_INLINE)
-def best_in_ball(p, s, a, v, order, radius):
+def best_in_ball(p, s, a, v, order, radius, blank):
     """`max q·v` over distributions `q` with `‖q − p[s,a]‖₁ ≤ radius`; `order` has the states by rising value.
 
     Half the radius goes to the best state, as far as it can take it, and is taken from the worst upwards. A row of
-    zeros has nothing that could be taken: with a radius of 2 it leads to the best state.
+    zeros has nothing that could be taken: with a radius of 2 it leads to the best state. It is not read if it is said
+    to be `blank`.
     """
     last = order.size - 1
-    best = order[last]
+    best = natural(order[last])
+    if blank:
+        return min(0.5 * radius, 1.0) * v[best]
     given = min(0.5 * radius, 1.0 - p[s, a, best])
     value = mean_of(p, s, a, v) + given * v[best]
     i, left = 0, given
-    if is_empty(p, s, a):
-        left = 0.0
     while left > 0.0 and i < last:
-        t = order[i]
-        taken = min(p[s, a, t], left)
-        value -= taken * v[t]
-        left -= taken
+        t = natural(order[i])
+        if p[s, a, t] > 0.0:
+            taken = min(p[s, a, t], left)
+            value -= taken * v[t]
+            left -= taken
         i += 1
     return value
 
@@ -189,7 +186,7 @@ def best_possible(p, s, a, v):
 def sweep(model):
     """One sweep: `v`, `actions` and `change`."""
     p, r, width, v, next_v, order = model.p, model.r, model.width, model.v, model.next_v, model.order
-    available, kind = model.available, model.kind
+    available, blank, kind = model.available, model.blank, model.kind
     n_states, n_actions = r.shape
     if kind in (BALL, BOX):
         sort_states(v, order)
@@ -199,11 +196,11 @@ def sweep(model):
         for a in range(n_actions):
             if available[s, a]:
                 if kind == BALL:
-                    outlook = best_in_ball(p, s, a, v, order, width[s, a])
+                    outlook = best_in_ball(p, s, a, v, order, width[s, a], blank[s, a])
                 elif kind == BOX:
                     outlook = best_in_box(p, s, a, v, order, width[s, a], model.factor)
                 else:
-                    outlook = mean_of(p, s, a, v)
+                    outlook = 0.0 if blank[s, a] else mean_of(p, s, a, v)
                     if kind == SHIFT:
                         outlook += width[s, a] * (best_possible(p, s, a, v) - outlook)
                 value = min(model.cap, r[s, a] + model.discount * outlook)

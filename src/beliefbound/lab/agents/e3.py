@@ -75,6 +75,7 @@ def restrict(state):
             for i in range(state.lists.counts[s]):
                 a = state.lists.offered[s, i]
                 estimate(state.counts, state.exploit, s, a)
+                state.explore.blank[s, a] = False
                 for t in range(n_states):
                     if state.known[t]:
                         state.explore.p[s, a, t] = state.exploit.p[s, a, t]
