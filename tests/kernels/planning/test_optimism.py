@@ -17,7 +17,7 @@ def in_ball(p, v, radius):
     order = np.arange(len(v))
     sort_states(v, order)
     assert (np.diff(v[order]) >= 0).all()
-    return best_in_ball(p[None, None], 0, 0, v, order, radius, False)
+    return best_in_ball(p, v, order, radius, False)
 
 
 def in_ball_by_program(p, v, radius):

@@ -94,7 +94,7 @@ def test_the_best_of_a_box_is_that_of_a_linear_programme():
         reach = 0.7 * (2 * np.sqrt(p * (1 - p) * w) + 6 * w)
         sides = np.column_stack([np.maximum(0.0, p - reach), np.minimum(1.0, p + reach)])
         best = linprog(-v, A_eq=np.ones((1, n)), b_eq=[1.0], bounds=sides)
-        found = best_in_box(p[None, None], 0, 0, v, np.argsort(v), w, 0.7)
+        found = best_in_box(p, v, np.argsort(v), w, 0.7)
         assert found == pytest.approx(-best.fun, abs=1e-9)
 
 

@@ -97,29 +97,29 @@ def sort_states(v, order):
 
 
 @njit(**EXACT_INLINE)
-def mean_of(p, s, a, v):
-    """`p[s,a]·v`, in eight sums of their own: a processor keeps them going together, and every machine rounds alike."""
-    n = v.size
+def mean_of(row, v):
+    """`row·v`, in eight sums of their own: a processor keeps them going together, and every machine rounds alike."""
+    n = natural(v.size)
     whole = n - n % 8
     x0 = x1 = x2 = x3 = x4 = x5 = x6 = x7 = 0.0
     for t in range(0, whole, 8):
-        x0 += p[s, a, t] * v[t]
-        x1 += p[s, a, t + 1] * v[t + 1]
-        x2 += p[s, a, t + 2] * v[t + 2]
-        x3 += p[s, a, t + 3] * v[t + 3]
-        x4 += p[s, a, t + 4] * v[t + 4]
-        x5 += p[s, a, t + 5] * v[t + 5]
-        x6 += p[s, a, t + 6] * v[t + 6]
-        x7 += p[s, a, t + 7] * v[t + 7]
+        x0 += row[t] * v[t]
+        x1 += row[t + 1] * v[t + 1]
+        x2 += row[t + 2] * v[t + 2]
+        x3 += row[t + 3] * v[t + 3]
+        x4 += row[t + 4] * v[t + 4]
+        x5 += row[t + 5] * v[t + 5]
+        x6 += row[t + 6] * v[t + 6]
+        x7 += row[t + 7] * v[t + 7]
     total = ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + (x6 + x7))
     for t in range(whole, n):
-        total += p[s, a, t] * v[t]
+        total += row[t] * v[t]
     return total
 
 
 @njit(**EXACT_INLINE)
-def best_in_ball(p, s, a, v, order, radius, blank):
-    """`max q·v` over distributions `q` with `‖q − p[s,a]‖₁ ≤ radius`; `order` has the states by rising value.
+def best_in_ball(row, v, order, radius, blank):
+    """`max q·v` over distributions `q` with `‖q − row‖₁ ≤ radius`; `order` has the states by rising value.
 
     Half the radius goes to the best state, as far as it can take it, and is taken from the worst upwards. A row of
     zeros has nothing that could be taken: with a radius of 2 it leads to the best state. It is not read if it is said
@@ -129,13 +129,13 @@ def best_in_ball(p, s, a, v, order, radius, blank):
     best = natural(order[last])
     if blank:
         return min(0.5 * radius, 1.0) * v[best]
-    given = min(0.5 * radius, 1.0 - p[s, a, best])
-    value = mean_of(p, s, a, v) + given * v[best]
+    given = min(0.5 * radius, 1.0 - row[best])
+    value = mean_of(row, v) + given * v[best]
     i, left = 0, given
     while left > 0.0 and i < last:
         t = natural(order[i])
-        if p[s, a, t] > 0.0:
-            taken = min(p[s, a, t], left)
+        if row[t] > 0.0:
+            taken = min(row[t], left)
             value -= taken * v[t]
             left -= taken
         i += 1
@@ -143,22 +143,22 @@ def best_in_ball(p, s, a, v, order, radius, blank):
 
 
 @njit(**EXACT)
-def best_in_box(p, s, a, v, order, w, factor):
-    """`max q·v` over distributions `q` with `|q_t − p_t| ≤ factor · (2 sqrt(p_t (1 − p_t) w) + 6 w)`; `order` has the
-    states by rising value.
+def best_in_box(row, v, order, w, factor):
+    """`max q·v` over distributions `q` with `|q_t − p_t| ≤ factor · (2 sqrt(p_t (1 − p_t) w) + 6 w)`, `p` the
+    row; `order` has the states by rising value.
 
     Every state gets the least that it may; what is left goes to the best ones, as far as they can take it. A row of
     zeros needs a box as wide as 1: then it leads to the best state.
     """
     value, left = 0.0, 1.0
     for t in range(v.size):
-        least = max(0.0, p[s, a, t] - factor * side(p[s, a, t], w))
+        least = max(0.0, row[t] - factor * side(row[t], w))
         value += least * v[t]
         left -= least
     for i in range(order.size - 1, -1, -1):
         t = order[i]
-        reach = factor * side(p[s, a, t], w)
-        given = min(left, min(1.0, p[s, a, t] + reach) - max(0.0, p[s, a, t] - reach))
+        reach = factor * side(row[t], w)
+        given = min(left, min(1.0, row[t] + reach) - max(0.0, row[t] - reach))
         value += given * v[t]
         left -= given
         if left <= 0.0:
@@ -173,11 +173,11 @@ def side(p, w):
 
 
 @njit(**EXACT_INLINE)
-def best_possible(p, s, a, v):
-    """The largest `v[t]` with `p[s,a,t] > 0`; 0 for a row of zeros."""
+def best_possible(row, v):
+    """The largest `v[t]` with `row[t] > 0`; 0 for a row of zeros."""
     best = -np.inf
     for t in range(v.size):
-        if p[s, a, t] > 0.0:
+        if row[t] > 0.0:
             best = max(best, v[t])
     return best if best > -np.inf else 0.0
 
@@ -187,6 +187,7 @@ def sweep(model):
     """One sweep: `v`, `actions` and `change`."""
     p, r, width, v, next_v, order = model.p, model.r, model.width, model.v, model.next_v, model.order
     available, blank, kind = model.available, model.blank, model.kind
+    actions, discount, cap = model.actions, model.discount, model.cap
     n_states, n_actions = r.shape
     if kind in (BALL, BOX):
         sort_states(v, order)
@@ -196,17 +197,17 @@ def sweep(model):
         for a in range(n_actions):
             if available[s, a]:
                 if kind == BALL:
-                    outlook = best_in_ball(p, s, a, v, order, width[s, a], blank[s, a])
+                    outlook = best_in_ball(p[s, a], v, order, width[s, a], blank[s, a])
                 elif kind == BOX:
-                    outlook = best_in_box(p, s, a, v, order, width[s, a], model.factor)
+                    outlook = best_in_box(p[s, a], v, order, width[s, a], model.factor)
                 else:
-                    outlook = 0.0 if blank[s, a] else mean_of(p, s, a, v)
+                    outlook = 0.0 if blank[s, a] else mean_of(p[s, a], v)
                     if kind == SHIFT:
-                        outlook += width[s, a] * (best_possible(p, s, a, v) - outlook)
-                value = min(model.cap, r[s, a] + model.discount * outlook)
+                        outlook += width[s, a] * (best_possible(p[s, a], v) - outlook)
+                value = min(cap, r[s, a] + discount * outlook)
                 if value > best:
                     chosen, best = a, value
-        model.actions[s] = chosen
+        actions[s] = chosen
         next_v[s] = best
         least = min(least, best - v[s])
         largest = max(largest, best - v[s])
