@@ -8,7 +8,7 @@ from support.agent_twins import Belief
 class VisitsTwin(Belief):
     """Rewards learnt, or known where `paid[s,a,t]` says them; `concentration[s,a,t]` or one for all."""
 
-    def __init__(self, environment, *, discount, sweeps=5, tolerance=1e-4, concentration=None, paid=None):
+    def __init__(self, environment, *, discount, sweeps=5, tolerance=0.01, concentration=None, paid=None):
         super().__init__(environment, concentration)
         self.discount, self.sweeps, self.tolerance, self.paid = discount, sweeps, tolerance, paid
 
@@ -17,7 +17,7 @@ class VisitsTwin(Belief):
         if np.ndim(self.concentration):
             self.alpha = np.array(self.concentration)
         self.v = np.zeros(self.S)
-        self.solve(1000)
+        self.solve(1000, self.tolerance * (1 - self.discount))
 
     def index(self, stays, plays, leave, reward):
         """The largest share of what is earned in n plays, of what is not left after them."""
@@ -55,17 +55,17 @@ class VisitsTwin(Belief):
             index[i] = self.index(*arms[i])
         return value + weight * index.max()
 
-    def solve(self, sweeps):
+    def solve(self, sweeps, tolerance):
         for k in range(sweeps):
             change = 0.0
             for s in range(self.S) if k % 2 else reversed(range(self.S)):
                 value = self.visit(s)
                 change, self.v[s] = max(change, abs(value - self.v[s])), value
-            if change <= self.tolerance / (1 - self.discount):
+            if change <= tolerance * (self.v.max() - self.v.min()):
                 break
 
     def act(self, s):
-        self.solve(self.sweeps)
+        self.solve(self.sweeps, self.tolerance)
         _, self.indices = self.arms(s)
         self.offered = np.flatnonzero(self.available[s])
         best = 0

@@ -83,7 +83,7 @@ def value_by_enumeration(arms, discount, depth):
 def test_the_discounted_number_of_stays_is_its_series():
     """Many counts and few, whatever the discount."""
     for discount in (0.0, 0.5, 0.95, 0.99, 0.9999):
-        for x, total in ((1.0, 2.0), (0.2, 1.0), (0.1, 0.7), (0.999, 1.0), (3.0, 40.0), (500.2, 501.0), (2000.0, 4000.0)):
+        for x, total in ((1, 2), (0.2, 1), (0.1, 0.7), (0.999, 1), (3, 40), (500.2, 501), (2000, 4000)):
             series, weight = 0.0, 1.0
             for j in range(400_000):
                 weight *= (x + j) / (total + j)
@@ -106,7 +106,7 @@ def test_indices_are_the_suprema_that_define_them(stay):
         assert arrive(model, 0, model.v[1:].sum()) == 3
         for i, (x, total, leave, reward) in enumerate(facts(posterior, model)):
             assert model.leave[i] == pytest.approx(leave, rel=1e-12)
-            assert model.index[i] == pytest.approx(index_by_definition(x, total, leave, reward, discount), rel=1e-9)
+            assert model.indices[i] == pytest.approx(index_by_definition(x, total, leave, reward, discount), rel=1e-9)
             kinds.add(bool(model.excess[i] > 0.0))
     assert len(kinds) == (1 if stay == 0.0 else 2)
 
@@ -137,7 +137,7 @@ def test_what_is_left_of_a_visit_counts_as_no_less_than_it_is():
         look_at_all(posterior, exact)
         others = model.v[1:].sum()
         value = value_of_visit(exact, 0, others)
-        assert value - 1e-12 <= value_of_visit(model, 0, others) <= value + 1e-3 * exact.index.max()
+        assert value - 1e-12 <= value_of_visit(model, 0, others) <= value + 1e-3 * exact.indices.max()
 
 
 def test_rewards_of_several_values_count_as_expected():
@@ -160,7 +160,7 @@ def test_who_cannot_leave_has_the_worth_of_staying():
     solve(model, 1000, 0.0)
     assert model.v[1] == pytest.approx(5.0, rel=1e-12)
     arrive(model, 0, model.v[1])
-    assert model.index[0] == pytest.approx(3.0, rel=1e-12)
+    assert model.indices[0] == pytest.approx(3.0, rel=1e-12)
     assert best_now(model, 0) == 1
 
 

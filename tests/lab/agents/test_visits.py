@@ -155,7 +155,8 @@ def test_who_knows_which_pairs_behave_alike_earns_more():
 
 
 def test_it_is_ahead_of_certainty_equivalence_on_grids():
-    """Where a failed move stays. Over 300 grids the difference was 0.4 ± 0.1; here, over 100, it is not below 0."""
+    """Where a failed move stays. Over 2000 grids the difference was 0.37 with a standard error of 0.07; over 100 of them
+    it is above 0 but for one false alarm in ten, and the seeds are fixed."""
 
     def earned(name):
         total = 0.0
@@ -165,4 +166,4 @@ def test_it_is_ahead_of_certainty_equivalence_on_grids():
             total += play(agent, environment, seed=1, runs=range(seed, seed + 1), steps=250).utility[0]
         return total
 
-    assert earned("visits:sweeps=5") > earned("dither:epsilon=0,sweeps=20")
+    assert earned("visits:tolerance=0.01") > earned("dither:epsilon=0,sweeps=20")

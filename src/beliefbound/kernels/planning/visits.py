@@ -3,8 +3,8 @@
 A *visit* of a state s lasts from arriving in it to the next transition to another state. While it lasts, all that is
 learnt of transitions is how often each action of s stayed. Action a has Dirichlet weights with the sum `A` and `x` on
 staying; after k stays under it in this visit it stays once more with the chance `q = (x + k) / (A + k)`, and a stay
-pays `ρ`. Where it leads when it leaves is not changed by stays (neutrality of the Dirichlet distribution), so leaving is
-worth
+pays `ρ`. Where it leads when it leaves is not changed by stays (neutrality of the Dirichlet distribution), so that
+leaving is worth
 
     R = Σ_{t≠s} α_t (r_t + γ V(t)) / Σ_{t≠s} α_t
 
@@ -77,7 +77,7 @@ class Visits(NamedTuple):
     excess: np.ndarray  # [a] scratch: d
     stays: np.ndarray  # [a] scratch: x + k
     plays: np.ndarray  # [a] scratch: A + k
-    index: np.ndarray  # [a] scratch
+    indices: np.ndarray  # [a] scratch
     lists: ActionLists
     discount: float
     left: float  # LEFT
@@ -103,7 +103,7 @@ def visits_model(available: np.ndarray, discount: float, *, left: float = LEFT, 
         excess=np.zeros(A),
         stays=np.zeros(A),
         plays=np.zeros(A),
-        index=np.zeros(A),
+        indices=np.zeros(A),
         lists=action_lists(available),
         discount=float(discount),
         left=float(left),
@@ -129,8 +129,9 @@ def stays_for_ever(x, total, discount, terms):
     """`H = Σ_{j≥0} γ^j S_{j+1}`: the discounted number of stays of an action that is played until it leaves.
 
     `F(x, 1; A; γ) = 1 / (1 − γ d₁ / f)` with `f = 1 − γ d₂ / (1 − γ d₃ / …)`, `d₁ = x / A`, and for n = 1, 2, …
-    `d_{2n} = n (A − x + n − 1) / ((A + 2n − 2) (A + 2n − 1))`, `d_{2n+1} = (x + n) (A + n − 1) / ((A + 2n − 1) (A + 2n))`
-    (Gauss); the rest of it as if its coefficients were their limit.
+    `d_{2n} = n (A − x + n − 1) / ((A + 2n − 2) (A + 2n − 1))` and
+    `d_{2n+1} = (x + n) (A + n − 1) / ((A + 2n − 1) (A + 2n))` (Gauss); the rest of it as if its coefficients
+    were their limit.
     """
     f = 0.5 * (1.0 + math.sqrt(1.0 - discount))
     for n in range((terms + 1) // 2, 0, -1):
@@ -219,9 +220,9 @@ def arrive(model, s, others):
         excess = model.reward[pair] - (1.0 - discount) * leave
         model.leave[i], model.excess[i], model.stays[i], model.plays[i] = leave, excess, stay, total
         if excess > 0.0:
-            model.index[i] = leave + excess * model.ever[pair]
+            model.indices[i] = leave + excess * model.ever[pair]
         else:
-            model.index[i] = index_of(excess, leave, stay, total, discount)
+            model.indices[i] = index_of(excess, leave, stay, total, discount)
     return n
 
 
@@ -229,7 +230,7 @@ def arrive(model, s, others):
 def value_of_visit(model, s, others):
     """What the index policy earns from an arrival in s on."""
     n, discount, left = arrive(model, s, others), model.discount, model.left
-    index, leave, excess, stays, plays = model.index, model.leave, model.excess, model.stays, model.plays
+    index, leave, excess, stays, plays = model.indices, model.leave, model.excess, model.stays, model.plays
     value, weight = 0.0, 1.0
     for k in range(model.most + 1):
         i = natural(0)
@@ -258,27 +259,30 @@ def sum_of_values(v):
 
 @njit(**EXACT)
 def sweep(model, backwards):
-    """One Gauss–Seidel sweep, backwards or forwards; returns the largest change of a value."""
-    v, n_states, change = model.v, model.v.size, 0.0
+    """One Gauss–Seidel sweep, backwards or forwards; returns the largest change of a value, and how far values are
+    apart."""
+    v, n_states, change, lowest, highest = model.v, model.v.size, 0.0, np.inf, -np.inf
     total = sum_of_values(v)
     for k in range(n_states):
         s = natural(n_states - 1 - k if backwards else k)
         others = total - v[s]
         value = value_of_visit(model, s, others)
-        change = max(change, abs(value - v[s]))
+        change, lowest, highest = max(change, abs(value - v[s])), min(lowest, value), max(highest, value)
         v[s] = value
         total = others + value
-    return change
+    return change, highest - lowest
 
 
 @out_of_line
 @njit(**EXACT)
 def solve(model, sweeps, tolerance):
-    """Sweep at most so many times, until no value changes by more than `tolerance / (1 − γ)`; returns how often."""
+    """Sweep at most so many times, until no value changes by more than a share `tolerance` of how far values are
+    apart; returns how often."""
     made = 0
     while made < sweeps:
         made += 1
-        if sweep(model, made % 2 == 1) <= tolerance / (1.0 - model.discount):
+        change, apart = sweep(model, made % 2 == 1)
+        if change <= tolerance * apart:
             break
     return made
 
@@ -289,6 +293,6 @@ def best_now(model, s):
     n = arrive(model, s, sum_of_values(model.v) - model.v[s])
     best = 0
     for i in range(1, n):
-        if model.index[i] > model.index[best] + GAIN * (1.0 + abs(model.index[best])):
+        if model.indices[i] > model.indices[best] + GAIN * (1.0 + abs(model.indices[best])):
             best = i
     return model.lists.offered[s, best]

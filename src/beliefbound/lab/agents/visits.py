@@ -7,9 +7,10 @@ the same rule, as if what a visit teaches were forgotten when it ends: so the ag
 trying it again is near at hand, and does not travel in order to learn.
 
 At every step, at most `sweeps` Gauss–Seidel sweeps over all states, warm from the step before, ending after one that
-changes no value by more than a share `tolerance` of `1 / (1 − γ)`, the largest value that there can be, rewards being
-scaled to [0, 1]; then the action of the largest index in the present state, ties to the lowest. All counts are used at
-every step: nothing is really forgotten. The values of the prior are found once, by up to `FIRST` sweeps.
+changes no value by more than a share `tolerance` of what lies between the values of the worst and the best state, so
+that units of rewards do not matter; then the action of the largest index in the present state, ties to the lowest. All
+counts are used at every step: nothing is really forgotten. The values of the prior are found once, up to the tolerance,
+by at most `FIRST` sweeps.
 
 Where no action can stay this is the greedy agent on the expected MDP, solved at every step, and nothing is tried on
 purpose. Rewards count as they are expected: what a visit teaches about them is left out. Tied rows, and rows of unknown
@@ -54,7 +55,7 @@ def reset(state, stream):
     v, prior_v = state.model.v, state.prior_v
     if state.known[0] == 0:
         v.fill(0.0)
-        solve(state.model, FIRST, state.tolerance)
+        solve(state.model, FIRST, state.tolerance * (1.0 - state.model.discount))
         for s in range(v.size):
             prior_v[s] = v[s]
         state.known[0] = 1
@@ -87,7 +88,7 @@ def observe(state, s, a, r, t):
     summary="Bayes-optimal within a visit of a state, by Gittins indices of its actions; greedy between visits",
     parameters=(
         Number("sweeps", 5, 1, 10**6, "most sweeps a step", whole=True),
-        Number("tolerance", 1e-4, 0.0, 1.0, "change of the values, of 1 / (1 − discount), that ends a step's sweeps"),
+        Number("tolerance", 0.01, 0.0, 1.0, "change of the values, of their range, that ends a step's sweeps"),
         *PRIOR,
         DISCOUNT,
     ),
