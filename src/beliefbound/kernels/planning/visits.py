@@ -167,29 +167,28 @@ def look_again(posterior, model, pair):
     varies, same = on_arrival(posterior), 0.0
     if not varies:
         same = mean_reward(posterior, pair, model.v)  # which it does not look at
-    total, stay, reward, paid, entries = 0.0, 0.0, 0.0, 0.0, 0
+    leaving, stay, reward, paid, entries = 0.0, 0.0, 0.0, 0.0, 0
     for j in range(n_outcomes):
         t = arrival_of(posterior, pair, j)
         if t < 0 or alpha[row, j] <= 0.0:
             continue
         r = mean_paid(posterior, pair, j) if varies else same
-        total += alpha[row, j]
         if t == s:
             stay, reward = alpha[row, j], r
         else:
+            leaving += alpha[row, j]
             paid += alpha[row, j] * r
             if alpha[row, j] > smallest:
                 model.weight[pair, entries], model.next_state[pair, entries] = alpha[row, j] - smallest, t
                 entries += 1
-    if stay >= total:
-        paid, total, stay, smallest, entries = reward / (1.0 - discount), 1.0, 0.0, 0.0, 0
-    leaving = total - stay
+    if leaving <= 0.0:
+        paid, leaving, stay, smallest = reward / (1.0 - discount), 1.0, 0.0, 0.0
     for i in range(entries):
         model.weight[pair, i] *= discount / leaving
     model.entries[pair], model.common[pair] = entries, discount * smallest / leaving
     model.pay[pair], model.reward[pair] = paid / leaving, reward
-    model.stay[pair], model.total[pair] = stay, total
-    model.ever[pair] = stays_for_ever(stay, total, discount, model.terms) if stay > 0.0 else 0.0
+    model.stay[pair], model.total[pair] = stay, stay + leaving
+    model.ever[pair] = stays_for_ever(stay, stay + leaving, discount, model.terms) if stay > 0.0 else 0.0
 
 
 @njit(**EXACT)
