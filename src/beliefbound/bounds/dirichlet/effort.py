@@ -14,8 +14,9 @@ has, wherever `A ρ > 1`, if renewing sets of a good size is not afforded. Where
 (next states that are not known in advance), sets have to be renewed, however small they are.
 
 A set with *several tables* (`kernels.particles.opened`) costs more than a short search, and searches on it end of
-themselves: it is smaller, and has more histories for each particle. What is left of a drop is little, so that its price
-is in how many chains there are: a size serves two stages.
+themselves: it is smaller, and has more histories for each particle, though no more than the largest chains have. What
+is left of a drop is little, so that its price is in how many chains there are: the same size serves stage after stage,
+until a few rounds of the largest are afforded.
 """
 
 import math
@@ -48,9 +49,8 @@ _LONGER, _RARELY = 2.0, 16.0
 # Of chains of one set: rounds that a stage should have, the largest set, histories for each particle; operations, in
 # time, of a history: by itself; for each particle and outcome of its state, and action or weight.
 _LARGE_ROUNDS, _LARGE, _LARGE_HISTORIES = 16, 8192, 8
-# The same of sets with several tables; from 1024 on the next is eight times as large and takes 64 times as long, so
-# that a size has two stages.
-_ORDERED_ROUNDS, _ORDERED_HISTORIES, _LARGER = 6, 32, 8
+# The same of sets with several tables, and how many times smaller they are where the largest is not afforded.
+_ORDERED_ROUNDS, _ORDERED_HISTORIES, _LARGER = 4, 32, 8
 _LARGE_HISTORY, _LARGE_PARTICLE = 3e3, 0.2
 _LARGE_FRESH = 0.3  # of what it takes to draw and solve the models of small ones
 _LARGE_SHORTEST = 0.125  # of the time of the set: that of the shortest chain's histories
@@ -261,13 +261,14 @@ def _one_set(problem: BAMDP, share: float, tables: int) -> tuple[int, int, int]:
         rounds, histories, scenarios = _ORDERED_ROUNDS, _ORDERED_HISTORIES, 2
     while True:
         shortest = max(_SHORTEST, int(_LARGE_SHORTEST * n * model / (itself + n * each)))
-        lengths = chain_lengths(histories * n, shortest)
+        longest = min(histories * n, _LARGE_HISTORIES * _LARGE)
+        lengths = chain_lengths(longest, shortest)
         takes = sum(
             (n * model + scenarios * length * (itself + n * each)) * 2 ** (len(lengths) - 1 - i)
             for i, length in enumerate(lengths)
         )
         if n <= _LEAST or (takes * rounds <= share and row * n <= PARTICLE_BYTES):
-            return n, histories * n, shortest
+            return n, longest, shortest
         n //= _LARGER if tables > 1 and n == _LARGE else 2
 
 

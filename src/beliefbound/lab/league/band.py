@@ -7,11 +7,11 @@ the steps are so many that little is left, the bracket is that of a problem with
 after the last step, `γ^steps / (1 − γ)` times the least and the largest reward, is taken off its ends. What an agent
 earned over some hundreds of draws differs from its expectation by as much as its interval says.
 
-What the policy behind the bracket earns is one lower end; what any agent earns is another. `PLAYER`, which is fixed
-here and not chosen by how it does in a league, plays `RUNS` runs for each step of work, on MDPs and noise that nobody
-in the league meets: a lower confidence bound of its mean (`bounds.statistics.betting`), over as many steps as the
-league's. Each of the two, bracket and player, may fail with half of what is allowed, so that the better lower end and
-the upper one hold together.
+What the policy behind the bracket earns is one lower end; what any agent earns is another. `PLAYERS`, which are fixed
+here and not chosen by how they do in a league, play so many runs for each step of work, the faster ones more, on MDPs
+and noise that nobody in the league meets: a lower confidence bound of the mean of each (`bounds.statistics.betting`),
+over as many steps as the league's. The bracket may fail with half of what is allowed, and the players share the other
+half, so that the best lower end and the upper one hold together.
 
 The bracket is closed by steps of work, so that the same command finds the same, and kept in the folder `band`.
 """
@@ -30,15 +30,17 @@ from beliefbound.lab.envs.environment import Environment
 from beliefbound.lab.experiments.cells import play_cell
 from beliefbound.lab.experiments.spec import Cell, Spec
 
-PLAYER = "mcbrl-lookahead:schedule=moved,prior=environment"
-RUNS = 60  # of the player for each step of work
+PLAYERS = {  # and runs for each step of work
+    "mcbrl-lookahead:schedule=moved,prior=environment": 60,
+    "visits:prior=environment": 240,
+}
 EFFORT = 100  # steps of work: about a minute
 GAP = 0.08  # of the larger end: enough for a picture
 _LITTLE = 1e-4  # of the weight of all rewards
-_ERROR = 0.05  # of the band: half for the bracket, half for the player
+_ERROR = 0.05  # of the band: half for the bracket, half for the players
 _SEED = 1
 _POLICY = "the policy of the bracket"
-_ELSEWHERE = 10**9  # the first run of the player: a league has fewer
+_ELSEWHERE = 10**9  # the first run of a player: a league has fewer
 
 
 class Band(NamedTuple):
@@ -85,21 +87,24 @@ def band_of(place: Environment, folder: Path | str, *, steps: int, discount: flo
     low, high = found.lower.value - most, found.upper.value - least
     if high - low <= GAP * max(abs(low), abs(high)):
         return Band(low, high, found.confidence, _POLICY)
-    player = canonical_agent(PLAYER)
-    earned = _earned(place, player, file, steps=steps, discount=discount, runs=RUNS * effort)
-    return Band(max(low, earned), high, 1.0 - _ERROR, _POLICY if low >= earned else player)
+    own = [(low, _POLICY)]  # what is earned at least, and by whom
+    for agent, runs in PLAYERS.items():
+        player = canonical_agent(agent)
+        own.append((_earned(place, player, file, steps=steps, discount=discount, runs=runs * effort), player))
+    low, by = max(own)
+    return Band(low, high, 1.0 - _ERROR, by)
 
 
 def _earned(place: Environment, player: str, bracketed: Path, *, steps: int, discount: float, runs: int) -> float:
-    """What the player earns at least, on average over the prior, with a probability of `1 − _ERROR / 2`; kept beside
-    the bracket."""
+    """What a player earns at least, on average over the prior, with a probability of one minus its share of the error;
+    kept beside the bracket."""
     file = bracketed.with_name(f"{bracketed.stem}@{Cell(player, place.name, _SEED).folder}.json")
     if not file.exists():
         spec = Spec(agents=(player,), environments=(place.name,), runs=runs, steps=steps, discount=discount)
         played = play_cell(spec, Cell(player, place.name, _SEED), range(_ELSEWHERE, _ELSEWHERE + runs)).utility
         weight = (1.0 - discount**steps) / (1.0 - discount)
         least, most = (weight * end for end in place.reward_range)
-        low = mean_at_least(played, low=least, high=most, alpha=_ERROR / 2)
+        low = mean_at_least(played, low=least, high=most, alpha=_ERROR / (2 * len(PLAYERS)))
         write_text(file, json.dumps({"player": player, "runs": runs, "mean": float(played.mean()), "at least": low}))
     return float(json.loads(file.read_text(encoding="utf-8"))["at least"])
 
