@@ -10,11 +10,13 @@ differs less from chain to chain, and costs more. So a chain is a sample of one 
 them from level to level, and counts as much as its kind is rarer: on average over a *round* of `2^L − 1` chains this is
 `D_{L−1}` (`bounds.statistics.rounds` has its interval).
 
-*Alike actions in order.* Where a chain has one set, it is searched with what the models are worth to somebody who opens
-alike actions in order (`kernels.particles.opened`), if the tables of that are few. Most of a drop is then that these
-are less than `V*_m`: a mean over models, of which every chain has many. They are samples of their own, in a few parts,
-with an interval of their own; what is left of a drop is a third, and so is what certainty costs. Models in many tables
-take longer than a short search, so that it is made twice, the second time with mirrored clocks.
+*Alike actions in order, first tries charged.* Where a chain has one set, it is searched with what the models are worth
+to somebody who opens alike actions in order, and tries some pairs first for a charge (`kernels.particles.opened`), if
+the tables of that are few. Much of a drop is then that these are less than `V*_m`: a mean over models, of which every
+chain has many. They are samples of their own, of a part of the particles each, with an interval of their own; charges
+may lift them above `V*_m`, by what can be paid back in all at most. What is left of a drop is less, and so is what
+certainty costs. Models in many tables take longer than a short search, so that it is made twice, the second time with
+mirrored clocks.
 """
 
 import math
@@ -32,7 +34,7 @@ from beliefbound.bounds.steps import OPERATIONS
 from beliefbound.kernels.particles import renewal
 from beliefbound.kernels.particles.chains import relax
 from beliefbound.kernels.particles.changed import Changed, new_changed
-from beliefbound.kernels.particles.opened import everything_open, n_tables, order_of, solve_in_order
+from beliefbound.kernels.particles.opened import Order, everything_open, n_tables, order_of, solve_in_order
 from beliefbound.kernels.particles.renewal import Search, new_search
 from beliefbound.kernels.particles.rows import BAMDP, Rows, clear, n_columns, new_rows, particles_at, width_of
 from beliefbound.kernels.particles.solving import models_in, optimal
@@ -47,7 +49,7 @@ _MOST_STEPS = 2000  # a discount of .9985; beyond, what is left counts as the mo
 _TRIES, _SMALL, _HISTORIES = 5, 256, 2  # searches that say whether sets last, their particles, and histories for each
 _TRYING = 0.5 * OPERATIONS  # that they may take
 _KEPT = 0.25  # of the space of a chain of one set: for weights
-_PARTS = 8  # of its particles, whose means are samples of their own
+_PART = 64  # particles of it whose mean is a sample of its own
 
 
 class Drop(NamedTuple):
@@ -82,11 +84,12 @@ class Chain:
     """Scratch for one chain of sets of particles, used again for the next."""
 
     def __init__(
-        self, task: Task, problem: BAMDP, seed: int, stages: int, effort: Effort, *, ordered: bool = True
+        self, task: Task, problem: BAMDP, seed: int, stages: int, effort: Effort, order: Order | None = None
     ) -> None:
-        """`ordered`: whether one set is of somebody who opens alike actions in order."""
+        """`order`: in which one set is opened by somebody who is told the model; by default alike actions, free."""
         self.task, self.problem, self.seed, self.stages, self.effort = task, problem, seed, stages, effort
-        self.order = order_of(problem) if ordered and effort.sets == 1 else everything_open(len(problem.available))
+        order = order or order_of(problem)
+        self.order = order if effort.sets == 1 else everything_open(len(problem.available))
         self.tables = n_tables(self.order)
         self.scenarios = 2 if self.tables > 1 else 1  # one, and its mirror image
         self.n, self.history = effort.particles, history(problem, large=effort.sets == 1)
@@ -112,8 +115,7 @@ class Chain:
             nodes = max(50, min(most, PARTICLE_BYTES // (each * n_columns(self.problem) + 256)))
             stages = max(self.stages, self.tables)  # there is one of the two
             search = new_search(self.problem, nodes, 1, stages, self.n, most, min(nodes, kept))
-            search.adds[:] = self.order.adds
-            return search
+            return search._replace(adds=self.order.adds, charge=self.order.charge, mean=self.order.mean)
         sets = max(1, min(nodes, self.effort.sets, PARTICLE_BYTES // (8 * self.stages * pairs * self.n)))
         return new_search(self.problem, nodes, sets, self.stages, self.n, most)
 
@@ -167,8 +169,9 @@ class Chain:
             drop += max(0.0, float(self.weights @ self._known(0).mean(axis=1)) - top)
         ordered: FloatArray = np.empty(0)
         if self.tables > 1:
-            lost = self.weights @ np.maximum(0.0, self._known(self.tables - 1) - self._known(0))
-            ordered = problem.unit * lost.reshape(_PARTS if self.n % _PARTS == 0 else 1, -1).mean(axis=1)
+            lost = self.weights @ (self._known(self.tables - 1) - self._known(0))
+            lost = lost if self.order.charge.size else np.maximum(0.0, lost)  # but for rounding
+            ordered = problem.unit * lost.reshape(max(1, self.n // _PART), -1).mean(axis=1)
         first = fresh(problem, large=self.effort.sets == 1, tables=self.tables)
         operations = self.n * (first + solved * work(problem))
         operations += (self.history[0] + self.n * self.history[1]) * expanded
@@ -215,7 +218,8 @@ def lasting(task: Task) -> bool:
     if problem.horizon >= 0 or not may_last(problem) or _TRIES * _SMALL * fresh(problem) > _TRYING:
         return False
     most = _HISTORIES * _SMALL
-    chain, longer = Chain(task, problem, 0, 1, Effort((), _SMALL, most, 1), ordered=False), 0
+    free = everything_open(len(problem.available))
+    chain, longer = Chain(task, problem, 0, 1, Effort((), _SMALL, most, 1), free), 0
     for i in range(_TRIES):
         chain.run(i)
         longer += int(chain.search.size[renewal.EXPANDED]) >= most

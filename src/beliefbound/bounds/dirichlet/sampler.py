@@ -29,6 +29,7 @@ from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.dirichlet.arrays import planned
 from beliefbound.bounds.dirichlet.chains import Chain, Drop, kinds_in_round, lasting, lengths_of
+from beliefbound.bounds.dirichlet.charges import charged_order, most_paid_back
 from beliefbound.bounds.dirichlet.effort import Effort, effort, piece
 from beliefbound.bounds.dirichlet.fresh_models import workers
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
@@ -38,7 +39,7 @@ from beliefbound.bounds.dirichlet.walks import Scenarios
 from beliefbound.bounds.statistics.betting import mean_at_least
 from beliefbound.bounds.statistics.intervals import Interval, asymptotic, describe, mean_bound
 from beliefbound.bounds.statistics.rounds import rounds_at_least
-from beliefbound.kernels.particles.opened import n_tables, order_of
+from beliefbound.kernels.particles.opened import Order, n_tables, order_of
 from beliefbound.kernels.particles.rows import width_of
 from beliefbound.planning.task import Task
 
@@ -68,11 +69,13 @@ class Sampler:
         self.stages = 1 if ahead is None else 1 + min(_STAGES, ahead)  # of a set
         self.problem = above_of(task).problem
         depth = policy_depth(task.discount, task.horizon)
-        knobs: dict[str, Any] = {"lasting": lasting(task), "tables": n_tables(order_of(self.problem))}
+        lasts = lasting(task)
+        self.order = charged_order(task) if lasts else order_of(self.problem)
+        knobs: dict[str, Any] = {"lasting": lasts, "tables": n_tables(self.order)}
         self.effort: Effort = effort(self.problem, stage, self.stages, depth, **knobs)
         self.values: list[float] = []
         self.drops: list[float] = []  # of chains; their mean is that over whole rounds
-        self.ordered: list[float] = []  # what their particles lose to opening alike actions in order
+        self.ordered: list[float] = []  # what their particles lose to order and charges
         self.operations = {"lower": 0.0, "upper": 0.0}
 
     @cached_property
@@ -91,7 +94,7 @@ class Sampler:
 
     @cached_property
     def _chains(self) -> "_Chains":
-        return _Chains(self.task, self.seed, self.stages, self.effort)
+        return _Chains(self.task, self.seed, self.stages, self.effort, self.order)
 
     @cached_property
     def chains(self) -> list[Chain]:
@@ -137,8 +140,17 @@ class Sampler:
             self.operations["upper"] += drop.operations
 
     def drops_in(self, numbers: Sequence[int], scenarios: Scenarios) -> list[float]:
-        """What chains of one length drop by in the scenarios of these numbers."""
-        return map_numbered(_ChainsIn(self._chains, scenarios), numbers, lambda: self.chains)
+        """What chains of one length drop by in the scenarios of these numbers. Nothing is charged, so that none is
+        below 0."""
+        return map_numbered(_ChainsIn(self._free, scenarios), numbers, lambda: self._free_chains)
+
+    @cached_property
+    def _free(self) -> "_Chains":
+        return self._chains._replace(order=order_of(self.problem))
+
+    @cached_property
+    def _free_chains(self) -> list[Chain]:
+        return workers(self.threads, self._free.scratch, 2 * PARTICLE_BYTES, _MEMORY)
 
     def kind(self, side: str) -> Numbered:
         """What its samples are of."""
@@ -187,7 +199,8 @@ class Sampler:
         first = 0.0
         if self.ordered:
             alpha *= 0.5
-            first = _at_least(np.array(self.ordered), [0], alpha, interval)
+            back = self.problem.unit * most_paid_back(self.problem, self.order)
+            first = _at_least(np.maximum(0.0, np.array(self.ordered) + back), [0], alpha, interval) - back
         return first + _at_least(x, kinds, alpha, interval)
 
 
@@ -236,9 +249,10 @@ class _Chains(NamedTuple):
     seed: int
     stages: int
     effort: Effort
+    order: Order
 
     def scratch(self) -> Chain:
-        return Chain(self.task, above_of(self.task).problem, self.seed, self.stages, self.effort)
+        return Chain(self.task, above_of(self.task).problem, self.seed, self.stages, self.effort, self.order)
 
     def one(self, number: int, chain: Chain) -> Drop:
         return chain.run(number, lengths=lengths_of(self.effort))

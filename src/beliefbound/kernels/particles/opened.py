@@ -15,6 +15,15 @@ not negative, since `W` of the next history is at most the mean of `V_m(o',t)` o
 Which particles a set has does not matter, nor that they are not alike themselves: the rule is about labels, and so are
 policies.
 
+*What was never tried is paid for.* Until a pair is tried its row has its prior law, independent of all that was seen.
+So a charge for its first try, linear in the row, `c = Σ_t g_t (p_m(t|s,a) − E p(t|s,a))` with `g` fixed before any
+model is drawn, is zero on average over models for whoever sees the history only. On a set of particles it is not, but it is
+on average over sets, for any policy of that kind: the problem of a set with charges is worth no less than `V*`, in
+expectation, as is that without. Somebody who is told the model pays more for what is good: charges of about what a
+row's goodness is worth leave little of what knowing it gains. They are subtracted from `Q_m` where a pair is opened,
+and from what the step brings in the search: losses stay non-negative, for certain. Pairs that are alike to none may be
+opened, too, as classes of one; then `o` says whether each of these was tried. `bounds.dirichlet.charges` chooses.
+
 From `o` only larger ones follow. Tables are solved from the last one, where everything is open; in each an action that
 opens something ends it, with a value that is known, and is a row without next states; one that may not be taken is a
 copy of the first of its class, which always may. Values are lifted (`kernels.particles.solving`) table by table, those
@@ -54,12 +63,15 @@ class Order(NamedTuple):
     most: np.ndarray  # int64 [pair]: of its class `k − 1`, which stands for all
     stride: np.ndarray  # int64 [pair]: of its class, in the number of a table
     adds: np.ndarray  # int64 [pair]: to the number of the table, when it is opened
+    charge: np.ndarray  # [table,pair,t]: g, of a first try; empty where nothing is charged
+    mean: np.ndarray  # [table,pair]: Σ_t g_t E p(t)
 
 
 def everything_open(pairs: int) -> Order:
     """Of one table: `Q*`."""
     place, most, adds = np.zeros((3, pairs), dtype=np.int64)
-    return Order(np.arange(pairs), place, most, np.ones(pairs, dtype=np.int64), adds)
+    ones = np.ones(pairs, dtype=np.int64)
+    return Order(np.arange(pairs), place, most, ones, adds, np.empty((0, 0, 0)), np.empty((0, 0)))
 
 
 def order_of(problem: BAMDP) -> Order:
@@ -101,8 +113,9 @@ def arrange(discount, order, table, p, later, out):
         else:
             out[pair] = 0.0
             value, after = out[pair, n_next], later[table + order.adds[pair]]
+            charged = order.charge.size > 0
             for m in range(value.size):
-                mean, size = 0.0, abs(p[pair, n_next, m])
+                mean, size, charge = 0.0, abs(p[pair, n_next, m]), 0.0
                 for t in range(n_next):
                     if p[pair, t, m] > 0.0:
                         best = after[t * n_actions, m]
@@ -110,7 +123,28 @@ def arrange(discount, order, table, p, later, out):
                             best = max(best, after[t * n_actions + a, m])
                         mean += p[pair, t, m] * best
                         size = max(size, abs(best))
-                value[m] = p[pair, n_next, m] + discount * mean + 2.0 * rounding_of(n_next) * size
+                        if charged:
+                            charge += p[pair, t, m] * order.charge[table, pair, t]
+                            size = max(size, abs(order.charge[table, pair, t]))
+                if charged:
+                    charge -= order.mean[table, pair]
+                value[m] = p[pair, n_next, m] + discount * mean - charge + 4.0 * rounding_of(n_next) * size
+
+
+@out_of_line
+@njit(**FAST)
+def solve_table(discount, rows, scratch):
+    """Optimal `scratch.q[pair,m]` of one table, `rows[pair,t + 1,m]`, from the policy in `scratch.policy`."""
+    system, v, here, own = scratch.system, scratch.v, scratch.q, scratch.policy
+    for _ in range(MOST_POLICIES):
+        value_of(discount, rows, own, v, system)
+        back_up(discount, rows, v, here)
+        if not improves(here, v, own, system[0, 0], system[0, 1]):
+            break
+    else:  # `improves` has raised `v`, and `lift` needs the value of a policy
+        value_of(discount, rows, own, v, system)
+        back_up(discount, rows, v, here)
+    lift(discount, v, here, system[0, 0], system[0, 1])
 
 
 @out_of_line
@@ -134,14 +168,6 @@ def solve_in_order(discount, order, models):
                             own[s, i] = policy[s, first + i]
                 else:
                     start_alike(discount, rows, v, here, own)
-            for _ in range(MOST_POLICIES):
-                value_of(discount, rows, own, v, system)
-                back_up(discount, rows, v, here)
-                if not improves(here, v, own, system[0, 0], system[0, 1]):
-                    break
-            else:  # `improves` has raised `v`, and `lift` needs the value of a policy
-                value_of(discount, rows, own, v, system)
-                back_up(discount, rows, v, here)
-            lift(discount, v, here, system[0, 0], system[0, 1])
+            solve_table(discount, rows, models.scratch)
             later[table] = here
             keep(here, first, q[table])

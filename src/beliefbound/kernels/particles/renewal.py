@@ -111,6 +111,8 @@ class Search(NamedTuple):
     words: np.ndarray  # uint64 [pair,column]: what an outcome adds to a key
     classes: np.ndarray  # int64 [pair]: of actions that are alike (`kernels.particles.alike`); empty where none are
     adds: np.ndarray  # int64 [pair]: to the number of the table, when the pair is tried first
+    charge: np.ndarray  # [table,pair,t] of that, and what it is for the mean row, as in `kernels.particles.opened`
+    mean: np.ndarray  # [table,pair]
     start: np.ndarray  # int64 [set]: the node where its particles were drawn
     slots: np.ndarray  # int64 [set,pair]: rows of its particles
     q: np.ndarray  # [set,stage,pair,m]: optimal values; when there is no horizon, one stage or tables of one set
@@ -149,6 +151,8 @@ def new_search(problem: BAMDP, nodes: int, sets: int, stages: int, n: int, max_n
         words=words,
         classes=classes_of(problem),
         adds=np.zeros(pairs, dtype=np.int64),
+        charge=np.empty((0, 0, 0)),
+        mean=np.empty((0, 0)),
         start=np.empty(sets, dtype=np.int64),
         slots=np.empty((sets, pairs), dtype=np.int64),
         q=np.empty((sets, stages, pairs, n)),
@@ -270,8 +274,8 @@ def expand(problem, search, draws, x):
     q = search.q[search.node[x].set, table]
     if problem.horizon >= 0:
         q = search.q[search.node[x].set, stage + 1 - search.node[search.start[search.node[x].set]].stage]
-    some = search.classes.size > 0
-    if some:
+    some, charged = search.classes.size > 0, search.charge.size > 0
+    if some or charged:
         count(search, x, ROOT)
     search.node[x].stamp = -1
     for row in range(search.prob.shape[1]):
@@ -280,9 +284,14 @@ def expand(problem, search, draws, x):
         pair = s * n_actions + a
         if not problem.available[pair] or (some and needless(search.classes, search.counts, pair, n_actions)):
             continue
-        total, after = 0.0, q
+        total, charge, after = 0.0, 0.0, q
         if search.adds[pair] > 0 and search.counts[pair].sum() == 0:
             after = search.q[search.node[x].set, table + search.adds[pair]]
+            if charged:
+                charge = -search.mean[table, pair]
+                for t in range(n_states):
+                    if search.charge[table, pair, t] != 0.0:
+                        charge += search.charge[table, pair, t] * dot(weights, draws[slots[pair], t])
         for column in range(columns):
             t = next_state(problem.posterior, pair, column)
             if t < 0:
@@ -300,7 +309,7 @@ def expand(problem, search, draws, x):
                 search.prob[x, a * columns + column] = p
                 search.above[x, a * columns + column] = value / p
                 total += value
-        gain = dot(weights, draws[slots[pair], n_states]) + problem.discount * total
+        gain = dot(weights, draws[slots[pair], n_states]) + problem.discount * total - charge
         if search.size[WAITING] > 0:
             old = max(0.0, search.node[x].upper - search.old[a])
             search.loss[x, a] = old + max(0.0, dot(weights, first[pair]) - gain)
