@@ -34,7 +34,7 @@ _SHARE = 0.7  # a half or .8 lower E max by .43 and .56 on the benchmarks' grids
 _MODELS = 128
 _ALONE = 4  # pairs that are alike to none, at most: 64 tables took 2.4 times as long on grids, for .06 more than .19
 _TAKEN = 0.1  # of the models: in so many an action is best, at least, if it is to be charged
-_WORTH = 0.02  # of the spread of what models are worth: a charge lowers it by so much, at least
+_WORTH = 0.05  # of the spread of what models are worth: a charge lowers it by so much, at least
 _MOST = OPERATIONS  # that the choice may take
 
 

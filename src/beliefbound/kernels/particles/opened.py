@@ -17,9 +17,9 @@ policies.
 
 *What was never tried is paid for.* Until a pair is tried its row has its prior law, independent of all that was seen.
 So a charge for its first try, linear in the row, `c = Σ_t g_t (p_m(t|s,a) − E p(t|s,a))` with `g` fixed before any
-model is drawn, is zero on average over models for whoever sees the history only. On a set of particles it is not, but it is
-on average over sets, for any policy of that kind: the problem of a set with charges is worth no less than `V*`, in
-expectation, as is that without. Somebody who is told the model pays more for what is good: charges of about what a
+model is drawn, is zero on average over models for whoever sees the history only. On a set of particles it is not, but
+it is on average over sets, for any policy of that kind: the problem of a set with charges is worth no less than `V*`,
+in expectation, as is that without. Somebody who is told the model pays more for what is good: charges of about what a
 row's goodness is worth leave little of what knowing it gains. They are subtracted from `Q_m` where a pair is opened,
 and from what the step brings in the search: losses stay non-negative, for certain. Pairs that are alike to none may be
 opened, too, as classes of one; then `o` says whether each of these was tried. `bounds.dirichlet.charges` chooses.
