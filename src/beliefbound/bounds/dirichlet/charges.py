@@ -34,7 +34,7 @@ _SHARE = 0.7  # a half or .8 lower E max by .43 and .56 on the benchmarks' grids
 _MODELS = 128
 _ALONE = 4  # pairs that are alike to none, at most: 64 tables took 2.4 times as long on grids, for .06 more than .19
 _TAKEN = 0.1  # of the models: in so many an action is best, at least, if it is to be charged
-_WORTH = 0.05  # of the spread of what models are worth: a charge lowers it by so much, at least
+_WORTH = 0.05  # of the spread of what models are worth: charges lower it by so much, at least; one by its share
 _MOST = OPERATIONS  # that the choice may take
 
 
@@ -54,7 +54,7 @@ def charged_order(task: Task) -> Order:
         for pair in candidates.tolist():
             single = pilot.charged(with_pair(everything_open(len(problem.available)), pair))
             alone[pair] = float(np.mean(told - pilot.worth(task, single)))
-    best = [pair for pair in sorted(alone, key=lambda x: -alone[x]) if alone[pair] > _WORTH * told.std()]
+    best = [pair for pair in sorted(alone, key=lambda x: -alone[x]) if alone[pair] > _WORTH / _ALONE * told.std()]
     for pair in best[:_ALONE]:
         if 2 * n_tables(order) <= MOST_TABLES:
             order = with_pair(order, pair)
@@ -73,13 +73,19 @@ def with_pair(order: Order, pair: int) -> Order:
 
 
 def most_paid_back(problem: BAMDP, order: Order) -> float:
-    """The most that first tries bring in all, on any model: what a row is charged less than its mean."""
+    """The most that first tries bring in all, on any model, by what rows are charged less than their mean: from each
+    table the best way through those after it, with a step for each try."""
     if not order.charge.size:
         return 0.0
     possible = _mean_rows(problem)[:, : problem.n_states] > 0.0
     least = np.where(possible, order.charge, np.inf).min(axis=2)
-    back = np.where(np.isfinite(least), order.mean - problem.keep * least, 0.0)
-    return float(np.maximum(0.0, back).max(axis=0).sum())
+    back = np.where(np.isfinite(least), order.mean - problem.keep * least, 0.0)  # [table,pair]
+    most = np.zeros(len(back))
+    for table in range(len(back) - 1, -1, -1):
+        opened = table // order.stride % (order.most + 1)
+        for pair in np.flatnonzero((order.place == opened) & (opened < order.most)):
+            most[table] = max(most[table], back[table, pair] + problem.discount * most[table + order.adds[pair]])
+    return float(most[0])
 
 
 def _mean_rows(problem: BAMDP) -> FloatArray:
