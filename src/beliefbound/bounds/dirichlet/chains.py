@@ -54,7 +54,7 @@ _PART = 64  # particles of it whose mean is a sample of its own
 
 class Drop(NamedTuple):
     """One sample: by how much a chain is below what its first particles are worth to somebody who is told which is true
-    and opens alike actions in order, and the work it took."""
+    and opens alike actions in order, first tries charged, and the work it took."""
 
     value: float
     operations: float
@@ -171,7 +171,8 @@ class Chain:
         if self.tables > 1:
             lost = self.weights @ (self._known(self.tables - 1) - self._known(0))
             lost = lost if self.order.charge.size else np.maximum(0.0, lost)  # but for rounding
-            ordered = problem.unit * lost.reshape(max(1, self.n // _PART), -1).mean(axis=1)
+            parts = self.n // _PART if self.n % _PART == 0 else 1
+            ordered = problem.unit * lost.reshape(parts, -1).mean(axis=1)
         first = fresh(problem, large=self.effort.sets == 1, tables=self.tables)
         operations = self.n * (first + solved * work(problem))
         operations += (self.history[0] + self.n * self.history[1]) * expanded
