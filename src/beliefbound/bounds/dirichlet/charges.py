@@ -24,10 +24,9 @@ from beliefbound.kernels.particles.opened import (
     everything_open,
     n_tables,
     order_of,
-    solve_table,
 )
 from beliefbound.kernels.particles.rows import BAMDP, expected_rows, new_rows, new_scratch, particles_at
-from beliefbound.kernels.particles.solving import Scratch
+from beliefbound.kernels.particles.solving import Scratch, scratch_for, solve_for_ever
 from beliefbound.planning.task import Task, made_once
 
 _SHARE = 0.7  # a half or .8 lower E max by .43 and .56 on the benchmarks' grids, .4 and .7 alike on their chains
@@ -115,13 +114,7 @@ class _Pilot(NamedTuple):
         own = problem.posterior.row if problem.posterior.tied else np.arange(pairs)
         mean = _mean_rows(problem)[:, :n_states]
         learnt = problem.available & ((mean > 0.0).sum(axis=1) > 1) & (np.bincount(own)[own] == 1)
-        scratch = Scratch(
-            np.empty((pairs, n_states + 1, n)),
-            np.empty((n_states, n_states + 1, n)),
-            np.empty((n_states, n)),
-            np.empty((pairs, n)),
-            np.empty((n_states, n), dtype=np.int64),
-        )
+        scratch = scratch_for(pairs, n_states, n)
         return cls(problem, np.ascontiguousarray(rows.draws[slots, : n_states + 1]), mean, learnt, scratch)
 
     def taken(self) -> FloatArray:
@@ -155,7 +148,7 @@ class _Pilot(NamedTuple):
                     charge = _SHARE * self._slopes(pair, rows[pair, -1])
                     order.charge[table, pair], order.mean[table, pair] = charge, charge @ self.mean[pair]
                 arrange(discount, order, table, self.p, later, rows)
-            solve_table(discount, rows, self.scratch)
+            solve_for_ever(discount, rows, self.scratch)
             later[table] = self.scratch.q
         return later
 

@@ -39,16 +39,8 @@ from beliefbound.kernels.options import FAST
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.particles.alike import classes_of
 from beliefbound.kernels.particles.rows import BAMDP
-from beliefbound.kernels.particles.solving import gather, keep
-from beliefbound.kernels.planning.policy_iteration import (
-    MOST_POLICIES,
-    back_up,
-    improves,
-    lift,
-    rounding_of,
-    start_alike,
-    value_of,
-)
+from beliefbound.kernels.particles.solving import gather, keep, solve_for_ever
+from beliefbound.kernels.planning.policy_iteration import rounding_of, start_alike
 from beliefbound.kernels.reference import by_reference
 
 MOST_TABLES = 256
@@ -133,27 +125,11 @@ def arrange(discount, order, table, p, later, out):
 
 @out_of_line
 @njit(**FAST)
-def solve_table(discount, rows, scratch):
-    """Optimal `scratch.q[pair,m]` of one table, `rows[pair,t + 1,m]`, from the policy in `scratch.policy`."""
-    system, v, here, own = scratch.system, scratch.v, scratch.q, scratch.policy
-    for _ in range(MOST_POLICIES):
-        value_of(discount, rows, own, v, system)
-        back_up(discount, rows, v, here)
-        if not improves(here, v, own, system[0, 0], system[0, 1]):
-            break
-    else:  # `improves` has raised `v`, and `lift` needs the value of a policy
-        value_of(discount, rows, own, v, system)
-        back_up(discount, rows, v, here)
-    lift(discount, v, here, system[0, 0], system[0, 1])
-
-
-@out_of_line
-@njit(**FAST)
 def solve_in_order(discount, order, models):
     """Optimal `q[table,pair,m]` for ever; `policy[s,m]`, where the search starts in the last table, is left as found
     there. Arrays are those of `solving.solve`."""
     draws, slots, policy, q = models.draws, models.slots, models.policy, models.q
-    p, system, v, here, own = models.scratch
+    p, v, here, own = models.scratch.p, models.scratch.v, models.scratch.q, models.scratch.policy
     rows, later = np.empty_like(p), np.empty((q.shape[0], slots.size, p.shape[2]))
     n, size = policy.shape[1], p.shape[2]
     for batch in range((n + size - 1) // size):
@@ -168,6 +144,6 @@ def solve_in_order(discount, order, models):
                             own[s, i] = policy[s, first + i]
                 else:
                     start_alike(discount, rows, v, here, own)
-            solve_table(discount, rows, models.scratch)
+            solve_for_ever(discount, rows, models.scratch)
             later[table] = here
             keep(here, first, q[table])

@@ -60,17 +60,20 @@ class Models(NamedTuple):
     scratch: Scratch
 
 
-def models_in(draws: np.ndarray, slots: np.ndarray, policy: np.ndarray, q: np.ndarray) -> Models:
-    """Models in arrays that are there, with scratch for them; `policy` and `q` may have no models."""
-    n_states, pairs, size = len(policy), len(slots), min(draws.shape[2], _TOGETHER)
-    scratch = Scratch(
+def scratch_for(pairs: int, n_states: int, size: int) -> Scratch:
+    """To solve so many models side by side."""
+    return Scratch(
         np.empty((pairs, n_states + 1, size)),
         np.empty((n_states, n_states + 1, size)),
         np.empty((n_states, size)),
         np.empty((pairs, size)),
         np.empty((n_states, size), dtype=np.int64),
     )
-    return Models(draws, slots, policy, q, scratch)
+
+
+def models_in(draws: np.ndarray, slots: np.ndarray, policy: np.ndarray, q: np.ndarray) -> Models:
+    """Models in arrays that are there, with scratch for them; `policy` and `q` may have no models."""
+    return Models(draws, slots, policy, q, scratch_for(len(slots), len(policy), min(draws.shape[2], _TOGETHER)))
 
 
 def optimal(
@@ -95,10 +98,26 @@ def values_of(
 
 @out_of_line
 @njit(**FAST)
+def solve_for_ever(discount, p, scratch):
+    """Optimal `scratch.q[pair,m]` of models `p[pair,t + 1,m]`, from `scratch.policy`, which is optimal afterwards."""
+    system, v, here, own = scratch.system, scratch.v, scratch.q, scratch.policy
+    for _ in range(MOST_POLICIES):
+        value_of(discount, p, own, v, system)
+        back_up(discount, p, v, here)
+        if not improves(here, v, own, system[0, 0], system[0, 1]):
+            break
+    else:  # `improves` has raised `v`, and `lift` needs the value of a policy
+        value_of(discount, p, own, v, system)
+        back_up(discount, p, v, here)
+    lift(discount, v, here, system[0, 0], system[0, 1])
+
+
+@out_of_line
+@njit(**FAST)
 def solve(discount, left, models):
     """`optimal`."""
     draws, slots, policy, q = models.draws, models.slots, models.policy, models.q
-    p, system, v, here, own = models.scratch
+    p, v, here, own = models.scratch.p, models.scratch.v, models.scratch.q, models.scratch.policy
     n, size = policy.shape[1], p.shape[2]
     for batch in range((n + size - 1) // size):
         first = min(batch * size, n - size)
@@ -110,15 +129,7 @@ def solve(discount, left, models):
                         own[s, i] = policy[s, first + i]
             else:
                 start_alike(discount, p, v, here, own)
-            for _ in range(MOST_POLICIES):
-                value_of(discount, p, own, v, system)
-                back_up(discount, p, v, here)
-                if not improves(here, v, own, system[0, 0], system[0, 1]):
-                    break
-            else:  # `improves` has raised `v`, and `lift` needs the value of a policy
-                value_of(discount, p, own, v, system)
-                back_up(discount, p, v, here)
-            lift(discount, v, here, system[0, 0], system[0, 1])
+            solve_for_ever(discount, p, models.scratch)
             for s in range(own.shape[0]):
                 for i in range(size):
                     policy[s, first + i] = own[s, i]
