@@ -101,14 +101,14 @@ def test_bounds_are_not_below_the_exact_value_whatever_is_charged(kind, size):
 @pytest.mark.full
 def test_what_is_chosen_lowers_bounds_of_grids_and_chains():
     """Rows near the goal of the grid, which no search reaches soon; drops of the same sets, charged and not."""
-    for kind, least in (("grid", 0.1), ("chain", 0.0)):
+    for kind, least in (("grid", 0.1), ("chain", -0.1)):  # of a chain less, but at a lower price
         task = Task.of(belief_of(kind), discount=0.95)
         problem, order = above_of(task).problem, charged_order(task)
         assert order.charge.size > 0
         assert n_tables(order) == (16 if kind == "grid" else 243)
         free, charged = (Chain(task, problem, 3, 1, Effort((), 512, 4096, 1), each) for each in (None, order))
         gained = np.array([charged.run(i).whole - free.run(i).whole for i in range(24)])
-        assert gained.mean() - 2.0 * gained.std() / len(gained) ** 0.5 > least - 0.1 * (kind == "chain")
+        assert gained.mean() - 2.0 * gained.std() / len(gained) ** 0.5 > least
 
 
 def test_nothing_is_charged_with_a_horizon_or_where_nothing_can_be_learnt():
