@@ -47,7 +47,7 @@ from beliefbound.policy import Policy
 from beliefbound.policy.naming import Names, NamesEntries, names_of
 from beliefbound.policy.results import Entries, Result, axis
 
-Target = Literal["value", "decision"]
+Target = Literal["value", "decision", "upper"]
 DEFAULT_GAP, DEFAULT_SECONDS = 0.01, 60.0
 
 
@@ -285,7 +285,8 @@ def bracket(
       confidence: with which all bounds hold together. Exact bounds hold with certainty.
       target: what to close on. `"decision"`: stop as soon as one first action is proven optimal, that is, its lower
         bound is above the upper bounds of all others (`found.decision`); exact bounds only, for finite beliefs and one
-        start state.
+        start state. `"upper"`: for beliefs that count; nothing but a memoryless plan is made from below, for somebody
+        who has a policy of his own.
       target_gap: for a value, stop when `upper − lower` is at most this share of the larger of `|upper|` and `|lower|`.
         Default: 0.01, unless there is a time limit or an effort; then 0.
       time_limit: seconds, kept within a tenth of itself or 0.3 s; the first bounds are found however short it is.
@@ -354,7 +355,7 @@ def bracket_of(
         elif posterior_of(task) is not None:
             from beliefbound.bounds.dirichlet.steps import dirichlet_steps  # a finite belief needs none of it
 
-            steps = dirichlet_steps(task, source, threads, record, interval)
+            steps = dirichlet_steps(task, source, threads, record, interval, upper_alone=target == "upper")
         else:
             from beliefbound.bounds.drawn.steps import drawn_steps
 
@@ -392,6 +393,8 @@ def _contest(task: Task, finite: FiniteTask | None, target: Target) -> Contest |
             "a decision is proven for finite beliefs whose reward signal is not continuous, and one start state; "
             + (f"this one starts in any of {len(states)}: give initial=state" if len(states) > 1 else "use a value")
         )
+    if target == "upper" and posterior_of(task) is None:
+        raise ParameterError("the upper end alone is closed for beliefs that count; here, use a value")
     return Contest(int(states[0]), finite.models.available[states[0]]) if told and finite is not None else None
 
 

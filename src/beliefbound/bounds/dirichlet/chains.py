@@ -10,9 +10,10 @@ differs less from chain to chain, and costs more. So a chain is a sample of one 
 them from level to level, and counts as much as its kind is rarer: on average over a *round* of `2^L − 1` chains this is
 `D_{L−1}` (`bounds.statistics.rounds` has its interval).
 
-*Alike actions in order, first tries charged.* Where a chain has one set, it is searched with what the models are worth
-to somebody who opens alike actions in order, and tries some pairs first for a charge (`kernels.particles.opened`), if
-the tables of that are few. Much of a drop is then that these are less than `V*_m`: a mean over models, of which every
+*Alike actions in order, first tries charged, first visits learnt.* Where a chain has one set, it is searched with what
+the models are worth to somebody who opens alike actions in order, tries some pairs first for a charge
+(`kernels.particles.opened`), and learns on the first visits of new ground (`kernels.particles.levels`), if the tables
+and places of that are few. Much of a drop is then that these are less than `V*_m`: a mean over models, of which every
 chain has many. They are samples of their own, of a part of the particles each, with an interval of their own; charges
 may lift them above `V*_m`, by what can be paid back in all at most. What is left of a drop is less, and so is what
 certainty costs. Models in many tables take longer than a short search, so that it is made twice, the second time with
@@ -34,7 +35,8 @@ from beliefbound.bounds.steps import OPERATIONS
 from beliefbound.kernels.particles import renewal
 from beliefbound.kernels.particles.chains import relax
 from beliefbound.kernels.particles.changed import Changed, new_changed
-from beliefbound.kernels.particles.opened import Order, everything_open, n_tables, order_of, solve_in_order
+from beliefbound.kernels.particles.memory import Memory, memory_of, solves
+from beliefbound.kernels.particles.opened import everything_open, n_tables, order_of, solve_in_order
 from beliefbound.kernels.particles.renewal import Search, new_search
 from beliefbound.kernels.particles.rows import BAMDP, Rows, clear, n_columns, new_rows, particles_at, width_of
 from beliefbound.kernels.particles.solving import models_in, optimal
@@ -84,13 +86,14 @@ class Chain:
     """Scratch for one chain of sets of particles, used again for the next."""
 
     def __init__(
-        self, task: Task, problem: BAMDP, seed: int, stages: int, effort: Effort, order: Order | None = None
+        self, task: Task, problem: BAMDP, seed: int, stages: int, effort: Effort, memory: Memory | None = None
     ) -> None:
-        """`order`: in which one set is opened by somebody who is told the model; by default alike actions, free."""
+        """`memory`: of the relaxation of one set; by default which alike actions were opened."""
         self.task, self.problem, self.seed, self.stages, self.effort = task, problem, seed, stages, effort
-        order = order or order_of(problem)
-        self.order = order if effort.sets == 1 else everything_open(len(problem.available))
-        self.tables = n_tables(self.order)
+        memory = memory or memory_of(problem, order_of(problem))
+        self.memory = memory if effort.sets == 1 else memory_of(problem, everything_open(len(problem.available)))
+        self.tables = n_tables(self.memory.order)
+        self.remembers = len(self.memory.state) > problem.n_states
         self.scenarios = 2 if self.tables > 1 else 1  # one, and its mirror image
         self.n, self.history = effort.particles, history(problem, large=effort.sets == 1)
         most = _MOST_STEPS if problem.horizon < 0 else min(problem.horizon, _MOST_STEPS)
@@ -113,9 +116,8 @@ class Chain:
         if self.effort.sets == 1:
             kept, each = max(50, int(_KEPT * PARTICLE_BYTES) // (8 * self.n)), 24 * self.problem.posterior.n_actions
             nodes = max(50, min(most, PARTICLE_BYTES // (each * n_columns(self.problem) + 256)))
-            stages = max(self.stages, self.tables)  # there is one of the two
-            search = new_search(self.problem, nodes, 1, stages, self.n, most, min(nodes, kept))
-            return search._replace(adds=self.order.adds, charge=self.order.charge, mean=self.order.mean)
+            memory = self.memory if self.remembers else None
+            return new_search(self.problem, nodes, 1, self.stages, self.n, most, min(nodes, kept), memory)
         sets = max(1, min(nodes, self.effort.sets, PARTICLE_BYTES // (8 * self.stages * pairs * self.n)))
         return new_search(self.problem, nodes, sets, self.stages, self.n, most)
 
@@ -132,9 +134,11 @@ class Chain:
         every pair."""
         search = self.search
         particles_at(problem, self.rows, search.counts, search.slots[i])
-        if self.tables > 1:
-            models = models_in(self.rows.draws, search.slots[i], self.policy, search.q[i])
-            solve_in_order(problem.discount, self.order, models)
+        if self.remembers:
+            within = self.tables * len(problem.available)
+            tables = search.q[i, 0, :within].reshape(self.tables, -1, self.n)
+            models = models_in(self.rows.draws, search.slots[i], self.policy, tables)
+            solve_in_order(problem.discount, self.memory, models, search.q[i, 0, within:], False)
         else:
             optimal(problem.discount, self.rows.draws, search.slots[i], left, self.policy, search.q[i])
 
@@ -166,22 +170,24 @@ class Chain:
             solved, expanded = solved + int(search.size[renewal.SETS]) - 1, expanded + int(search.size[renewal.NODES])
         if level == 0:
             top = float(self.weights @ search.node["upper"][: len(self.states)])
-            drop += max(0.0, float(self.weights @ self._known(0).mean(axis=1)) - top)
+            drop += max(0.0, float(self.weights @ self._known(self.memory.begins[self.states]).mean(axis=1)) - top)
         ordered: FloatArray = np.empty(0)
-        if self.tables > 1:
-            lost = self.weights @ (self._known(self.tables - 1) - self._known(0))
-            lost = lost if self.order.charge.size else np.maximum(0.0, lost)  # but for rounding
+        if self.remembers:
+            everything = (self.tables - 1) * problem.n_states + self.states
+            lost = self.weights @ (self._known(everything) - self._known(self.memory.begins[self.states]))
+            lost = lost if self.memory.charge.size else np.maximum(0.0, lost)  # but for rounding
             parts = self.n // _PART if self.n % _PART == 0 else 1
             ordered = problem.unit * lost.reshape(parts, -1).mean(axis=1)
-        first = fresh(problem, large=self.effort.sets == 1, tables=self.tables)
+        first = fresh(problem, large=self.effort.sets == 1, tables=solves(self.memory))
         operations = self.n * (first + solved * work(problem))
         operations += (self.history[0] + self.n * self.history[1]) * expanded
         return Drop(problem.unit * len(kinds) / kinds.count(level) * drop, operations, tuple(ordered.tolist()))
 
-    def _known(self, table: int) -> FloatArray:
-        """What the first particles are worth from each start to somebody who is told which is true: `[start,m]`."""
-        q = self.search.q[0, table].reshape(self.problem.n_states, -1, self.n)
-        return np.asarray(q[self.states].max(axis=1))
+    def _known(self, places: IntArray) -> FloatArray:
+        """What the first particles are worth at each place to somebody who is told which is true: `[place,m]`."""
+        n_actions = self.problem.posterior.n_actions
+        rows = places[:, None] * n_actions + np.arange(n_actions)
+        return np.asarray(self.search.q[0, 0, rows].max(axis=1))
 
     def _costs(self, problem: BAMDP, x: int, scenario: np.uint64, lengths: Sequence[int]) -> Iterator[float]:
         """After so many histories each, the least cost in a scenario that starts in `x`, or a lower bound on it. Ends
@@ -219,7 +225,7 @@ def lasting(task: Task) -> bool:
     if problem.horizon >= 0 or not may_last(problem) or _TRIES * _SMALL * fresh(problem) > _TRYING:
         return False
     most = _HISTORIES * _SMALL
-    free = everything_open(len(problem.available))
+    free = memory_of(problem, everything_open(len(problem.available)))
     chain, longer = Chain(task, problem, 0, 1, Effort((), _SMALL, most, 1), free), 0
     for i in range(_TRIES):
         chain.run(i)

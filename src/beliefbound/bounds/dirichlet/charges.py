@@ -1,4 +1,5 @@
-"""Which first tries are charged, and how much (`kernels.particles.opened` has the proof: any choice is valid).
+"""Which first tries are charged, and how much (`kernels.particles.opened` has the proof: any choice is valid), and
+whether first visits are learnt from (`kernels.particles.levels`).
 
 Somebody who is told the model knows which of the ways that nobody has tried are good, and the search of a chain is not
 deep enough to make up for it where these lie far ahead. *Which*: besides alike actions, which are opened in order, the
@@ -6,7 +7,10 @@ pairs for which a charge, of each alone, lowers by most what it is worth to be t
 first try of a pair is worth to somebody who knows the model, regressed on the row over some models, times `_SHARE`; all
 of it would make bad rows worth trying for what is paid back.
 
-Both are found on models of their own, once for a task, and are a function of it.
+*First visits* are learnt from where that lowers by as much again what it is worth to be told the model. Their charges
+are what follows an outcome is worth on average: all of it.
+
+All is found on models of its own, once for a task, and is a function of it.
 """
 
 from typing import NamedTuple
@@ -17,6 +21,7 @@ from beliefbound.base.validation import BoolArray, FloatArray
 from beliefbound.bounds.dirichlet.effort import work
 from beliefbound.bounds.dirichlet.prepared import above_of
 from beliefbound.bounds.steps import OPERATIONS
+from beliefbound.kernels.particles.memory import Memory, memory_of, solves, with_first_visits
 from beliefbound.kernels.particles.opened import (
     MOST_TABLES,
     Order,
@@ -24,9 +29,10 @@ from beliefbound.kernels.particles.opened import (
     everything_open,
     n_tables,
     order_of,
+    solve_in_order,
 )
 from beliefbound.kernels.particles.rows import BAMDP, expected_rows, new_rows, new_scratch, particles_at
-from beliefbound.kernels.particles.solving import Scratch, scratch_for, solve_for_ever
+from beliefbound.kernels.particles.solving import Models, Scratch, scratch_for, solve_for_ever
 from beliefbound.planning.task import Task, made_once
 
 _SHARE = 0.7  # a half or .8 lower E max by .43 and .56 on the benchmarks' grids, .4 and .7 alike on their chains
@@ -34,7 +40,26 @@ _MODELS = 128
 _ALONE = 4  # pairs that are alike to none, at most: 64 tables took 2.4 times as long on grids, for .06 more than .19
 _TAKEN = 0.1  # of the models: in so many an action is best, at least, if it is to be charged
 _WORTH = 0.05  # of the spread of what models are worth: charges lower it by so much, at least; one by its share
+_VISITS = ((5, 2), (6, 1), (4, 1), (6, 0), (4, 0), (3, 0))  # how much of first visits: the first that fits
 _MOST = OPERATIONS  # that the choice may take
+_PAID = 1e-9  # by which what is paid back in all may still rise
+
+
+@made_once
+def chosen_memory(task: Task) -> Memory:
+    """What relaxations on one set of `above_of(task)` remember."""
+    problem, order = above_of(task).problem, charged_order(task)
+    tables, each = memory_of(problem, order), _MODELS * work(problem)
+    if problem.horizon >= 0 or each * n_tables(order) > _MOST:
+        return tables
+    pilot = _Pilot.of(problem)
+    worth, likely = pilot.worth(task, order), pilot.taken() >= _TAKEN
+    for followed, crossings in _VISITS:
+        memory = with_first_visits(problem, task.start > 0.0, likely, followed, crossings)
+        if memory is not None and each * solves(memory) <= _MOST:
+            lowered = worth - pilot.worth_of_first_visits(task, memory)
+            return memory if lowered.mean() > _WORTH * worth.std() else tables
+    return tables
 
 
 @made_once
@@ -71,20 +96,23 @@ def with_pair(order: Order, pair: int) -> Order:
     return order._replace(most=most, stride=stride, adds=adds)
 
 
-def most_paid_back(problem: BAMDP, order: Order) -> float:
-    """The most that first tries bring in all, on any model, by what rows are charged less than their mean: from each
-    table the best way through those after it, with a step for each try."""
-    if not order.charge.size:
+def most_paid_back(problem: BAMDP, memory: Memory) -> float:
+    """The most that charges bring in all, on any model, where rows are charged less than their mean: the best way
+    through all places, with a step for each try."""
+    if not memory.charge.size:
         return 0.0
-    possible = _mean_rows(problem)[:, : problem.n_states] > 0.0
-    least = np.where(possible, order.charge, np.inf).min(axis=2)
-    back = np.where(np.isfinite(least), order.mean - problem.keep * least, 0.0)  # [table,pair]
-    most = np.zeros(len(back))
-    for table in range(len(back) - 1, -1, -1):
-        opened = table // order.stride % (order.most + 1)
-        for pair in np.flatnonzero((order.place == opened) & (opened < order.most)):
-            most[table] = max(most[table], back[table, pair] + problem.discount * most[table + order.adds[pair]])
-    return float(most[0])
+    n_states, n_actions = problem.n_states, problem.posterior.n_actions
+    possible = (_mean_rows(problem)[:, :n_states] > 0.0).reshape(n_states, n_actions, n_states)[memory.state]
+    possible &= memory.follows >= 0
+    keep = problem.keep.reshape(n_states, n_actions)[memory.state]
+    least = np.where(possible, memory.charge, np.inf).min(axis=2)
+    back = np.where(np.isfinite(least), memory.mean - keep * np.where(np.isfinite(least), least, 0.0), -np.inf)
+    most, more = np.zeros(len(back)), np.inf
+    while more > _PAID:
+        after = np.where(possible, most[memory.follows], 0.0).max(axis=2)
+        new = np.maximum(0.0, (back + problem.discount * after).max(axis=1))
+        most, more = new, float((new - most).max())
+    return float(most[memory.begins].max() + more / (1.0 - problem.discount))
 
 
 def _mean_rows(problem: BAMDP) -> FloatArray:
@@ -127,6 +155,18 @@ class _Pilot(NamedTuple):
         """`[m]`: what the models are worth to somebody who is told which it is and opens pairs in this order."""
         q = self._solved(order)[0].reshape(self.problem.n_states, -1, _MODELS)
         return np.asarray(task.start @ q.max(axis=1))
+
+    def worth_of_first_visits(self, task: Task, memory: Memory) -> FloatArray:
+        """The same where first visits are learnt from; charges for them are made, in the memory."""
+        pairs, n_actions, n_states = len(self.p), self.problem.posterior.n_actions, self.problem.n_states
+        q = np.empty((len(memory.state) * n_actions, _MODELS))
+        within, policy = n_tables(memory.order) * pairs, np.empty((n_states, _MODELS), dtype=np.int64)
+        policy[:] = np.argmax(self.problem.available.reshape(n_states, -1), axis=1)[:, None]
+        tables = q[:within].reshape(-1, pairs, _MODELS)
+        models = Models(self.p, np.arange(pairs), policy, tables, self.scratch)
+        solve_in_order(self.problem.discount, memory, models, q[within:], True)
+        best = q.reshape(-1, n_actions, _MODELS).max(axis=1)
+        return np.asarray(task.start @ best[memory.begins])
 
     def charged(self, order: Order) -> Order:
         """An order with charges for all that is opened."""

@@ -49,8 +49,9 @@ _LONGER, _RARELY = 2.0, 16.0
 # Of chains of one set: rounds that a stage should have, the largest set, histories for each particle; operations, in
 # time, of a history: by itself; for each particle and outcome of its state, and action or weight.
 _LARGE_ROUNDS, _LARGE, _LARGE_HISTORIES = 16, 8192, 8
-# The same of sets with several tables, and how many times smaller they are where the largest is not afforded.
-_ORDERED_ROUNDS, _ORDERED_HISTORIES, _LARGER = 4, 32, 8
+_ORDERED_ROUNDS, _ORDERED_HISTORIES = 4, 32  # the same of sets with several tables
+# Of sets that remember first visits, too: scenarios differ little, so that each has one; times the space of particles.
+_VISITED_ROUNDS, _VISITED_HISTORIES, _ROOM = 1, 16, 4
 _LARGE_HISTORY, _LARGE_PARTICLE = 3e3, 0.2
 _LARGE_FRESH = 0.3  # of what it takes to draw and solve the models of small ones
 _LARGE_SHORTEST = 0.125  # of the time of the set: that of the shortest chain's histories
@@ -174,9 +175,18 @@ def piece(stage: int) -> float:
     return max(STEP_WORK, _PIECE * budget(stage))
 
 
-def effort(problem: BAMDP, stage: int, stages: int, depth: int, *, lasting: bool = False, tables: int = 1) -> Effort:
+def effort(
+    problem: BAMDP,
+    stage: int,
+    stages: int,
+    depth: int,
+    *,
+    lasting: bool = False,
+    tables: int = 1,
+    places: int = 0,
+) -> Effort:
     """For a stage of the work, with `stages` tables a set and a policy that looks ahead `depth` times at most.
-    `lasting`: sets outlive searches. `tables` of one large set.
+    `lasting`: sets outlive searches. One large set is solved for so many `tables`, and remembers so many `places`.
 
     >>> import numpy as np
     >>> from beliefbound.beliefs import DirichletBelief
@@ -191,7 +201,7 @@ def effort(problem: BAMDP, stage: int, stages: int, depth: int, *, lasting: bool
     >>> effort(large, 2, 1, 100).particles
     32
     """
-    return Effort(_levels(problem, stage, depth), *_chain(problem, stage, stages, lasting, tables))
+    return Effort(_levels(problem, stage, depth), *_chain(problem, stage, stages, lasting, tables, places))
 
 
 def _levels(problem: BAMDP, stage: int, depth: int) -> tuple[tuple[float, int], ...]:
@@ -217,7 +227,7 @@ def _levels(problem: BAMDP, stage: int, depth: int) -> tuple[tuple[float, int], 
     return tuple((least, max(_LEAST_AHEAD, int(scale * n))) for least, n in _LEVELS)
 
 
-def _chain(problem: BAMDP, stage: int, stages: int, lasting: bool, tables: int) -> tuple[int, ...]:
+def _chain(problem: BAMDP, stage: int, stages: int, lasting: bool, tables: int, places: int) -> tuple[int, ...]:
     """Particles of a set, histories, sets; and histories of the shortest chains."""
     pairs, share, (itself, each) = len(problem.available), _SHARE * budget(stage), history(problem)
     row = 8 * pairs * width_of(problem)
@@ -232,7 +242,7 @@ def _chain(problem: BAMDP, stage: int, stages: int, lasting: bool, tables: int) 
         n //= 2
     renewing = n * _SETS * work(problem) > _MOSTLY * _HISTORIES * (itself + n * each)
     if lasting or (n < _PARTICLES and problem.horizon < 0 and renewing and may_last(problem)):
-        large, longest, shortest = _one_set(problem, share, tables)
+        large, longest, shortest = _one_set(problem, share, tables, places)
         if large >= _PARTICLES:
             return large, longest, 1, shortest
     if 2 * row * n > PARTICLE_BYTES or n * (fresh(problem) + work(problem)) * _FEW > share:
@@ -252,16 +262,19 @@ def may_last(problem: BAMDP) -> bool:
     return problem.posterior.n_actions * outlived(problem) > 1.0
 
 
-def _one_set(problem: BAMDP, share: float, tables: int) -> tuple[int, int, int]:
+def _one_set(problem: BAMDP, share: float, tables: int, places: int) -> tuple[int, int, int]:
     """Particles of a chain that has one set, its histories, and those of the shortest."""
-    row, (itself, each) = 8 * len(problem.available) * max(tables, width_of(problem)), history(problem, large=True)
+    row, (itself, each) = 8 * len(problem.available) * width_of(problem), history(problem, large=True)
+    row = max(row, 8 * problem.posterior.n_actions * places // _ROOM)
     model, n = fresh(problem, large=True, tables=tables), _LARGE
-    rounds, histories, scenarios = _LARGE_ROUNDS, _LARGE_HISTORIES, 1
+    rounds, histories, scenarios, most = _LARGE_ROUNDS, _LARGE_HISTORIES, 1, _LARGE_HISTORIES * _LARGE
     if tables > 1:
         rounds, histories, scenarios = _ORDERED_ROUNDS, _ORDERED_HISTORIES, 2
+    if places > tables * problem.n_states:
+        rounds, histories, scenarios, most = _VISITED_ROUNDS, _VISITED_HISTORIES, 1, _VISITED_HISTORIES * _LARGE
     while True:
         shortest = max(_SHORTEST, int(_LARGE_SHORTEST * n * model / (itself + n * each)))
-        longest = min(histories * n, _LARGE_HISTORIES * _LARGE)
+        longest = min(histories * n, most)
         lengths = chain_lengths(longest, shortest)
         takes = sum(
             (n * model + scenarios * length * (itself + n * each)) * 2 ** (len(lengths) - 1 - i)
@@ -269,7 +282,7 @@ def _one_set(problem: BAMDP, share: float, tables: int) -> tuple[int, int, int]:
         )
         if n <= _LEAST or (takes * rounds <= share and row * n <= PARTICLE_BYTES):
             return n, longest, shortest
-        n //= _LARGER if tables > 1 and n == _LARGE else 2
+        n //= 2
 
 
 def _power_of_two(x: float) -> int:

@@ -29,7 +29,7 @@ from beliefbound.base.validation import FloatArray
 from beliefbound.bounds.bound import Bound, Kind
 from beliefbound.bounds.dirichlet.arrays import planned
 from beliefbound.bounds.dirichlet.chains import Chain, Drop, kinds_in_round, lasting, lengths_of
-from beliefbound.bounds.dirichlet.charges import charged_order, most_paid_back
+from beliefbound.bounds.dirichlet.charges import chosen_memory, most_paid_back
 from beliefbound.bounds.dirichlet.effort import Effort, effort, piece
 from beliefbound.bounds.dirichlet.fresh_models import workers
 from beliefbound.bounds.dirichlet.particle_policy import ParticlePolicy
@@ -39,7 +39,8 @@ from beliefbound.bounds.dirichlet.walks import Scenarios
 from beliefbound.bounds.statistics.betting import mean_at_least
 from beliefbound.bounds.statistics.intervals import Interval, asymptotic, describe, mean_bound
 from beliefbound.bounds.statistics.rounds import rounds_at_least
-from beliefbound.kernels.particles.opened import Order, n_tables, order_of
+from beliefbound.kernels.particles.memory import Memory, memory_of, solves
+from beliefbound.kernels.particles.opened import order_of
 from beliefbound.kernels.particles.rows import width_of
 from beliefbound.planning.task import Task
 
@@ -70,13 +71,18 @@ class Sampler:
         self.problem = above_of(task).problem
         depth = policy_depth(task.discount, task.horizon)
         lasts = lasting(task)
-        self.order = charged_order(task) if lasts else order_of(self.problem)
-        knobs: dict[str, Any] = {"lasting": lasts, "tables": n_tables(self.order)}
+        self.memory = chosen_memory(task) if lasts else self._plain
+        knobs: dict[str, Any] = {"lasting": lasts, "tables": solves(self.memory), "places": len(self.memory.state)}
         self.effort: Effort = effort(self.problem, stage, self.stages, depth, **knobs)
         self.values: list[float] = []
         self.drops: list[float] = []  # of chains; their mean is that over whole rounds
         self.ordered: list[float] = []  # what their particles lose to order and charges
         self.operations = {"lower": 0.0, "upper": 0.0}
+
+    @property
+    def _plain(self) -> Memory:
+        """Of alike actions alone: nothing is charged."""
+        return memory_of(self.problem, order_of(self.problem))
 
     @cached_property
     def _trajectories(self) -> "_Trajectories":
@@ -94,7 +100,7 @@ class Sampler:
 
     @cached_property
     def _chains(self) -> "_Chains":
-        return _Chains(self.task, self.seed, self.stages, self.effort, self.order)
+        return _Chains(self.task, self.seed, self.stages, self.effort, self.memory)
 
     @cached_property
     def chains(self) -> list[Chain]:
@@ -146,7 +152,7 @@ class Sampler:
 
     @cached_property
     def _free(self) -> "_Chains":
-        return self._chains._replace(order=order_of(self.problem))
+        return self._chains._replace(memory=self._plain)
 
     @cached_property
     def _free_chains(self) -> list[Chain]:
@@ -199,7 +205,7 @@ class Sampler:
         first = 0.0
         if self.ordered:
             alpha *= 0.5
-            back = self.problem.unit * most_paid_back(self.problem, self.order)
+            back = self.problem.unit * most_paid_back(self.problem, self.memory)
             first = _at_least(np.maximum(0.0, np.array(self.ordered) + back), [0], alpha, interval) - back
         return first + _at_least(x, kinds, alpha, interval)
 
@@ -249,10 +255,10 @@ class _Chains(NamedTuple):
     seed: int
     stages: int
     effort: Effort
-    order: Order
+    memory: Memory
 
     def scratch(self) -> Chain:
-        return Chain(self.task, above_of(self.task).problem, self.seed, self.stages, self.effort, self.order)
+        return Chain(self.task, above_of(self.task).problem, self.seed, self.stages, self.effort, self.memory)
 
     def one(self, number: int, chain: Chain) -> Drop:
         return chain.run(number, lengths=lengths_of(self.effort))

@@ -38,6 +38,7 @@ _MODELS, _PLANNED = 0.1, 0.05  # of the error: for `E max`, and for the plan
 _SIDE = 0.425  # of the error, for each side of all stages together
 _STAGE = (0.1, 0.2, 0.45, 0.15, 0.05)  # of that, by stage; what is left is halved again and again
 _SHARES = {"models": 0.15, "lower": 0.425, "upper": 0.425}  # of the work
+_ALONE = (0.05, 0.1, 0.15, 0.6, 0.05)  # by stage, where the upper end alone is closed: most for the sizes that last
 _LEAST_SHARE = 0.25  # of what both sides get
 _ENOUGH = 0.04  # of the bracket's width: an error of `E max` below that is not worth much work
 _LITTLE = 0.03  # of the work, for `E max` then
@@ -47,12 +48,19 @@ _LONG, _LONG_SHARE = 4.0 * STEP_WORK, 0.04  # operations of a long sample: at le
 
 
 def dirichlet_steps(
-    task: Task, rng: np.random.Generator, threads: int | None, record: Record, interval: Interval = "betting"
+    task: Task,
+    rng: np.random.Generator,
+    threads: int | None,
+    record: Record,
+    interval: Interval = "betting",
+    *,
+    upper_alone: bool = False,
 ) -> Steps:
-    """The steps of a belief that counts. `interval`: `betting`, or on request `t`."""
+    """The steps of a belief that counts. `interval`: `betting`, or on request `t`. `upper_alone`: from below there is a
+    memoryless plan, and no more is made of it."""
     seed, error = int(rng.integers(0, 2**63)), 1.0 - record.confidence
     with Ahead(threads or available_threads()) as team:
-        work = _Sampled(task, seed, team, error, interval)
+        work = _Sampled(task, seed, team, error, interval, upper_alone)
         record.add(*work.first())
         yield
         for stage in range(_STAGES):
@@ -75,7 +83,10 @@ def dirichlet_steps(
 class _Sampled:
     """What has been sampled so far."""
 
-    def __init__(self, task: Task, seed: int, team: Ahead, error: float, interval: Interval) -> None:
+    def __init__(
+        self, task: Task, seed: int, team: Ahead, error: float, interval: Interval, upper_alone: bool
+    ) -> None:
+        self.upper_alone = upper_alone
         self.task, self.seed, self.team, self.error, self.interval = task, seed, team, error, interval
         self.meter = Meter()
         self.done = dict.fromkeys(_SHARES, 0.0)
@@ -162,7 +173,7 @@ class _Sampled:
                 shares["lower"] = both * float(np.clip(below / (below + above), _LEAST_SHARE, 1.0 - _LEAST_SHARE))
                 shares["upper"] = both - shares["lower"]
         for side, own in self.samplers.items():
-            if not own[-1].effort.of(side):
+            if not own[-1].effort.of(side) or (side == "lower" and self.upper_alone):
                 del shares[side]
         if self.models.each > piece(self.stage) or len(self.models.values) * self.models.n >= _MOST_MODELS:
             del shares["models"]
@@ -235,8 +246,9 @@ class _Sampled:
             first -= 1
         while last + 1 < _STAGES and sizes[last + 1] == sizes[stage]:
             last += 1
-        shares = [*_STAGE, *(rest * 0.5 ** (i + 1) for i in range(_STAGES - len(_STAGE)))]
-        return sum(shares[first : last + 1]) * _SIDE * self.error
+        of_stages = _ALONE if self.upper_alone else _STAGE
+        shares = [*of_stages, *(rest * 0.5 ** (i + 1) for i in range(_STAGES - len(of_stages)))]
+        return sum(shares[first : last + 1]) * (2.0 if self.upper_alone else 1.0) * _SIDE * self.error
 
     def _upper(self) -> Bound | None:
         """`E max`, lowered by the chains whose drop is proven largest."""

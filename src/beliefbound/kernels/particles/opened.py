@@ -38,9 +38,10 @@ from numba import njit
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.particles.alike import classes_of
+from beliefbound.kernels.particles.levels import solve_levels
 from beliefbound.kernels.particles.rows import BAMDP
 from beliefbound.kernels.particles.solving import gather, keep, solve_for_ever
-from beliefbound.kernels.planning.policy_iteration import rounding_of, start_alike
+from beliefbound.kernels.planning.policy_iteration import best_of, rounding_of, start_alike
 from beliefbound.kernels.reference import by_reference
 
 MOST_TABLES = 256
@@ -125,13 +126,15 @@ def arrange(discount, order, table, p, later, out):
 
 @out_of_line
 @njit(**FAST)
-def solve_in_order(discount, order, models):
-    """Optimal `q[table,pair,m]` for ever; `policy[s,m]`, where the search starts in the last table, is left as found
-    there. Arrays are those of `solving.solve`."""
-    draws, slots, policy, q = models.draws, models.slots, models.policy, models.q
+def solve_in_order(discount, memory, models, beyond, fit):
+    """Optimal `q[table,pair,m]` for ever, and `beyond[(place − free) · A + a,m]` at the other places of a memory;
+    `policy[s,m]`, where the search starts in the last table, is left as found there. Arrays are those of
+    `solving.solve`. `fit`: first visits are charged for what follows them in these models, which are solved at once."""
+    draws, slots, policy, q, order = models.draws, models.slots, models.policy, models.q, memory.order
     p, v, here, own = models.scratch.p, models.scratch.v, models.scratch.q, models.scratch.policy
     rows, later = np.empty_like(p), np.empty((q.shape[0], slots.size, p.shape[2]))
-    n, size = policy.shape[1], p.shape[2]
+    n, n_states, size = policy.shape[1], policy.shape[0], p.shape[2]
+    value = np.empty((memory.state.size if beyond.size > 0 else 0, size))
     for batch in range((n + size - 1) // size):
         first = min(batch * size, n - size)
         gather(draws, slots, first, p)
@@ -147,3 +150,7 @@ def solve_in_order(discount, order, models):
             solve_for_ever(discount, rows, models.scratch)
             later[table] = here
             keep(here, first, q[table])
+            if beyond.size > 0:
+                best_of(here, value[table * n_states : (table + 1) * n_states])
+        if beyond.size > 0:
+            solve_levels(discount, memory, p, value, rows, models.scratch, first, beyond, fit)

@@ -64,6 +64,7 @@ from beliefbound.kernels.graph.information_relaxation import pop, push
 from beliefbound.kernels.options import FAST
 from beliefbound.kernels.out_of_line import out_of_line
 from beliefbound.kernels.particles.alike import classes_of, needless
+from beliefbound.kernels.particles.memory import Memory
 from beliefbound.kernels.particles.rows import BAMDP, chances, dot, n_columns, next_state, tally
 from beliefbound.kernels.posterior import arrival_of, row_of
 from beliefbound.kernels.random import GOLDEN, mix, seed_stream
@@ -72,6 +73,7 @@ from beliefbound.kernels.sums import sum_of
 
 DONE, RENEW, MORE = 0, 1, 2  # what a search ended with
 ROOT = np.int64(-1)  # the parent of a root; a number of Python would be compiled for on its own
+_RIVALS = 3.0  # times the loss of the action that seems best: what others may seem to lose and be looked at beside it
 _NORMALISED = 16  # steps on the way to weights, which would only underflow if all these outcomes had chances of 1e-19
 ONWARDS = np.int64(-1)  # in place of a node: from where the search ended
 # `Search.size`: in use; expanded in this scenario; the node that waits for particles; whether clocks are mirrored
@@ -84,13 +86,14 @@ NODE = np.dtype(
         ("parent", np.int64),  # −1 at a root
         ("row", np.int64),  # outcome row of the parent that leads here, a · columns + column
         ("set", np.int64),  # the particles in use
-        ("table", np.int64),  # of its values: which alike actions were opened (`kernels.particles.opened`)
+        ("place", np.int64),  # what the relaxation remembers (`kernels.particles.memory`); the state where it is nothing
         ("stamp", np.int64),  # last scenario that expanded it
         ("key", np.uint64),
         ("base", np.uint64),  # what the keys of its children start from
         ("upper", np.float64),  # W
         ("left", np.float64),  # log of the effective number of particles
         ("alive", np.float64),  # chance that no outcome on the way was one that was cut
+        ("cost", np.float64),  # when it was expanded
     ]
 )
 
@@ -103,21 +106,23 @@ class Search(NamedTuple):
     node: np.ndarray  # NODE [n]
     weight: np.ndarray  # [i,m], of the first i nodes
     own: np.ndarray  # scratch [m]: of another
-    loss: np.ndarray  # [n,a]
+    loss: np.ndarray  # [n,a]; no more than it, of an action that was not looked at
+    open: np.ndarray  # bool [n,a]: was looked at
     prob: np.ndarray  # [n,row]
     above: np.ndarray  # [n,row]: W of the child
     child: np.ndarray  # int32 [n,row], −1 where not built
     table: np.ndarray  # int32 [2^j]: open addressing by key
     words: np.ndarray  # uint64 [pair,column]: what an outcome adds to a key
     classes: np.ndarray  # int64 [pair]: of actions that are alike (`kernels.particles.alike`); empty where none are
-    adds: np.ndarray  # int64 [pair]: to the number of the table, when the pair is tried first
-    charge: np.ndarray  # [table,pair,t] of that, and what it is for the mean row, as in `kernels.particles.opened`
-    mean: np.ndarray  # [table,pair]
+    follows: np.ndarray  # int32 [place,a,t], as in `kernels.particles.memory`; empty where nothing is remembered
+    charge: np.ndarray  # [place,a,t]; empty where nothing is charged
+    mean: np.ndarray  # [place,a]
+    begins: np.ndarray  # int64 [s]: the place of a start
     start: np.ndarray  # int64 [set]: the node where its particles were drawn
     slots: np.ndarray  # int64 [set,pair]: rows of its particles
-    q: np.ndarray  # [set,stage,pair,m]: optimal values; when there is no horizon, one stage or tables of one set
+    q: np.ndarray  # [set,stage,pair,m]: optimal values; of one set that remembers, [0,0,place · A + a,m]
     keys: np.ndarray  # [queue]: costs
-    items: np.ndarray  # int64 [queue]: node · rows + row
+    items: np.ndarray  # int64 [queue]: node · rows + row; −1 − (node · actions + a) of an action not looked at
     counts: np.ndarray  # int64 [pair,column]: of the node that waits; else scratch
     old: np.ndarray  # [a]: Q⁻ of the node that waits
     likely: np.ndarray  # scratch [m]
@@ -125,9 +130,19 @@ class Search(NamedTuple):
     since: np.ndarray  # scratch int64 [j + k]: and those since the last renewal
 
 
-def new_search(problem: BAMDP, nodes: int, sets: int, stages: int, n: int, max_nodes: int, kept: int = 0) -> Search:
+def new_search(
+    problem: BAMDP,
+    nodes: int,
+    sets: int,
+    stages: int,
+    n: int,
+    max_nodes: int,
+    kept: int = 0,
+    memory: Memory | None = None,
+) -> Search:
     """For `nodes` histories on `sets` particle sets of `n` models that keep `stages` stages; at most `max_nodes` are
-    expanded in one scenario. Where there is one set, the weights of so many nodes may be `kept`, not of all."""
+    expanded in one scenario. Where there is one set, the weights of so many nodes may be `kept`, not of all, and there
+    may be a `memory`."""
     posterior, columns = problem.posterior, n_columns(problem)
     n_actions, pairs = posterior.n_actions, posterior.reward.shape[1]
     rows = n_actions * columns
@@ -144,18 +159,20 @@ def new_search(problem: BAMDP, nodes: int, sets: int, stages: int, n: int, max_n
         weight=np.empty((kept or nodes, n)),
         own=np.empty(n),
         loss=np.empty((nodes, n_actions)),
+        open=np.empty((nodes, n_actions), dtype=np.bool_),
         prob=np.empty((nodes, rows)),
         above=np.empty((nodes, rows)),
         child=np.empty((nodes, rows), dtype=np.int32),
         table=np.full(1 << bits, -1, dtype=np.int32),
         words=words,
         classes=classes_of(problem),
-        adds=np.zeros(pairs, dtype=np.int64),
-        charge=np.empty((0, 0, 0)),
-        mean=np.empty((0, 0)),
+        follows=memory.follows if memory else np.empty((0, 0, 0), dtype=np.int32),
+        charge=memory.charge if memory else np.empty((0, 0, 0)),
+        mean=memory.mean if memory else np.empty((0, 0)),
+        begins=memory.begins if memory else np.arange(problem.n_states),
         start=np.empty(sets, dtype=np.int64),
         slots=np.empty((sets, pairs), dtype=np.int64),
-        q=np.empty((sets, stages, pairs, n)),
+        q=np.empty((sets, stages, len(memory.state) * n_actions if memory else pairs, n)),
         keys=np.empty((max_nodes + 1) * n_actions + 2),
         items=np.empty((max_nodes + 1) * n_actions + 2, dtype=np.int64),
         counts=np.empty((pairs, columns), dtype=np.int64),
@@ -264,69 +281,99 @@ def weigh(problem, search, draws, x):
 
 @out_of_line
 @njit(**FAST)
+def look_at(problem, search, draws, x, a, weights):
+    """Probabilities and values of every outcome of an action at node `x`, and its loss: measured from `W`, or, where
+    the node waited for fresh particles, from their own `Q⁺_a`, after what the old ones say of the action."""
+    columns, n_states, n_actions = search.counts.shape[1], problem.n_states, problem.posterior.n_actions
+    pair, slots, likely = search.node[x].state * n_actions + a, search.slots[search.node[x].set], search.likely
+    first, place = search.q[search.node[x].set, 0], search.node[x].place
+    after = search.q[search.node[x].set, later(search, x) if problem.horizon >= 0 else 0]
+    some, total, charge = search.classes.size > 0, 0.0, 0.0
+    if some:
+        count(search, x, ROOT)
+    if search.charge.size > 0:
+        charge = -search.mean[place, a]
+        for t in range(n_states):
+            if search.charge[place, a, t] != 0.0:
+                charge += search.charge[place, a, t] * dot(weights, draws[slots[pair], t])
+    for column in range(columns):
+        t = next_state(problem.posterior, pair, column)
+        if t < 0:
+            continue
+        p = chances(problem, draws[slots[pair]], weights, pair, column, likely)
+        if p > 0.0:
+            value, there = -np.inf, n_actions * place_after(search, place, a, t)
+            if some:
+                search.counts[pair, column] += 1
+            for b in range(n_actions):
+                if not (some and needless(search.classes, search.counts, t * n_actions + b, n_actions)):
+                    value = max(value, dot(likely, after[there + b]))
+            if some:
+                search.counts[pair, column] -= 1
+            search.prob[x, a * columns + column] = p
+            search.above[x, a * columns + column] = value / p
+            total += value
+    gain = dot(weights, draws[slots[pair], n_states]) + problem.discount * total - charge
+    search.open[x, a] = True
+    if search.size[WAITING] > 0:
+        old = max(0.0, search.node[x].upper - search.old[a])
+        search.loss[x, a] = old + max(0.0, dot(weights, first[pair]) - gain)
+    else:
+        search.loss[x, a] = max(0.0, search.node[x].upper - gain)
+
+
+@njit(**FAST)
+def place_after(search, place, a, t):
+    """Where an action that leads to `t` leaves a place."""
+    return np.int64(search.follows[place, a, t]) if search.follows.size > 0 else np.int64(t)
+
+
+@njit(**FAST)
+def later(search, x):
+    """With a horizon: the stage of a set's `q` for what follows node `x`."""
+    return search.node[x].stage + 1 - search.node[search.start[search.node[x].set]].stage
+
+
+@out_of_line
+@njit(**FAST)
 def expand(problem, search, draws, x):
-    """Probabilities and values of every outcome of node `x`, and its losses: measured from `W`, or, where it waited for
-    fresh particles, from their own `Q⁺_a`, after what the old ones say of the action."""
-    columns, n_states = search.counts.shape[1], problem.n_states
-    n_actions, s, stage = problem.posterior.n_actions, search.node[x].state, search.node[x].stage
-    slots, weights, likely = search.slots[search.node[x].set], weigh(problem, search, draws, x), search.likely
-    first, table = search.q[search.node[x].set, 0], search.node[x].table
-    q = search.q[search.node[x].set, table]
-    if problem.horizon >= 0:
-        q = search.q[search.node[x].set, stage + 1 - search.node[search.start[search.node[x].set]].stage]
-    some, charged = search.classes.size > 0, search.charge.size > 0
-    if some or charged:
+    """The losses of node `x`. For ever, an action loses no less than somebody who is told the model after it: the one
+    that loses least so is looked at, and those that may be its rivals; others when they are wanted."""
+    n_actions, s, weights = problem.posterior.n_actions, search.node[x].state, weigh(problem, search, draws, x)
+    here, some = n_actions * search.node[x].place, search.classes.size > 0
+    q = search.q[search.node[x].set, 0, here : here + n_actions]
+    at_once = problem.horizon >= 0 or search.size[WAITING] > 0
+    if some:
         count(search, x, ROOT)
     search.node[x].stamp = -1
     for row in range(search.prob.shape[1]):
         search.child[x, row], search.prob[x, row] = -1, 0.0
+    seems = -1
     for a in range(n_actions):
         pair = s * n_actions + a
-        if not problem.available[pair] or (some and needless(search.classes, search.counts, pair, n_actions)):
-            continue
-        total, charge, after = 0.0, 0.0, q
-        if search.adds[pair] > 0 and search.counts[pair].sum() == 0:
-            after = search.q[search.node[x].set, table + search.adds[pair]]
-            if charged:
-                charge = -search.mean[table, pair]
-                for t in range(n_states):
-                    if search.charge[table, pair, t] != 0.0:
-                        charge += search.charge[table, pair, t] * dot(weights, draws[slots[pair], t])
-        for column in range(columns):
-            t = next_state(problem.posterior, pair, column)
-            if t < 0:
-                continue
-            p = chances(problem, draws[slots[pair]], weights, pair, column, likely)
-            if p > 0.0:
-                value = -np.inf
-                if some:
-                    search.counts[pair, column] += 1
-                for b in range(n_actions):
-                    if not (some and needless(search.classes, search.counts, t * n_actions + b, n_actions)):
-                        value = max(value, dot(likely, after[t * n_actions + b]))
-                if some:
-                    search.counts[pair, column] -= 1
-                search.prob[x, a * columns + column] = p
-                search.above[x, a * columns + column] = value / p
-                total += value
-        gain = dot(weights, draws[slots[pair], n_states]) + problem.discount * total - charge
-        if search.size[WAITING] > 0:
-            old = max(0.0, search.node[x].upper - search.old[a])
-            search.loss[x, a] = old + max(0.0, dot(weights, first[pair]) - gain)
-        else:
-            search.loss[x, a] = max(0.0, search.node[x].upper - gain)
+        search.open[x, a], search.loss[x, a] = False, np.inf
+        if problem.available[pair] and not (some and needless(search.classes, search.counts, pair, n_actions)):
+            search.loss[x, a] = 0.0 if at_once else max(0.0, search.node[x].upper - dot(weights, q[a]))
+            if seems < 0 or search.loss[x, a] < search.loss[x, seems]:
+                seems = a
+    if seems >= 0:
+        look_at(problem, search, draws, x, seems, weights)
+        for a in range(n_actions):
+            rival = at_once or search.loss[x, a] <= _RIVALS * search.loss[x, seems]
+            if rival and search.loss[x, a] < np.inf and not search.open[x, a]:
+                look_at(problem, search, draws, x, a, weights)
 
 
 @njit(**FAST)
-def find(search, key, state, stage):
+def find(search, key, place, stage):
     """`(node or −1, slot of the table)`."""
     mask = np.uint64(search.table.size - 1)
-    slot = mix(key) & mask
+    slot = mix(key + np.uint64(place)) & mask
     while True:
         x = search.table[slot]
         if x < 0:
             return -1, np.int64(slot)
-        if search.node[x].key == key and search.node[x].state == state and search.node[x].stage == stage:
+        if search.node[x].key == key and search.node[x].place == place and search.node[x].stage == stage:
             return np.int64(x), np.int64(slot)
         slot = (slot + np.uint64(1)) & mask
 
@@ -342,7 +389,7 @@ def begin(problem, search, draws, states):
     for i in range(states.size):
         x = search.node[i]
         x.state, x.stage, x.parent, x.row, x.set = states[i], 0, -1, -1, 0
-        x.key, x.table = mix(np.uint64(i + 1)), 0
+        x.key, x.place = mix(np.uint64(i + 1)), search.begins[states[i]]
         x.base = x.key
         x.left, x.alive = np.log(n), 1.0
         search.weight[i].fill(1.0 / n)
@@ -351,7 +398,7 @@ def begin(problem, search, draws, states):
         for a in range(n_actions):
             pair = states[i] * n_actions + a
             if search.classes.size == 0 or not needless(search.classes, search.counts, pair, n_actions):
-                x.upper = max(x.upper, dot(search.weight[i], search.q[0, 0, pair]))
+                x.upper = max(x.upper, dot(search.weight[i], search.q[0, 0, x.place * n_actions + a]))
         expand(problem, search, draws, i)
 
 
@@ -369,7 +416,8 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
     pair = search.node[parent].state * problem.posterior.n_actions + row // columns
     t, stage = next_state(problem.posterior, pair, row % columns), search.node[parent].stage + 1
     key = search.node[parent].base + search.words[pair, row % columns]
-    x, slot = find(search, key, t, stage)
+    place = place_after(search, search.node[parent].place, row // columns, t)
+    x, slot = find(search, key, place, stage)
     if x >= 0:
         search.child[parent, row] = x
         return x, DONE
@@ -378,15 +426,13 @@ def child_of(problem, search, draws, parent, row, most_sets, least):
         return np.int64(-1), DONE
     node, drawn = search.node[x], search.node[parent].set
     node.state, node.stage, node.parent, node.row, node.set = t, stage, parent, row, drawn
-    node.table = search.node[parent].table
-    if search.adds[pair] > 0:
-        count(search, parent, ROOT)
-        if search.counts[pair].sum() == 0:
-            node.table += search.adds[pair]
+    node.place = place
     node.key, node.base = key, key
     node.upper = search.above[parent, row]
     node.alive = search.node[parent].alive * problem.keep[pair]
-    node.left = search.node[parent].left + log_size_change(problem, search, parent, pair, row % columns)
+    node.left = search.node[parent].left
+    if least > 0.0:  # where sets are renewed at all
+        node.left += log_size_change(problem, search, parent, pair, row % columns)
     if x < search.weight.shape[0]:
         weights = search.weight[x]
         total = chances(problem, draws[search.slots[drawn, pair]], search.weight[parent], pair, row % columns, weights)
@@ -462,8 +508,7 @@ def cheapest(problem, search, draws, x, scenario, depth, max_nodes, most_sets, l
     Or `(cost so far, RENEW)`: node `size[WAITING]` waits for particles; the search goes on when called again with it.
     Or `(cost so far, MORE)`: `max_nodes` are expanded; it goes on when called again with `ONWARDS` and more of them.
     """
-    posterior, columns, width = problem.posterior, search.counts.shape[1], search.prob.shape[1]
-    cost = 0.0
+    n_actions, width, cost = problem.posterior.n_actions, search.prob.shape[1], 0.0
     if x == ONWARDS:
         cost = search.keys[0]
     elif search.size[WAITING] > 0:
@@ -474,25 +519,21 @@ def cheapest(problem, search, draws, x, scenario, depth, max_nodes, most_sets, l
         search.size[QUEUE], search.size[EXPANDED] = 0, 0
     while True:
         if x >= 0 and search.node[x].stamp != stamp:
-            search.node[x].stamp = stamp
+            search.node[x].stamp, search.node[x].cost = stamp, cost
             search.size[EXPANDED] += 1
-            factor = problem.discount ** search.node[x].stage * search.node[x].alive
-            count(search, x, ROOT)
-            for a in range(posterior.n_actions):
-                pair = search.node[x].state * posterior.n_actions + a
-                if not problem.available[pair]:
-                    continue
-                if search.classes.size > 0 and needless(search.classes, search.counts, pair, posterior.n_actions):
-                    continue
-                clocks = mix(scenario + GOLDEN * np.uint64(row_of(posterior, pair) + 1))
-                clocks = mix(clocks + GOLDEN * np.uint64(tries(posterior, search.counts, pair) + 1))
-                p = search.prob[x, a * columns : (a + 1) * columns]
-                row = a * columns + first_to_ring(p, clocks, search.size[MIRRORED] > 0)
-                key = cost + factor * search.loss[x, a]
-                search.size[QUEUE] = push(search.keys, search.items, search.size[QUEUE], key, x * width + row)
-        if search.size[EXPANDED] >= max_nodes:
+            for a in range(n_actions):
+                if search.loss[x, a] < np.inf:
+                    put(problem, search, x, a, scenario)
+        full = search.size[EXPANDED] >= max_nodes
+        if full and search.items[0] >= 0:
             return search.keys[0], MORE
         search.size[QUEUE], cost, item = pop(search.keys, search.items, search.size[QUEUE])
+        if item < 0:
+            parent, a = (-1 - item) // n_actions, (-1 - item) % n_actions
+            look_at(problem, search, draws, parent, a, weigh(problem, search, draws, parent))
+            put(problem, search, parent, a, scenario)
+            x = ONWARDS
+            continue
         parent, row = item // width, item % width
         if search.node[parent].stage + 1 >= depth:
             return cost, DONE
@@ -503,3 +544,18 @@ def cheapest(problem, search, draws, x, scenario, depth, max_nodes, most_sets, l
             return cost, RENEW
         if x < 0:
             return cost, DONE
+
+
+@njit(**FAST)
+def put(problem, search, x, a, scenario):
+    """An action of node `x` into the queue: with the outcome that rings first where it was looked at."""
+    posterior, columns, width = problem.posterior, search.counts.shape[1], search.prob.shape[1]
+    pair, item = search.node[x].state * posterior.n_actions + a, -1 - (x * posterior.n_actions + a)
+    if search.open[x, a]:
+        count(search, x, ROOT)
+        clocks = mix(scenario + GOLDEN * np.uint64(row_of(posterior, pair) + 1))
+        clocks = mix(clocks + GOLDEN * np.uint64(tries(posterior, search.counts, pair) + 1))
+        p = search.prob[x, a * columns : (a + 1) * columns]
+        item = x * width + a * columns + first_to_ring(p, clocks, search.size[MIRRORED] > 0)
+    key = search.node[x].cost + problem.discount ** search.node[x].stage * search.node[x].alive * search.loss[x, a]
+    search.size[QUEUE] = push(search.keys, search.items, search.size[QUEUE], key, item)

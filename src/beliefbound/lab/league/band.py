@@ -13,17 +13,22 @@ and noise that nobody in the league meets: a lower confidence bound of the mean 
 over as many steps as the league's. The bracket may fail with half of what is allowed, and the players share the other
 half, so that the best lower end and the upper one hold together.
 
-The bracket is closed by steps of work, so that the same command finds the same, and kept in the folder `band`.
+The bracket is closed by steps of work, so that the same command finds the same, and kept in the folder `band`. Where a
+player earns more for certain than the policy of a short bracket is estimated to, all the work goes to the upper end.
 """
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from beliefbound.base.errors import BeliefboundError
 from beliefbound.base.io.atomic import write_text
 from beliefbound.base.io.paths import as_path
+from beliefbound.beliefs.belief import Belief
 from beliefbound.bounds.bracket import Bracket, bracket
+from beliefbound.bounds.record import TracePoint
 from beliefbound.bounds.statistics.betting import mean_at_least
 from beliefbound.lab.engine.registry import canonical_agent
 from beliefbound.lab.envs.environment import Environment
@@ -36,6 +41,7 @@ PLAYERS = {  # and runs for each step of work
 }
 EFFORT = 100  # steps of work: about a minute
 GAP = 0.08  # of the larger end: enough for a picture
+_TRIAL = 60  # steps of the short one
 _LITTLE = 1e-4  # of the weight of all rewards
 _ERROR = 0.05  # of the band: half for the bracket, half for the players
 _SEED = 1
@@ -68,31 +74,52 @@ def band_of(place: Environment, folder: Path | str, *, steps: int, discount: flo
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in place.name)
     length = "" if endless else f"@{steps}"
     file = as_path(folder) / "band" / f"{name}@{discount:g}{length}@{effort}.json"
+    horizon = None if endless else steps
+    least, most = (discount**steps / (1.0 - discount) * end if endless else 0.0 for end in place.reward_range)
+    knobs: dict[str, Any] = {"initial": place.start, "discount": discount, "horizon": horizon, "rng": 1}
+    knobs["confidence"] = 1.0 - _ERROR / 2
     found = _kept(file)
     if found is None or found.confidence < 1.0 - _ERROR / 2:
-        horizon = None if endless else steps
-        found = bracket(
-            place.prior(),
-            initial=place.start,
-            discount=discount,
-            horizon=horizon,
-            confidence=1.0 - _ERROR / 2,
-            effort=effort,
-            target_gap=GAP,
-            rng=1,
-        )
         file.parent.mkdir(parents=True, exist_ok=True)
+        found = bracket(place.prior(), effort=min(effort, _TRIAL), target_gap=GAP, **knobs)
+        if found.relative_gap > GAP and effort > _TRIAL:
+            earned = max(_earnings(place, file, steps=steps, discount=discount, effort=effort))[0] + least
+            if earned > found.lower.estimate:
+                found = _closed_from_above(place.prior(), earned, effort, knobs)
+            else:
+                found = bracket(place.prior(), effort=effort, target_gap=GAP, **knobs)
         found.save(file)
-    least, most = (discount**steps / (1.0 - discount) * end if endless else 0.0 for end in place.reward_range)
     low, high = found.lower.value - most, found.upper.value - least
     if high - low <= GAP * max(abs(low), abs(high)):
         return Band(low, high, found.confidence, _POLICY)
-    own = [(low, _POLICY)]  # what is earned at least, and by whom
+    own = _earnings(place, file, steps=steps, discount=discount, effort=effort)
+    low, by = max([(low, _POLICY), *own])  # what is earned at least, and by whom
+    return Band(low, high, 1.0 - _ERROR, by)
+
+
+def _closed_from_above(prior: Belief, low: float, effort: int, knobs: dict[str, Any]) -> Bracket:
+    """A bracket whose upper end alone is closed, until it is near what is earned for certain."""
+    high = [np.inf]
+
+    def watch(point: TracePoint) -> None:
+        high[0] = point.upper.value
+
+    def near() -> bool:
+        return high[0] - low <= GAP * abs(high[0])
+
+    return bracket(prior, effort=effort, target="upper", watch=watch, stop=near, **knobs)
+
+
+def _earnings(
+    place: Environment, bracketed: Path, *, steps: int, discount: float, effort: int
+) -> list[tuple[float, str]]:
+    """What each player earns at least, and who it is."""
+    found = []
     for agent, runs in PLAYERS.items():
         player = canonical_agent(agent)
-        own.append((_earned(place, player, file, steps=steps, discount=discount, runs=runs * effort), player))
-    low, by = max(own)
-    return Band(low, high, 1.0 - _ERROR, by)
+        low = _earned(place, player, bracketed, steps=steps, discount=discount, runs=runs * effort)
+        found.append((low, player))
+    return found
 
 
 def _earned(place: Environment, player: str, bracketed: Path, *, steps: int, discount: float, runs: int) -> float:
