@@ -7,11 +7,12 @@ import pytest
 
 from beliefbound.beliefs import DirichletBelief, KnownRewards
 from beliefbound.bounds.dirichlet.chains import Chain
-from beliefbound.bounds.dirichlet.charges import _mean_rows, charged_order, most_paid_back, with_pair
+from beliefbound.bounds.dirichlet.charges import _mean_rows, charged_order, chosen_memory, most_paid_back, with_pair
 from beliefbound.bounds.dirichlet.effort import Effort
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels
 from beliefbound.bounds.dirichlet.prepared import above_of
 from beliefbound.bounds.dirichlet.sampler import Sampler
+from beliefbound.kernels.particles.memory import memory_of
 from beliefbound.kernels.particles.opened import everything_open, n_tables, order_of
 from beliefbound.lab.envs.benchmark import belief_of
 from beliefbound.planning.task import Task
@@ -62,21 +63,22 @@ def test_tables_are_those_of_the_definition(kind):
     problem = above_of(task).problem
     order = charged_at_random(problem, 0.3)
     assert n_tables(order) == (4, 8, 16)[kind]
-    chain = Chain(task, problem, 3, 1, Effort((), 16, 50, 1), order)
+    chain = Chain(task, problem, 3, 1, Effort((), 16, 50, 1), memory_of(problem, order))
     drop = chain.run(0)
     draws = chain.rows.draws[chain.search.slots[0]]
     for m in range(16):
-        expected, found = by_definition(draws[:, :2, m], draws[:, 2, m], order), chain.search.q[0, :, :, m]
+        expected = by_definition(draws[:, :2, m], draws[:, 2, m], order)
+        found = chain.search.q[0, 0].reshape(chain.tables, 4, 16)[:, :, m]
         known = expected > -np.inf
         assert found[known] == pytest.approx(expected[known], abs=1e-9)
         assert (found[known] >= expected[known] - 1e-14).all()
-    assert min(drop.ordered) >= -most_paid_back(problem, order)
+    assert min(drop.ordered) >= -most_paid_back(problem, chain.memory)
 
 
 def test_losses_are_never_negative_whatever_is_charged():
     task = two_states(2)
     problem = above_of(task).problem
-    chain = Chain(task, problem, 3, 1, Effort((), 32, 200, 1), charged_at_random(problem, 3.0))
+    chain = Chain(task, problem, 3, 1, Effort((), 32, 200, 1), memory_of(problem, charged_at_random(problem, 3.0)))
     for i in range(20):
         assert chain.run(i).value >= 0.0
         nodes = int(chain.search.size[0])
@@ -90,7 +92,7 @@ def test_bounds_are_not_below_the_exact_value_whatever_is_charged(kind, size):
     task = two_states(kind)
     problem = above_of(task).problem
     exact = oracles.dirichlet_value(task.belief, 0, DISCOUNT, 6)
-    chain = Chain(task, problem, 5, 1, Effort((), 128, 400, 1), charged_at_random(problem, size))
+    chain = Chain(task, problem, 5, 1, Effort((), 128, 400, 1), memory_of(problem, charged_at_random(problem, size)))
     models = FreshModels(task, above_of(task), (5, 2))
     models.sample(200, [models.scratch()])
     known, drops = np.concatenate(models.values), np.array([chain.run(i).whole for i in range(400)])
@@ -106,7 +108,8 @@ def test_what_is_chosen_lowers_bounds_of_grids_and_chains():
         problem, order = above_of(task).problem, charged_order(task)
         assert order.charge.size > 0
         assert n_tables(order) == (16 if kind == "grid" else 243)
-        free, charged = (Chain(task, problem, 3, 1, Effort((), 512, 4096, 1), each) for each in (None, order))
+        memories = None, memory_of(problem, order)
+        free, charged = (Chain(task, problem, 3, 1, Effort((), 512, 4096, 1), each) for each in memories)
         gained = np.array([charged.run(i).whole - free.run(i).whole for i in range(24)])
         assert gained.mean() - 2.0 * gained.std() / len(gained) ** 0.5 > least
 
@@ -117,7 +120,7 @@ def test_nothing_is_charged_with_a_horizon_or_where_nothing_can_be_learnt():
         order = charged_order(task)
         assert order.charge.size == 0
         assert n_tables(order) == 1
-        assert most_paid_back(above_of(task).problem, order) == 0.0
+        assert most_paid_back(above_of(task).problem, chosen_memory(task)) == 0.0
     assert n_tables(everything_open(4)) == 1
 
 
@@ -127,7 +130,7 @@ def test_a_sample_allows_for_what_is_paid_back():
     sampler.effort = Effort((), 128, 256, 1)
     sampler.relax(30)
     assert 0.0 < sampler.drop(0.01) < sampler.mean_drop
-    back = sampler.problem.unit * most_paid_back(sampler.problem, sampler.order)
+    back = sampler.problem.unit * most_paid_back(sampler.problem, sampler.memory)
     assert 1.0 < back < 200.0
     sampler.drops, sampler.ordered = [0.0] * 30, [-0.5 * back, -0.9 * back] * 400
     assert sampler.drop(0.01) < sampler.mean_drop == pytest.approx(-0.7 * back)

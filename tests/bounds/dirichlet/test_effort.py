@@ -100,12 +100,14 @@ def test_one_large_set_where_sets_outlive_the_search_and_renewing_them_is_not_af
     "belief",
     [DirichletBelief(5, 2, initial=0), DirichletBelief(12, 3, initial=0), successors(30, 4, 3, BetaRewards(1.0, 1.0))],
 )
-def test_all_sizes_of_a_side_share_its_error(belief):
+@pytest.mark.parametrize("upper_alone", [False, True])
+def test_all_sizes_of_a_side_share_its_error(belief, upper_alone):
     """Whatever sizes follow each other: together they have at most what the side has, and nearly all of it."""
     with Ahead(1) as team:
-        work = _Sampled(Task.of(belief, discount=0.95), 1, team, 0.05, "betting")
+        work = _Sampled(Task.of(belief, discount=0.95), 1, team, 0.05, "betting", upper_alone)
         for stage in range(steps._STAGES):
             work.enter(stage)
-        for side, own in work.samplers.items():
+        share = steps._SIDE * 0.05 * (2.0 if upper_alone else 1.0)  # where one side alone is sampled, it has both
+        for side, own in work.samplers.items() if not upper_alone else [("upper", work.samplers["upper"])]:
             spent = sum(work._alpha(side, sampler) for sampler in own if sampler.effort.of(side))
-            assert 0.99 * steps._SIDE * 0.05 < spent <= steps._SIDE * 0.05 * (1.0 + 1e-12)
+            assert 0.99 * share < spent <= share * (1.0 + 1e-12)

@@ -11,6 +11,7 @@ from beliefbound.bounds.dirichlet.effort import Effort, effort
 from beliefbound.bounds.dirichlet.fresh_models import FreshModels
 from beliefbound.bounds.dirichlet.prepared import above_of
 from beliefbound.bounds.dirichlet.sampler import Sampler
+from beliefbound.kernels.particles.memory import memory_of
 from beliefbound.kernels.particles.opened import everything_open, n_tables, order_of, solve_in_order
 from beliefbound.kernels.particles.renewal import begin
 from beliefbound.kernels.particles.solving import models_in, optimal
@@ -56,6 +57,11 @@ def by_definition(p, r, order, discount):
     return q
 
 
+def tables_of(chain):
+    """`[table,pair,m]`."""
+    return chain.search.q[0, 0].reshape(chain.tables, -1, chain.n)
+
+
 def test_classes_in_which_something_is_to_be_found_out_are_ordered():
     """All three of each state of the chain; of the double loop those of four states; of a grid none are alike."""
     assert [n_tables(order(belief_of(kind))) for kind in ("chain", "double-loop", "grid")] == [243, 16, 1]
@@ -76,8 +82,8 @@ def test_tables_are_those_of_the_definition(kind):
     chain.run(0)
     draws = chain.rows.draws[chain.search.slots[0]]
     for m in range(20):
-        expected = by_definition(draws[:, :2, m], draws[:, 2, m], chain.order, 0.4)
-        known, found = expected > -np.inf, chain.search.q[0, :, :, m]
+        expected = by_definition(draws[:, :2, m], draws[:, 2, m], chain.memory.order, 0.4)
+        known, found = expected > -np.inf, tables_of(chain)[:, :, m]
         assert found[known] == pytest.approx(expected[known], abs=1e-9)
         assert (found >= expected - 1e-14).all()
         best = expected.reshape(len(expected), 2, -1).max(axis=2)
@@ -93,10 +99,11 @@ def test_the_last_table_is_that_of_somebody_who_may_take_everything():
     draws, slots = chain.rows.draws, chain.search.slots[0]
     q, one = np.empty((1, 4, 300)), np.empty((1, 4, 300))
     optimal(0.4, draws, slots, -1, np.zeros((2, 300), np.int64), q)
-    solve_in_order(0.4, everything_open(4), models_in(draws, slots, np.zeros((2, 300), np.int64), one))
+    memory, models = memory_of(problem, everything_open(4)), models_in(draws, slots, np.zeros((2, 300), np.int64), one)
+    solve_in_order(0.4, memory, models, np.empty((0, 300)), False)
     assert (one == q).all()
-    assert chain.search.q[0, -1] == pytest.approx(q[0], abs=1e-12)
-    assert (np.diff(chain.search.q[0].reshape(4, 2, 2, 300).max(axis=2)[[0, 1, 3]], axis=0) >= -1e-12).all()
+    assert tables_of(chain)[-1] == pytest.approx(q[0], abs=1e-12)
+    assert (np.diff(tables_of(chain).reshape(4, 2, 2, 300).max(axis=2)[[0, 1, 3]], axis=0) >= -1e-12).all()
 
 
 def test_a_history_has_the_table_of_what_was_tried():
@@ -112,14 +119,14 @@ def test_a_history_has_the_table_of_what_was_tried():
             tried.add(3 * int(search.node[parent]["state"]) + row // search.counts.shape[1])
             at = parent
         opened = [min(2, sum(pair // 3 == s for pair in tried)) for s in range(5)]
-        assert search.node[x]["table"] == sum(d * 3**s for s, d in enumerate(opened))
+        assert search.node[x]["place"] == 5 * sum(d * 3**s for s, d in enumerate(opened)) + search.node[x]["state"]
 
 
 def bound(task, *, ordered):
     """`E max` minus what chains drop: mean and standard error."""
     problem = above_of(task).problem
-    order = None if ordered else everything_open(len(problem.available))
-    chain = Chain(task, problem, 5, 1, Effort((), 32, 400, 1), order)
+    memory = None if ordered else memory_of(problem, everything_open(len(problem.available)))
+    chain = Chain(task, problem, 5, 1, Effort((), 32, 400, 1), memory)
     models = FreshModels(task, above_of(task), (5, 2))
     models.sample(200, [models.scratch()])
     known, drops = np.concatenate(models.values), np.array([chain.run(i).whole for i in range(300)])
@@ -146,7 +153,7 @@ def test_what_is_lost_by_order_and_by_the_search_are_added():
     assert min(drop.ordered) >= 0.0
     assert drop.whole == pytest.approx(drop.value + np.mean(drop.ordered))
     assert Drop(2.0, 1.0).whole == 2.0
-    best = chain.search.q[0].reshape(16, 9, 2, 64).max(axis=2)[:, 0].mean(axis=1)
+    best = tables_of(chain).reshape(16, 9, 2, 64).max(axis=2)[:, 0].mean(axis=1)
     assert np.mean(drop.ordered) == pytest.approx(problem.unit * (best[-1] - best[0]), rel=1e-9)
     begin(problem, chain.search, chain.rows.draws, chain.states)
     assert drop.whole >= problem.unit * (best[-1] - chain.search.node["upper"][0]) - 1e-9
@@ -177,8 +184,9 @@ def test_sets_with_several_tables_are_small_or_the_largest():
 def test_order_lowers_the_bound_of_a_chain_prior():
     """Drops of a few chains with the same particles, far beyond their standard errors."""
     task, found = task_of(belief_of("chain")), {}
-    for ordered, order in ((True, None), (False, everything_open(15))):
-        chain = Chain(task, above_of(task).problem, 3, 1, Effort((), 512, 4096, 1), order)
+    problem = above_of(task).problem
+    for ordered, memory in ((True, None), (False, memory_of(problem, everything_open(15)))):
+        chain = Chain(task, problem, 3, 1, Effort((), 512, 4096, 1), memory)
         drops = [chain.run(i).whole for i in range(24)]
         found[ordered] = np.mean(drops), np.std(drops) / len(drops) ** 0.5
     assert found[True][0] - found[False][0] > 1.5

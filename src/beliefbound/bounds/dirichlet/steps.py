@@ -83,9 +83,7 @@ def dirichlet_steps(
 class _Sampled:
     """What has been sampled so far."""
 
-    def __init__(
-        self, task: Task, seed: int, team: Ahead, error: float, interval: Interval, upper_alone: bool
-    ) -> None:
+    def __init__(self, task: Task, seed: int, team: Ahead, error: float, interval: Interval, upper_alone: bool) -> None:
         self.upper_alone = upper_alone
         self.task, self.seed, self.team, self.error, self.interval = task, seed, team, error, interval
         self.meter = Meter()

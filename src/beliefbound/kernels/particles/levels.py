@@ -13,20 +13,22 @@ over sets of particles it is, too, for any policy of that kind (weights are like
 own). So relaxations with these charges stay upper bounds, as with those for first tries (`kernels.particles.opened`).
 With `g_t` about what follows `t` is worth, he gains next to nothing by knowing the row.
 
-*When the way turns back*, that is when a transition leads to no higher level from another state, or a visit takes longer
+*When the way turns back*, that is when a transition leads to another state of no higher level, or a visit takes longer
 than is followed, he is told all levels up to the highest that was reached – a superset of what has been visited – for
-nothing, and goes on among them as he likes; states of the next level are new ground still, and pay. From the last level
-on he is told everything, but pays for the first tries of the pairs of `kernels.particles.opened` that the history has
-not tried: which these are is kept on the way.
+nothing, and goes on among them as he likes; states of the next level are new ground still, and cost. When it turns back
+from the last level, there may be a *second way*: he is told everything but, on some levels, the states that the first
+way has not visited. When he first visits one of these, it is as on the first way; then he is told that level, too.
 
-So there are *places* (`Memory`) which follow from each other as outcomes show: a place knows its state and, on the way,
-the stays of each of its actions. `Q_m(place, a) = r_m + γ Σ_t p_m(t) max_b Q_m(what follows, b) − c`. On every model
-the value of a place is no less than what may follow from it brings on average, so that losses of
-`kernels.particles.renewal` are not negative, for certain, with `W` of the place of a history.
+So there are *places* (`kernels.particles.memory`) which follow from each other as outcomes show: a place knows its
+state, in a first visit the stays of each of its actions, and which states the first way has visited on the levels of
+the second. `Q_m(place, a) = r_m + γ Σ_t p_m(t) max_b Q_m(what follows, b) − c`. On every model the value of a place is
+no less than what may follow from it brings on average, so that losses of `kernels.particles.renewal` are not negative,
+for certain, with `W` of the place of a history. Actions that certainly wait for nothing are left out: nobody needs them
+(`kernels.particles.alike`), but somebody who is told something for turning back would.
 
-They are solved from the last level to the first: a level's states told, as a model whose states of the next level end
-it with a value that is known; then its first visits, from the most stays to none. All is lifted or raised by rounding,
-so that each value is no less than its own backup.
+They are solved in turns, what follows first: first visits, from the most stays to none; then, as a model of its own
+that ends where these begin, the states from which they are reached. All is lifted or raised by rounding, so that each
+value is no less than its own backup.
 """
 
 import numpy as np

@@ -49,20 +49,20 @@ def solves(memory: Memory) -> int:
 def memory_of(problem: BAMDP, order: Order) -> Memory:
     """Of tables alone."""
     tables, n_states, n_actions = n_tables(order), problem.n_states, problem.posterior.n_actions
-    pair = np.arange(len(order.first))
-    follows = np.full((tables, len(pair), n_states), -1, dtype=np.int32)
-    for table in range(tables):
-        opened = table // order.stride % (order.most + 1)
-        after = table + np.where((order.place == opened) & (opened < order.most), order.adds, 0)
-        follows[table] = after[:, None] * n_states + np.arange(n_states)
-    charge = order.charge if order.charge.size else np.empty((0, 0, 0))
-    mean = order.mean if order.charge.size else np.empty((0, 0))
+    opened = np.arange(tables)[:, None] // order.stride % (order.most + 1)
+    first = (order.place == opened) & (opened < order.most)  # [table,pair]: would be a first try
+    after = np.arange(tables)[:, None] + np.where(first, order.adds, 0)
+    follows = (after[:, :, None] * n_states + np.arange(n_states)).astype(np.int32)
+    charge, mean = np.empty((0, 0, 0)), np.empty((0, 0))
+    if order.charge.size:
+        charge = np.where(first[:, :, None], order.charge, 0.0).reshape(-1, n_actions, n_states)
+        mean = np.where(first, order.mean, 0.0).reshape(-1, n_actions)
     return Memory(
         order=order,
         state=np.tile(np.arange(n_states), tables),
         follows=follows.reshape(-1, n_actions, n_states),
-        charge=charge.reshape(-1, n_actions, n_states) if charge.size else charge,
-        mean=mean.reshape(-1, n_actions) if mean.size else mean,
+        charge=charge,
+        mean=mean,
         begins=np.arange(n_states),
         free=tables * n_states,
         expected=np.empty((0, 0, 0)),
@@ -86,7 +86,8 @@ def with_first_visits(
     classes = classes_of(problem)
     takes = problem.available & (classes != WAITS if classes.size else True)  # nobody waits for nothing
     possible = (posterior.alpha > 0.0) & takes[:, None]
-    reach = _levels(possible.reshape(problem.n_states, -1, problem.n_states).any(axis=1), starts)
+    leads: BoolArray = possible.reshape(problem.n_states, -1, problem.n_states).any(axis=1)
+    reach = _levels(leads, starts)
     if reach.max() == 0:
         return None
     plan = _Plan(problem, possible, reach, likely, followed, crossings)
@@ -209,9 +210,9 @@ class _Plan:
         for level in range(self.top, -1, -1):
             here = [x for x in ways if self.reach[x[0]] == level]
             visits = [("visit", s, crossed, k) for s, crossed in here for k in self.stays(s, self.followed)]
-            entered: list[Place] = [("visit", s, self.all_told, self.none) for s in np.flatnonzero(self.reach == level).tolist()]
-            inside = [("told", s, level - 1, ()) for s in np.flatnonzero(self.reach < level).tolist()]
-            if not self._turn(visits, inside, entered if level else []):
+            new, old = (np.flatnonzero(x).tolist() for x in (self.reach == level, self.reach < level))
+            ending: list[Place] = [("visit", s, self.all_told, self.none) for s in new if level]
+            if not self._turn(visits, [("told", s, level - 1, ()) for s in old], ending):
                 return False
         return True
 

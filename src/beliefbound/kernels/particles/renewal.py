@@ -86,7 +86,7 @@ NODE = np.dtype(
         ("parent", np.int64),  # −1 at a root
         ("row", np.int64),  # outcome row of the parent that leads here, a · columns + column
         ("set", np.int64),  # the particles in use
-        ("place", np.int64),  # what the relaxation remembers (`kernels.particles.memory`); the state where it is nothing
+        ("place", np.int64),  # what the relaxation remembers (`kernels.particles.memory`): at least the state
         ("stamp", np.int64),  # last scenario that expanded it
         ("key", np.uint64),
         ("base", np.uint64),  # what the keys of its children start from

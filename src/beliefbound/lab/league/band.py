@@ -84,7 +84,7 @@ def band_of(place: Environment, folder: Path | str, *, steps: int, discount: flo
         found = bracket(place.prior(), effort=min(effort, _TRIAL), target_gap=GAP, **knobs)
         if found.relative_gap > GAP and effort > _TRIAL:
             earned = max(_earnings(place, file, steps=steps, discount=discount, effort=effort))[0] + least
-            if earned > found.lower.estimate:
+            if found.lower.estimate is None or earned > found.lower.estimate:
                 found = _closed_from_above(place.prior(), earned, effort, knobs)
             else:
                 found = bracket(place.prior(), effort=effort, target_gap=GAP, **knobs)
