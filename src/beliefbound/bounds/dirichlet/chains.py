@@ -17,7 +17,8 @@ and places of that are few. Much of a drop is then that these are less than `V*_
 chain has many. They are samples of their own, of a part of the particles each, with an interval of their own; charges
 may lift them above `V*_m`, by what can be paid back in all at most. What is left of a drop is less, and so is what
 certainty costs. Models in many tables take longer than a short search, so that it is made twice, the second time with
-mirrored clocks.
+mirrored clocks. What first visits are worth varies less than `V*_m`, and is bounded itself, without `E max`; then
+chains are of one length, since their sets take most of the time.
 """
 
 import math
@@ -61,6 +62,7 @@ class Drop(NamedTuple):
     value: float
     operations: float
     ordered: tuple[float, ...] = ()  # by how much that is below their mean of `V*_m`: parts of the particles, each
+    tops: tuple[float, ...] = ()  # what it is, of these parts
 
     @property
     def whole(self) -> float:
@@ -171,17 +173,19 @@ class Chain:
         if level == 0:
             top = float(self.weights @ search.node["upper"][: len(self.states)])
             drop += max(0.0, float(self.weights @ self._known(self.memory.begins[self.states]).mean(axis=1)) - top)
-        ordered: FloatArray = np.empty(0)
+        ordered, tops = np.empty(0), np.empty(0)
         if self.remembers:
             everything = (self.tables - 1) * problem.n_states + self.states
-            lost = self.weights @ (self._known(everything) - self._known(self.memory.begins[self.states]))
+            top = self.weights @ self._known(self.memory.begins[self.states])
+            lost = self.weights @ self._known(everything) - top
             lost = lost if self.memory.charge.size else np.maximum(0.0, lost)  # but for rounding
             parts = self.n // _PART if self.n % _PART == 0 else 1
-            ordered = problem.unit * lost.reshape(parts, -1).mean(axis=1)
+            ordered, tops = (problem.unit * x.reshape(parts, -1).mean(axis=1) for x in (lost, top))
         first = fresh(problem, large=self.effort.sets == 1, tables=solves(self.memory))
         operations = self.n * (first + solved * work(problem))
         operations += (self.history[0] + self.n * self.history[1]) * expanded
-        return Drop(problem.unit * len(kinds) / kinds.count(level) * drop, operations, tuple(ordered.tolist()))
+        value = problem.unit * len(kinds) / kinds.count(level) * drop
+        return Drop(value, operations, tuple(ordered.tolist()), tuple(tops.tolist()))
 
     def _known(self, places: IntArray) -> FloatArray:
         """What the first particles are worth at each place to somebody who is told which is true: `[place,m]`."""

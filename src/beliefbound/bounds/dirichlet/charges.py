@@ -40,7 +40,7 @@ _MODELS = 128
 _ALONE = 4  # pairs that are alike to none, at most: 64 tables took 2.4 times as long on grids, for .06 more than .19
 _TAKEN = 0.1  # of the models: in so many an action is best, at least, if it is to be charged
 _WORTH = 0.05  # of the spread of what models are worth: charges lower it by so much, at least; one by its share
-_VISITS = ((5, 2), (6, 1), (4, 1), (6, 0), (4, 0), (3, 0))  # how much of first visits: the first that fits
+_VISITS = ((6, 2), (6, 1), (4, 1), (6, 0), (4, 0), (3, 0))  # how much of first visits: the first that fits
 _MOST = OPERATIONS  # that the choice may take
 _PAID = 1e-9  # by which what is paid back in all may still rise
 

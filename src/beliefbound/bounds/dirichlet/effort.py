@@ -51,7 +51,7 @@ _LONGER, _RARELY = 2.0, 16.0
 _LARGE_ROUNDS, _LARGE, _LARGE_HISTORIES = 16, 8192, 8
 _ORDERED_ROUNDS, _ORDERED_HISTORIES = 4, 32  # the same of sets with several tables
 # Of sets that remember first visits, too: scenarios differ little, so that each has one; times the space of particles.
-_VISITED_ROUNDS, _VISITED_HISTORIES, _ROOM = 1, 16, 4
+_VISITED_ROUNDS, _VISITED_HISTORIES, _ROOM = 1, 16, 6
 _LARGE_HISTORY, _LARGE_PARTICLE = 3e3, 0.2
 _LARGE_FRESH = 0.3  # of what it takes to draw and solve the models of small ones
 _LARGE_SHORTEST = 0.125  # of the time of the set: that of the shortest chain's histories

@@ -77,6 +77,7 @@ class Sampler:
         self.values: list[float] = []
         self.drops: list[float] = []  # of chains; their mean is that over whole rounds
         self.ordered: list[float] = []  # what their particles lose to order and charges
+        self.tops: list[float] = []  # what they are worth then
         self.operations = {"lower": 0.0, "upper": 0.0}
 
     @property
@@ -143,6 +144,7 @@ class Sampler:
         for drop in self._mapped(self._chains, range(first, first + count), lambda: self.chains):
             self.drops.append(drop.value)
             self.ordered.extend(drop.ordered)
+            self.tops.extend(drop.tops)
             self.operations["upper"] += drop.operations
 
     def drops_in(self, numbers: Sequence[int], scenarios: Scenarios) -> list[float]:
@@ -188,14 +190,38 @@ class Sampler:
     @property
     def kinds_of_chains(self) -> list[int]:
         """The levels of the chains of a round."""
-        return kinds_in_round(len(lengths_of(self.effort)))
+        return kinds_in_round(1 if self.learns else len(lengths_of(self.effort)))
 
     @property
     def mean_drop(self) -> float:
         """Over whole rounds; 0 where there is none."""
         period = len(self.kinds_of_chains)
         whole = len(self.drops) // period * period
-        return float(np.mean(self.drops[:whole]) + (np.mean(self.ordered) if self.ordered else 0.0)) if whole else 0.0
+        ordered = np.mean(self.ordered) if self.ordered and not self.learns else 0.0
+        return float(np.mean(self.drops[:whole]) + ordered) if whole else 0.0
+
+    @cached_property
+    def _back(self) -> float:
+        return self.problem.unit * most_paid_back(self.problem, self.memory)
+
+    @property
+    def learns(self) -> bool:
+        """Whether relaxations learn from first visits: then drops are below what sets are worth so, not `E max`."""
+        return len(self.memory.visits) > 0
+
+    @property
+    def mean_top(self) -> float:
+        """What sets are worth to somebody who learns from first visits."""
+        return float(np.mean(self.tops))
+
+    def top(self, alpha: float, interval: Interval = "betting") -> float:
+        """With probability `1 − alpha` the mean of that is at most this."""
+        x, most = np.array(self.tops), above_of(self.task).ends(self.task)[1] + self._back  # no model is worth more
+        if len(x) < _PILOT + 2:
+            return float("inf")
+        if interval == "betting":
+            return most - rounds_at_least(most - x, [0], alpha)
+        return mean_bound(x, "upper", confidence=1.0 - alpha, range_=None, interval=interval)
 
     def drop(self, alpha: float, interval: Interval = "betting") -> float:
         """With probability `1 − alpha` the mean drop of chains is at least this; 0 from very few."""
@@ -203,10 +229,10 @@ class Sampler:
         if len(x) < _PILOT + 2:
             return 0.0
         first = 0.0
-        if self.ordered:
+        if self.ordered and not self.learns:
             alpha *= 0.5
-            back = self.problem.unit * most_paid_back(self.problem, self.memory)
-            first = _at_least(np.maximum(0.0, np.array(self.ordered) + back), [0], alpha, interval) - back
+            lost = np.maximum(0.0, np.array(self.ordered) + self._back)
+            first = _at_least(lost, [0], alpha, interval) - self._back
         return first + _at_least(x, kinds, alpha, interval)
 
 
@@ -261,7 +287,7 @@ class _Chains(NamedTuple):
         return Chain(self.task, above_of(self.task).problem, self.seed, self.stages, self.effort, self.memory)
 
     def one(self, number: int, chain: Chain) -> Drop:
-        return chain.run(number, lengths=lengths_of(self.effort))
+        return chain.run(number, lengths=() if len(self.memory.visits) else lengths_of(self.effort))
 
 
 class _ChainsIn(NamedTuple):

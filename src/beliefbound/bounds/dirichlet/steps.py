@@ -33,6 +33,7 @@ from beliefbound.bounds.steps import OPERATIONS, STEP_WORK, Meter, Steps
 from beliefbound.kernels.particles.rows import width_of
 from beliefbound.planning.task import Task
 
+_TOP = 0.2  # of the error of chains that learn from first visits: for what their sets are worth before a search
 _STAGES = 12  # the last would take years: budgets grow eightfold
 _MODELS, _PLANNED = 0.1, 0.05  # of the error: for `E max`, and for the plan
 _SIDE = 0.425  # of the error, for each side of all stages together
@@ -98,6 +99,7 @@ class _Sampled:
         self.samplers: dict[str, list[Sampler]] = {"lower": [], "upper": []}  # what goes on is not made anew
         self._sizes = [Sampler(task, seed, 1, stage).effort for stage in range(_STAGES)]
         self.drops: list[float] = []
+        self.tops: list[float | None] = []  # what they are below, where it is not `E max`
         self.stage, self._known = 0, np.inf
 
     def first(self) -> list[Bound]:
@@ -127,6 +129,7 @@ class _Sampled:
             own.append(sampler)
             if side == "upper":
                 self.drops.append(0.0)
+                self.tops.append(None)
 
     def step(self, record: Record) -> list[Bound] | None:
         """The next piece of work, and what it proves; nothing where the stage affords none."""
@@ -207,7 +210,9 @@ class _Sampled:
             found.append(below.lower(self._alpha("lower", below), self.interval))
         if "upper" in touched:
             above = self.samplers["upper"][-1]
-            self.drops[-1] = above.drop(self._alpha("upper", above), self.interval)
+            alpha, share = self._alpha("upper", above), _TOP if above.learns else 0.0
+            self.drops[-1] = above.drop((1.0 - share) * alpha, self.interval)
+            self.tops[-1] = above.top(share * alpha, self.interval) if above.learns else None
         if touched != {"lower"}:
             found.append(self._upper())
         return [bound for bound in found if bound is not None]
@@ -249,26 +254,32 @@ class _Sampled:
         return sum(shares[first : last + 1]) * (2.0 if self.upper_alone else 1.0) * _SIDE * self.error
 
     def _upper(self) -> Bound | None:
-        """`E max`, lowered by the chains whose drop is proven largest."""
+        """`E max`, or what models are worth to somebody who learns from first visits, lowered by the chains that prove
+        most."""
         if not np.isfinite(self._known):
             return None
         x, alpha = np.concatenate(self.models.values), _MODELS * self.error
         method, n_samples, estimate = f"E max on {len(x)} fresh models", len(x), float(x.mean())
-        drop, best = max(((drop, i) for i, drop in enumerate(self.drops)), default=(0.0, 0))
-        if drop > 0.0:
-            sampler = self.samplers["upper"][best]
+        each = [(self._known if top is None else top) - drop for top, drop in zip(self.tops, self.drops, strict=True)]
+        best = int(np.argmin(each)) if each else 0
+        high = self._known
+        if each and each[best] < high:
+            high, sampler = each[best], self.samplers["upper"][best]
             n_samples, alpha = len(sampler.drops), alpha + self._alpha("upper", sampler)
+            if sampler.learns:
+                alpha = self._alpha("upper", sampler)
+                method, estimate = "what models are worth to somebody who learns on first visits", sampler.mean_top
             method += f", lowered by information relaxations on {n_samples} chains of sets of "
             method += f"{sampler.effort.particles} particles"
             estimate -= sampler.mean_drop
         return Bound(
-            self._known - drop - self.beyond,
+            high - self.beyond,
             "upper",
             f"{method}; {describe(self.interval)} intervals",
             exact=False,
             confidence=1.0 - alpha,
             estimate=estimate - self.beyond,
             n_samples=n_samples,
-            kind=Kind.PARTICLES if drop > 0.0 else Kind.E_MAX,
+            kind=Kind.PARTICLES if high < self._known else Kind.E_MAX,
             asymptotic=asymptotic(self.interval),
         )

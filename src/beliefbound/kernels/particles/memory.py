@@ -17,7 +17,7 @@ from beliefbound.kernels.particles.opened import Order, everything_open, n_table
 from beliefbound.kernels.particles.rows import BAMDP
 from beliefbound.kernels.reference import by_reference
 
-MOST_PLACES = 4096
+MOST_PLACES = 6000
 _AGAIN = 3  # tries of a visit of the second way that are followed, at most
 
 
@@ -86,8 +86,7 @@ def with_first_visits(
     classes = classes_of(problem)
     takes = problem.available & (classes != WAITS if classes.size else True)  # nobody waits for nothing
     possible = (posterior.alpha > 0.0) & takes[:, None]
-    leads: BoolArray = possible.reshape(problem.n_states, -1, problem.n_states).any(axis=1)
-    reach = _levels(leads, starts)
+    reach = _levels(np.asarray(possible.reshape(problem.n_states, -1, problem.n_states).any(axis=1)), starts)
     if reach.max() == 0:
         return None
     plan = _Plan(problem, possible, reach, likely, followed, crossings)
