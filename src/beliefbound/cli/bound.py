@@ -42,7 +42,7 @@ def bound(
     time_limit: TimeLimit = None,
     effort: Effort = None,
     target: Annotated[
-        str, typer.Option(help="value, or decision: stop as soon as one first action is proven optimal.")
+        str, typer.Option(help="value; decision: until one first action is proven optimal; upper: the upper end alone.")
     ] = "value",
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of all bounds together.")] = 0.95,
     reward_signal: Signal = None,

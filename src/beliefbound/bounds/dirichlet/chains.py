@@ -176,11 +176,11 @@ class Chain:
         ordered, tops = np.empty(0), np.empty(0)
         if self.remembers:
             everything = (self.tables - 1) * problem.n_states + self.states
-            top = self.weights @ self._known(self.memory.begins[self.states])
-            lost = self.weights @ self._known(everything) - top
+            known: FloatArray = self.weights @ self._known(self.memory.begins[self.states])
+            lost = self.weights @ self._known(everything) - known
             lost = lost if self.memory.charge.size else np.maximum(0.0, lost)  # but for rounding
             parts = self.n // _PART if self.n % _PART == 0 else 1
-            ordered, tops = (problem.unit * x.reshape(parts, -1).mean(axis=1) for x in (lost, top))
+            ordered, tops = (problem.unit * x.reshape(parts, -1).mean(axis=1) for x in (lost, known))
         first = fresh(problem, large=self.effort.sets == 1, tables=solves(self.memory))
         operations = self.n * (first + solved * work(problem))
         operations += (self.history[0] + self.n * self.history[1]) * expanded
