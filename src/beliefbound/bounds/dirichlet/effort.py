@@ -51,7 +51,7 @@ _LONGER, _RARELY = 2.0, 16.0
 _LARGE_ROUNDS, _LARGE, _LARGE_HISTORIES = 16, 8192, 8
 _ORDERED_ROUNDS, _ORDERED_HISTORIES = 4, 32  # the same of sets with several tables
 # Of sets that remember first visits, too: scenarios differ little, so that each has one; times the space of particles.
-_VISITED_ROUNDS, _VISITED_HISTORIES, _ROOM = 1, 16, 6
+_VISITED_ROUNDS, _VISITED_HISTORIES, _ROOM = 4, 16, 6
 _LARGE_HISTORY, _LARGE_PARTICLE = 3e3, 0.2
 _LARGE_FRESH = 0.3  # of what it takes to draw and solve the models of small ones
 _LARGE_SHORTEST = 0.125  # of the time of the set: that of the shortest chain's histories
@@ -270,12 +270,13 @@ def _one_set(problem: BAMDP, share: float, tables: int, places: int) -> tuple[in
     rounds, histories, scenarios, most = _LARGE_ROUNDS, _LARGE_HISTORIES, 1, _LARGE_HISTORIES * _LARGE
     if tables > 1:
         rounds, histories, scenarios = _ORDERED_ROUNDS, _ORDERED_HISTORIES, 2
-    if places > tables * problem.n_states:
+    visits = places > tables * problem.n_states
+    if visits:
         rounds, histories, scenarios, most = _VISITED_ROUNDS, _VISITED_HISTORIES, 1, _VISITED_HISTORIES * _LARGE
     while True:
         shortest = max(_SHORTEST, int(_LARGE_SHORTEST * n * model / (itself + n * each)))
         longest = min(histories * n, most)
-        lengths = chain_lengths(longest, shortest)
+        lengths = (longest,) if visits else chain_lengths(longest, shortest)
         takes = sum(
             (n * model + scenarios * length * (itself + n * each)) * 2 ** (len(lengths) - 1 - i)
             for i, length in enumerate(lengths)
