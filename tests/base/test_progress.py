@@ -63,8 +63,11 @@ def test_whose_turn_it_is_and_how_far():
         display._line.refresh()
         display.turn("random: 5 runs of 20 steps")
         display._line.refresh()
+        display.doing("between 1 and 2")
+        display._line.refresh()
     text = file.getvalue()
     assert "[bold]mine: 3 runs of 20 steps\n" in text.replace("\x1b[2K", "").replace("\r", "")
     assert "[bold]mine: 3 runs of 20 steps, 2 done" in text
     assert "random: 5 runs of 20 steps, " not in text
+    assert "between 1 and 2 " in text
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1  # the cursor is back

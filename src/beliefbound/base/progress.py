@@ -105,7 +105,11 @@ class TurnDisplay:
     def block(self, cell: Any, runs: int) -> None:
         """A block of runs is done."""
         self._done += runs
-        self._line.update(self._task, description=f"{self._text}, {self._done} done")
+        self.doing(f"{self._text}, {self._done} done")
+
+    def doing(self, text: str) -> None:
+        """What the line that moves says."""
+        self._line.update(self._task, description=text)
 
     def say(self, text: str) -> None:
         """A line that stays, at once."""

@@ -102,6 +102,7 @@ def league(
                 begin=begin,
                 progress=show.block,
                 say=show.say,
+                doing=show.doing,
             )
         report = write_league(found, folder, shlex.join(["beliefbound", "league", environment, *given]))
     show_table(f"League: {environment}", *shown(found))

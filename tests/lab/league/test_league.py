@@ -196,8 +196,10 @@ def test_the_band_encloses_what_a_known_optimum_earns(tmp_path):
     assert found.band.low <= 1.0 <= found.band.high
     for player in PLAYERS:  # whatever is done first
         assert 0.6 < earned_at_least(tmp_path / "one", make_env("drawn-chain"), player, steps=1) <= 1.0
-    endless = league("drawn-chain", tmp_path, agents=["exploit"], runs=3, effort=5)
+    told: list[str] = []
+    endless = league("drawn-chain", tmp_path, agents=["exploit"], runs=3, effort=5, doing=told.append)
     assert endless.band is not None
+    assert f"and {endless.band.high:.4g}, " in "".join(told)
     assert endless.band.low < endless.band.high < 250 * 10.0
     files = {path: path.stat().st_mtime_ns for path in (tmp_path / "band").iterdir()}
     again = league("drawn-chain", tmp_path, agents=["exploit"], runs=3, effort=5)

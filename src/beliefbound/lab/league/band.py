@@ -18,6 +18,7 @@ player earns more for certain than the policy of a short bracket is estimated to
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,9 +27,8 @@ import numpy as np
 from beliefbound.base.errors import BeliefboundError
 from beliefbound.base.io.atomic import write_text
 from beliefbound.base.io.paths import as_path
-from beliefbound.beliefs.belief import Belief
 from beliefbound.bounds.bracket import Bracket, bracket
-from beliefbound.bounds.record import TracePoint
+from beliefbound.bounds.record import TracePoint, percent, relative
 from beliefbound.bounds.statistics.betting import mean_at_least
 from beliefbound.lab.engine.registry import canonical_agent
 from beliefbound.lab.envs.environment import Environment
@@ -63,10 +63,18 @@ class Band(NamedTuple):
         return (self.high - self.low) / max(abs(self.low), abs(self.high), 1e-300)
 
 
-def band_of(place: Environment, folder: Path | str, *, steps: int, discount: float, effort: int) -> Band | None:
+def band_of(
+    place: Environment,
+    folder: Path | str,
+    *,
+    steps: int,
+    discount: float,
+    effort: int,
+    doing: Callable[[str], object] = lambda text: None,
+) -> Band | None:
     """The bracket of the prior that the environments of a league's runs are drawn from; `None` where there is none.
 
-    One that the folder holds, of the same prior, task and effort, is taken as it is.
+    One that the folder holds, of the same prior, task and effort, is taken as it is. `doing` is told what is done.
     """
     if place.of_run is None or place.prior is None or effort <= 0:
         return None
@@ -81,42 +89,48 @@ def band_of(place: Environment, folder: Path | str, *, steps: int, discount: flo
     found = _kept(file)
     if found is None or found.confidence < 1.0 - _ERROR / 2:
         file.parent.mkdir(parents=True, exist_ok=True)
-        found = bracket(place.prior(), effort=min(effort, _TRIAL), target_gap=GAP, **knobs)
+        now = _Closing(least, most, doing)
+        found = bracket(place.prior(), effort=min(effort, _TRIAL), target_gap=GAP, watch=now.watch, **knobs)
         if found.relative_gap > GAP and effort > _TRIAL:
-            earned = max(_earnings(place, file, steps=steps, discount=discount, effort=effort))[0] + least
-            if found.lower.estimate is None or earned > found.lower.estimate:
-                found = _closed_from_above(place.prior(), earned, effort, knobs)
-            else:
-                found = bracket(place.prior(), effort=effort, target_gap=GAP, **knobs)
+            own = _earnings(place, file, steps=steps, discount=discount, effort=effort, doing=doing)
+            now.low = max(now.low, *(low for low, _ in own))
+            if not now.near():
+                above = found.lower.estimate is None or max(own)[0] + least > found.lower.estimate
+                knobs |= {"target": "upper", "stop": now.near} if above else {"target_gap": GAP}
+                found = bracket(place.prior(), effort=effort, watch=now.watch, **knobs)
         found.save(file)
     low, high = found.lower.value - most, found.upper.value - least
     if high - low <= GAP * max(abs(low), abs(high)):
         return Band(low, high, found.confidence, _POLICY)
-    own = _earnings(place, file, steps=steps, discount=discount, effort=effort)
+    own = _earnings(place, file, steps=steps, discount=discount, effort=effort, doing=doing)
     low, by = max([(low, _POLICY), *own])  # what is earned at least, and by whom
     return Band(low, high, 1.0 - _ERROR, by)
 
 
-def _closed_from_above(prior: Belief, low: float, effort: int, knobs: dict[str, Any]) -> Bracket:
-    """A bracket whose upper end alone is closed, until it is near what is earned for certain."""
-    high = [np.inf]
+class _Closing:
+    """The band as it closes; `least`, `most`: of what comes after the last step."""
 
-    def watch(point: TracePoint) -> None:
-        high[0] = point.upper.value
+    def __init__(self, least: float, most: float, doing: Callable[[str], object]) -> None:
+        self.low, self.high = -np.inf, np.inf
+        self._least, self._most, self._doing = least, most, doing
 
-    def near() -> bool:
-        return high[0] - low <= GAP * abs(high[0])
+    def watch(self, point: TracePoint) -> None:
+        self.low, self.high = max(self.low, point.lower.value - self._most), point.upper.value - self._least
+        wide = percent(relative(self.low, self.high))
+        self._doing(f"the best possible agent earns between {self.low:.4g} and {self.high:.4g}, {wide} wide …")
 
-    return bracket(prior, effort=effort, target="upper", watch=watch, stop=near, **knobs)
+    def near(self) -> bool:
+        return self.high - self.low <= GAP * max(abs(self.low), abs(self.high))
 
 
 def _earnings(
-    place: Environment, bracketed: Path, *, steps: int, discount: float, effort: int
+    place: Environment, bracketed: Path, *, steps: int, discount: float, effort: int, doing: Callable[[str], object]
 ) -> list[tuple[float, str]]:
     """What each player earns at least, and who it is."""
     found = []
     for agent, runs in PLAYERS.items():
         player = canonical_agent(agent)
+        doing(f"what {agent} earns at least, over {runs * effort} MDPs …")
         low = _earned(place, player, bracketed, steps=steps, discount=discount, runs=runs * effort)
         found.append((low, player))
     return found

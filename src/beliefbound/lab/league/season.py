@@ -70,6 +70,7 @@ def league(
     begin: Callable[[str, Timing | None], object] = lambda agent, timing: None,
     progress: Callable[[Cell, int], None] | None = None,
     say: Say = lambda text: None,
+    doing: Say = lambda text: None,
 ) -> League:
     """Play every agent, or the ones named, and compare them.
 
@@ -90,6 +91,7 @@ def league(
       repair: play the runs of corrupt parts again.
       begin: told of `(agent, None)` before an agent's time is taken, of `(agent, timing)` before it plays.
       progress, say: as in `lab.experiments.run`.
+      doing: told how far the band is.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -168,7 +170,7 @@ def league(
     ranks = ranking(frame, table, score=score)
     reasons = {agent: fault.reason for agent, fault in faults.items()}
     spec = _spec(reference, place.name, runs, steps, seed, discount)
-    band = band_of(place, folder, steps=steps, discount=gamma, effort=effort)
+    band = band_of(place, folder, steps=steps, discount=gamma, effort=effort, doing=doing)
     return League(table, ranks, frame, spec, score, gamma, prior, left_out, reasons, band)
 
 
