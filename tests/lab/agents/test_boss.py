@@ -79,5 +79,5 @@ def test_models_that_need_too_much_memory_are_refused():
 
 
 def test_published_settings_are_presets():
-    assert canonical_agent("boss:preset=recalled") == "boss:k=5,b=10"
-    assert canonical_agent("boss") == "boss:k=20,b=5"
+    assert canonical_agent("boss:preset=guez") == "boss:k=20,b=5"
+    assert canonical_agent("boss") == "boss:k=5,b=10"

@@ -5,13 +5,17 @@ import math
 import numpy as np
 import pytest
 
+from beliefbound.kernels.planning.expected_rows import ExpectedRows
 from beliefbound.kernels.play import agent_stream
 from beliefbound.kernels.random import uniform
 from beliefbound.lab.agents import make_agent, play
+from beliefbound.lab.envs import make_env
 from support.agent_twins import ExploitTwin
 from support.environments import CHAIN, arms
 from support.every_agent import EveryAgent
 from support.following import follow
+
+LARGE = make_env("grid:10")
 
 
 class TestDither(EveryAgent):
@@ -37,7 +41,7 @@ class DitherTwin(ExploitTwin):
 
     def act(self, s):
         p, r = self.expected()
-        q = r[s] + 0.95 * p[s] @ self.v[0]
+        self.q = q = r[s] + 0.95 * p[s] @ self.v[0]
         best, u = super().act(s), uniform(self.own)
         if self.temperature > 0.0:
             chances = np.exp((q - q.max()) / self.temperature)
@@ -46,17 +50,22 @@ class DitherTwin(ExploitTwin):
 
 
 @pytest.mark.parametrize("how", [{"epsilon": 0.25}, {"temperature": 0.5}], ids=["epsilon", "softmax"])
-def test_it_equals_its_twin_step_by_step(how):
+@pytest.mark.parametrize("environment", [CHAIN, LARGE], ids=["dense", "rows"])
+def test_it_equals_its_twin_step_by_step(how, environment):
     explore = "softmax" if "temperature" in how else "epsilon"
     name = f"dither:explore={explore}," + ",".join(f"{key}={value}" for key, value in how.items())
-    seen = follow(make_agent(name, CHAIN, discount=0.95), CHAIN, 300, twin=DitherTwin(CHAIN, **how))
-    assert len({a for _, a, _, _ in seen}) == 2
+    agent = make_agent(name, environment, discount=0.95)
+    assert isinstance(agent.machine.state.models, ExpectedRows) == (environment is LARGE)
+    twin = DitherTwin(environment, **how)
+    seen = follow(agent, environment, 300, twin=twin, alike=lambda s, a, b: abs(twin.q[a] - twin.q[b]) < 1e-12)
+    assert len({a for _, a, _, _ in seen}) == environment.n_actions
 
 
-def test_without_random_actions_it_is_exploit():
+@pytest.mark.parametrize("environment", [CHAIN, LARGE], ids=["dense", "rows"])
+def test_without_random_actions_it_is_exploit(environment):
     common = {"seed": 5, "runs": range(20), "steps": 300}
-    still = play(make_agent("dither:epsilon=0", CHAIN), CHAIN, **common)
-    np.testing.assert_array_equal(still.total, play(make_agent("exploit", CHAIN), CHAIN, **common).total)
+    still = play(make_agent("dither:epsilon=0", environment), environment, **common)
+    np.testing.assert_array_equal(still.total, play(make_agent("exploit", environment), environment, **common).total)
 
 
 def test_soft_max_chances_follow_the_values():

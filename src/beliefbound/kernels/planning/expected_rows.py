@@ -32,6 +32,7 @@ class ExpectedRows(NamedTuple):
     side: np.ndarray  # int64 [1]
     vbar: np.ndarray  # [s]
     actions: np.ndarray  # int64 [s], chosen by the last sweep
+    q: np.ndarray  # [a] scratch
     available: np.ndarray  # bool [s,a]
     discount: float
 
@@ -57,6 +58,7 @@ def expected_rows(posterior: Posterior, available: np.ndarray, discount: float) 
         side=np.zeros(1, np.int64),
         vbar=np.zeros(S),
         actions=np.zeros(S, np.int64),
+        q=np.zeros(A),
         available=available,
         discount=discount,
     )
@@ -110,3 +112,18 @@ def sweep_expected(models, v, actions, out):
         change += abs(best - vbar[s])
         vbar[s] = best
     return change
+
+
+@njit(**EXACT)
+def values_expected(models, v, s):
+    """`Q(s, ·)` of a stage from `v[0,s]`: `q[a]`, which the next call fills anew."""
+    everything = 0.0
+    for t in range(v.shape[1]):
+        everything += v[0, t]
+    for a in range(models.q.size):
+        pair = s * models.q.size + a
+        total = models.rest[pair] * everything
+        for i in range(models.seen[pair]):
+            total += models.p[pair, i] * v[0, models.next_state[pair, i]]
+        models.q[a] = models.r[s, a, 0] + models.discount * total
+    return models.q

@@ -36,6 +36,7 @@ from beliefbound.kernels.planning.expected_rows import (
     see,
     see_nothing,
     sweep_expected,
+    values_expected,
 )
 from beliefbound.kernels.planning.simd import backup_1
 from beliefbound.kernels.planning.sweep import backup_lanes, best_action, choose_lanes
@@ -248,6 +249,23 @@ def repeat_rows(models, sweeps):
 @by_class({ExpectedModel: repeat_dense, ExpectedRows: repeat_rows}, 0)
 def repeat(models, sweeps):
     """So many sweeps over an expected MDP; `actions` are those of the last one."""
+
+
+@njit(**EXACT_INLINE)
+def values_dense(models, s):
+    """`action_values`, dense."""
+    return models.mixed[s]
+
+
+@njit(**EXACT_INLINE)
+def values_rows(models, s):
+    """`action_values`, of an expected MDP in compressed rows: once more from the values before the last sweep."""
+    return values_expected(models, models.odd if models.side[0] == 0 else models.even, s)
+
+
+@by_class({ExpectedModel: values_dense, ExpectedRows: values_rows}, 0)
+def action_values(models, s):
+    """`Q(s, ·)` of the last sweep over an expected MDP, `[a]`."""
 
 
 @out_of_line

@@ -10,9 +10,9 @@ Thompson sampling under another schedule.
 The rows of one model come from one joint draw, so tied rows stay tied within a model. Visits are counted by pair, also
 where pairs share parameters.
 
-The defaults K = 20, B = 5 are those of the public code by the author of BAMCP; the preset `recalled`, K = 5, B = 10, is
-what we remember of the paper's experiments. For suitable K and B the paper proves that, with high probability, all but
-polynomially many steps are near-optimal.
+The defaults K = 5, B = 10 are what we remember of the paper's experiments; the preset `guez`, K = 20, B = 5, is the
+public code of a rival, by the author of BAMCP. For suitable K and B the paper proves that, with high probability, all
+but polynomially many steps are near-optimal.
 """
 
 from typing import Any, NamedTuple
@@ -86,12 +86,12 @@ def observe(state, s, a, r, t):
     "boss",
     summary="the best mixture of K sampled models, drawn again when a pair becomes known (Asmuth et al. 2009)",
     parameters=(
-        Number("k", 20, 1, 2**20, "models merged at a plan", whole=True, always=True),
-        Number("b", 5, 1, 2**40, "visits that make a pair known", whole=True, always=True),
+        Number("k", 5, 1, 2**20, "models merged at a plan", whole=True, always=True),
+        Number("b", 10, 1, 2**40, "visits that make a pair known", whole=True, always=True),
         *PRIOR,
         DISCOUNT,
     ),
-    presets={"recalled": {"k": 5, "b": 10}},
+    presets={"guez": {"k": 20, "b": 5}},
 )
 def boss(setting: Setting, *, k: int, b: int, **values: Any) -> Machine:
     """The machine; memory is that of K models."""

@@ -6,7 +6,8 @@ At every step `sweeps` sweeps of value iteration on the expected MDP of the post
 * `explore=epsilon`: with probability ε any action that the state offers, each alike, else the best one (ties: lowest);
 * `explore=softmax`: action a with probability proportional to `exp(Q(s, a) / temperature)`, rewards scaled to [0, 1].
 
-With ε = 0 it is Exploit. Both are textbook rules (Sutton & Barto); neither looks for what it does not know.
+With ε = 0 it is Exploit, and the expected MDP is held as Exploit's is. Both are textbook rules (Sutton & Barto);
+neither looks for what it does not know.
 """
 
 import math
@@ -19,7 +20,15 @@ from beliefbound.base.grammar import Choice, Number
 from beliefbound.base.validation import FloatArray
 from beliefbound.kernels.actions import ActionLists, action_lists
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
-from beliefbound.kernels.planning.held_models import ExpectedModel, clear, expect_first, expected_model, repeat
+from beliefbound.kernels.planning.expected_rows import ExpectedRows
+from beliefbound.kernels.planning.held_models import (
+    ExpectedModel,
+    action_values,
+    clear,
+    expect_first,
+    hold_expected,
+    repeat,
+)
 from beliefbound.kernels.posterior import Posterior, forget
 from beliefbound.kernels.random import load, save, uniform
 from beliefbound.lab.agents.common.sampling import check_memory, no_stream
@@ -33,7 +42,7 @@ class State(NamedTuple):
     """The belief and its expected MDP, a set of one model."""
 
     posterior: Posterior
-    models: ExpectedModel
+    models: ExpectedModel | ExpectedRows
     prior_p: FloatArray  # [s,a,t]: the expected MDP before the first step
     prior_r: FloatArray  # [s,a]
     lists: ActionLists
@@ -54,16 +63,16 @@ def reset(state, stream):
 
 @njit(**EXACT)
 def drawn_softly(values, lists, s, temperature, u):
-    """The action offered in `s` that a uniform `u` picks with chances `∝ exp(values[s,a] / temperature)`."""
+    """The action offered in `s` that a uniform `u` picks with chances `∝ exp(values[a] / temperature)`."""
     count, offered = lists.counts[s], lists.offered
     most, total = -np.inf, 0.0
     for i in range(count):
-        most = max(most, values[s, offered[s, i]])
+        most = max(most, values[offered[s, i]])
     for i in range(count):
-        total += math.exp((values[s, offered[s, i]] - most) / temperature)
+        total += math.exp((values[offered[s, i]] - most) / temperature)
     left = u * total
     for i in range(count):
-        left -= math.exp((values[s, offered[s, i]] - most) / temperature)
+        left -= math.exp((values[offered[s, i]] - most) / temperature)
         if left < 0.0:
             return offered[s, i]
     return offered[s, count - 1]
@@ -75,7 +84,7 @@ def act(state, s):
     repeat(state.models, state.sweeps)
     u = uniform(state.stream)
     if state.temperature > 0.0:
-        return drawn_softly(state.models.mixed, state.lists, s, state.temperature, u)
+        return drawn_softly(action_values(state.models, s), state.lists, s, state.temperature, u)
     if u < state.epsilon:
         count = state.lists.counts[s]
         return state.lists.offered[s, min(np.int64(u / state.epsilon * count), count - 1)]
@@ -105,7 +114,7 @@ def dither(
     p, r = expected_prior(posterior, setting.available.shape)
     state = State(
         posterior=posterior,
-        models=expected_model(setting.available, setting.discount),
+        models=hold_expected(posterior, setting.available, setting.discount),
         prior_p=p,
         prior_r=r,
         lists=action_lists(setting.available),

@@ -1,6 +1,7 @@
 """RLSVI, randomised least-squares value iteration, tabular (Osband, Van Roy & Wen, ICML 2016; Russo, NeurIPS 2019).
 
-Episodes of H steps. At the start of each, backwards from `V_H = 0`, with N visits of a pair,
+Episodes of H steps, by default as many as the discount of the setting counts, `1/(1 − γ)`. At the start of each,
+backwards from `V_H = 0`, with N visits of a pair,
 
     Q_h(s,a) = Σ r / (N + 1) + Σ_t N(t) / (N + 1) V_{h+1}(t) + w_h(s,a),  w_h(s,a) ~ Normal(0, σ² / (N + 1)),
     V_h = max_a Q_h,
@@ -29,7 +30,7 @@ from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.empirical import Counts, count, forget_counts, no_counts
 from beliefbound.kernels.random import load, normal, save
 from beliefbound.lab.agents.common.sampling import no_stream
-from beliefbound.lab.engine.protocol import Machine, Setting
+from beliefbound.lab.engine.protocol import EPISODE, Machine, Setting
 from beliefbound.lab.engine.registry import agent
 
 EPISODES, STAGE = range(2)  # the clock
@@ -111,14 +112,14 @@ def observe(state, s, a, r, t):
     "rlsvi",
     summary="noise on the rewards of value iteration, in episodes of fixed length (Osband et al. 2016, Russo 2019)",
     parameters=(
-        Number("tau", 20, 1, 10**6, "steps of an episode, H", whole=True),
+        EPISODE,
         Choice("noise", "constant", ("constant", "proven"), "sigma, or what the regret bound asks for"),
         Number("sigma", 1.0, 0.0, 1e9, "deviation of the noise of an untried pair", needs=("noise", ("constant",))),
     ),
 )
-def rlsvi(setting: Setting, *, tau: int, noise: str, sigma: float) -> Machine:
+def rlsvi(setting: Setting, *, tau: int | None, noise: str, sigma: float) -> Machine:
     """The machine."""
-    S, A = setting.n_states, setting.n_actions
+    S, A, tau = setting.n_states, setting.n_actions, tau or setting.steps_ahead
     needed = 8.0 * (tau * S + S * A * S)
     if needed > AGENT_BYTES:
         raise ParameterError(f"tau is {tau}: plans and counts of {S} states need {needed / 1e9:.0f} GB; take less")

@@ -1,7 +1,7 @@
 """UCBVI, upper confidence bounds for value iteration (Azar, Osband & Munos, ICML 2017): a bonus on values, by episodes.
 
-Episodes of H steps. At the start of each, backwards from `V_H = 0`, with N visits of a pair, frequencies p̂ and mean
-scaled rewards r̂,
+Episodes of H steps, by default as many as the discount of the setting counts, `1/(1 − γ)`. At the start of each,
+backwards from `V_H = 0`, with N visits of a pair, frequencies p̂ and mean scaled rewards r̂,
 
     Q_h(s,a) = min(Q_h(s,a) of the episode before, H, r̂ + p̂·V_{h+1} + scale · b_h(s,a)),  V_h = max_a Q_h,
 
@@ -28,7 +28,7 @@ from beliefbound.base.limits import AGENT_BYTES
 from beliefbound.base.validation import BoolArray, FloatArray, IntArray
 from beliefbound.kernels.options import EXACT, EXACT_INLINE
 from beliefbound.kernels.planning.empirical import Counts, count, forget_counts, no_counts
-from beliefbound.lab.engine.protocol import Machine, Setting
+from beliefbound.lab.engine.protocol import EPISODE, Machine, Setting
 from beliefbound.lab.engine.registry import agent
 
 STEPS, STAGE = range(2)  # the clock
@@ -128,15 +128,15 @@ def observe(state, s, a, r, t):
     "ucbvi",
     summary="value iteration with Bernstein or Hoeffding bonuses, in episodes of fixed length (Azar et al. 2017)",
     parameters=(
-        Number("tau", 20, 1, 10**6, "steps of an episode, H", whole=True),
+        EPISODE,
         Choice("bonus", "bernstein", ("bernstein", "hoeffding"), "Algorithm 4 or 3 of the paper"),
         Number("delta", 0.05, 0.0, 1.0, "probability that the regret bound fails", above=True),
         Number("scale", 1.0, 0.0, 1e6, "factor of the published bonus"),
     ),
 )
-def ucbvi(setting: Setting, *, tau: int, bonus: str, delta: float, scale: float) -> Machine:
+def ucbvi(setting: Setting, *, tau: int | None, bonus: str, delta: float, scale: float) -> Machine:
     """The machine."""
-    S, A = setting.n_states, setting.n_actions
+    S, A, tau = setting.n_states, setting.n_actions, tau or setting.steps_ahead
     needed = 8.0 * (tau * S * (A + 2) + S * A * S)
     if needed > AGENT_BYTES:
         raise ParameterError(f"tau is {tau}: values and counts of {S} states need {needed / 1e9:.0f} GB; take less")

@@ -29,6 +29,7 @@ from beliefbound.lab.envs.environment import Environment
 Stream = npt.NDArray[np.uint64]
 
 DISCOUNT = Number("discount", None, 0.0, 1 - 1e-9, "of planning", auto="environment")
+EPISODE = Number("tau", None, 1, 10**6, "steps of an episode, H", whole=True, auto="1/(1 − discount)")
 
 
 @runtime_checkable
@@ -87,6 +88,11 @@ class Setting:
     @property
     def width(self) -> float:
         return self.reward_range[1] - self.reward_range[0]
+
+    @property
+    def steps_ahead(self) -> int:
+        """As many as the discount counts, `1/(1 − γ)`."""
+        return round(1.0 / (1.0 - self.discount))
 
 
 def setting_of(environment: Environment | DiscreteEnv, discount: float | None, belief: Belief | None = None) -> Setting:

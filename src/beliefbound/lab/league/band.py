@@ -2,10 +2,10 @@
 
 The score of such a league is `Σ_{t<steps} γ^t r_t`, averaged over MDPs that are drawn from the prior. Its expectation,
 maximised over all agents, is the Bayes-optimal value of that prior with discount γ and horizon `steps`, which `bracket`
-encloses: nobody earns more than its upper end on average, whatever it was told, and somebody earns the lower end. Where
-the steps are so many that little is left, the bracket is that of a problem without end, which closes faster; what comes
-after the last step, `γ^steps / (1 − γ)` times the least and the largest reward, is taken off its ends. What an agent
-earned over some hundreds of draws differs from its expectation by as much as its interval says.
+encloses: nobody who is not told more than the prior earns more than its upper end on average, and somebody earns the
+lower end. Where the steps are so many that little is left, the bracket is that of a problem without end, which closes
+faster; what comes after the last step, `γ^steps / (1 − γ)` times the least and the largest reward, is taken off its
+ends. What an agent earned over some hundreds of draws differs from its expectation by as much as its interval says.
 
 What the policy behind the bracket earns is one lower end; what any agent earns is another. `PLAYERS`, which are fixed
 here and not chosen by how they do in a league, play so many runs for each step of work, the faster ones more, on MDPs
@@ -15,6 +15,7 @@ half, so that the best lower end and the upper one hold together.
 
 The bracket is closed by steps of work, so that the same command finds the same, and kept in the folder `band`. Where a
 player earns more for certain than the policy of a short bracket is estimated to, all the work goes to the upper end.
+That one is made on random numbers of its own, and only says which to make: of what chance may do wrong it has no share.
 """
 
 import json
@@ -41,7 +42,7 @@ PLAYERS = {  # and runs for each step of work
 }
 EFFORT = 100  # steps of work: about a minute
 GAP = 0.08  # of the larger end: enough for a picture
-_TRIAL = 60  # steps of the short one
+_TRIAL, _TRIAL_SEED = 60, 2  # steps of the short one
 _LITTLE = 1e-4  # of the weight of all rewards
 _ERROR = 0.05  # of the band: half for the bracket, half for the players
 _SEED = 1
@@ -90,14 +91,16 @@ def band_of(
     if found is None or found.confidence < 1.0 - _ERROR / 2:
         file.parent.mkdir(parents=True, exist_ok=True)
         now = _Closing(least, most, doing)
-        found = bracket(place.prior(), effort=min(effort, _TRIAL), target_gap=GAP, watch=now.watch, **knobs)
-        if found.relative_gap > GAP and effort > _TRIAL:
-            own = _earnings(place, file, steps=steps, discount=discount, effort=effort, doing=doing)
-            now.low = max(now.low, *(low for low, _ in own))
-            if not now.near():
-                above = found.lower.estimate is None or max(own)[0] + least > found.lower.estimate
-                knobs |= {"target": "upper", "stop": now.near} if above else {"target_gap": GAP}
-                found = bracket(place.prior(), effort=effort, watch=now.watch, **knobs)
+        knobs |= {"effort": effort, "target_gap": GAP, "watch": now.watch}
+        if effort > _TRIAL:
+            trial = bracket(place.prior(), **knobs | {"effort": _TRIAL, "rng": _TRIAL_SEED})
+            now.low, now.high = -np.inf, np.inf
+            if trial.relative_gap > GAP:
+                own = _earnings(place, file, steps=steps, discount=discount, effort=effort, doing=doing)
+                now.low = max(own)[0]
+                if trial.lower.estimate is None or now.low + least > trial.lower.estimate:
+                    knobs |= {"target": "upper", "target_gap": None, "stop": now.near}
+        found = bracket(place.prior(), **knobs)
         found.save(file)
     low, high = found.lower.value - most, found.upper.value - least
     if high - low <= GAP * max(abs(low), abs(high)):

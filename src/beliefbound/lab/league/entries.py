@@ -13,6 +13,7 @@ from beliefbound.lab.engine.registry import AGENTS, canonical_agent
 REFERENCE = "mcbrl:n=16"
 ORACLE = "oracle"
 EVERYTHING = "the MDP"  # is what it is told
+NOTHING = "nothing"  # is what agents without a prior are told, where others are told one
 
 _UNIFORM = "prior=known-rewards,concentration=1.0"  # as the systems were run that the paper quotes
 
@@ -26,7 +27,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
         "mcbrl-lookahead:n=64,depth=3,schedule=moved",
     ),
     "branch-and-bound": ("branch-and-bound", "branch-and-bound:leaves=mmbi", "branch-and-bound:leaves=pairs"),
-    "beetle": (f"beetle:{_UNIFORM}", "beetle:prior=semi-tied", "beetle:prior=tied"),
+    "beetle": ("beetle", f"beetle:{_UNIFORM}", "beetle:prior=semi-tied", "beetle:prior=tied"),
     "boss": ("boss", "boss:prior=semi-tied", "boss:prior=tied"),
     "vpi": ("vpi:variant=global", "vpi:variant=importance", "vpi:variant=repair", "vpi:variant=local"),
     "bamcp": ("bamcp:simulations=100", "bamcp"),
@@ -66,15 +67,18 @@ def length_of(environment: str) -> Length:
 
 
 def told(agent: str, prior: str | None) -> str:
-    """What an agent knows beyond the others of a league: nothing, `""`, where it has the league's prior or none; else
-    its own prior; `"the MDP"` of the oracle. Those who were told different things are not rivals.
+    """What an agent was told that the others of a league were not: `""` where it has the league's prior, or where a
+    league has none; else its own prior, or `"nothing"` if it takes none; `"the MDP"` of the oracle. Those who were told
+    different things are not rivals.
 
     >>> told("thompson", None), told("boss:prior=tied", None), told("boss:prior=tied", "tied"), told("oracle", None)
     ('', 'tied', '', 'the MDP')
+    >>> told("mbie", None), told("mbie", "known-rewards")
+    ('', 'nothing')
     """
     if agent.partition(":")[0] == ORACLE:
         return EVERYTHING
-    own = AGENTS.parse(agent).values.get("prior", prior or "flat")
+    own = AGENTS.parse(agent).values.get("prior", "flat" if prior is None else NOTHING)
     return "" if own == (prior or "flat") else str(own)
 
 

@@ -19,15 +19,15 @@ PUBLISHED: dict[str, dict[str, float]] = {
         "beetle:prior=known-rewards,concentration=1.0": 1754,
         "beetle:prior=semi-tied": 3648,
         "beetle:prior=tied": 3650,
-        "boss:k=20,b=5,prior=known-rewards": 3003,
-        "boss:k=20,b=5,prior=semi-tied": 3651,
-        "boss:k=20,b=5,prior=tied": 3657,
+        "boss:k=5,b=10,prior=known-rewards": 3003,
+        "boss:k=5,b=10,prior=semi-tied": 3651,
+        "boss:k=5,b=10,prior=tied": 3657,
     },
     "double-loop": {
         "bamcp:simulations=1000,c=1.5,prior=known-rewards": 387.6,
         "sboss:copies=fixed,prior=known-rewards": 371.5,
     },
-    "riverswim:form=strehl": {"mbie": 3.1e6, "mbie-eb": 3.1e6, "rmax:m=16": 3.1e6},
+    "riverswim:form=strehl": {"mbie:transitions=0.0": 3.1e6, "mbie-eb": 3.1e6, "rmax:m=16": 3.1e6},
 }
 
 

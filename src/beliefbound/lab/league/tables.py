@@ -5,28 +5,29 @@ from typing import Any
 
 from beliefbound.base.tables import pl
 from beliefbound.lab.league.comparison import FEWEST
-from beliefbound.lab.league.entries import EVERYTHING, without_prior
+from beliefbound.lab.league.entries import EVERYTHING, NOTHING, without_prior
 from beliefbound.lab.league.season import League
 from beliefbound.report.page import Picture
 
 _CAPTION = (
     "Mean total reward of a run, and mean utility, which is discounted by {gamma:g} as all agents plan. Agents are "
     "compared by their {score}: − MCBRL is what they earned more than {reference} in the runs that both played, and "
-    "rows stand in its order. Intervals, where there are {fewest} runs or more: those of a column hold all together "
-    "with 95% (Student's t, Bonferroni). Times are of one core. Highlighted: nobody with the same prior is both better "
-    "and faster, of those with a rank."
+    "rows stand in its order. Intervals, where there are {fewest} runs or more that are not all alike: those of a "
+    "column hold all together with 95% (Student's t, Bonferroni). Times are of one core. Highlighted: no mean of "
+    "anybody who was told the same and is as fast is as high, of those with a rank; which says nothing of certainty."
 )
 _PRIOR = "All agents that can be told a prior were told “{}”, which is left out of their names."
 _TOLD = "Agents that were told something else than the others, in the column “told”, are ranked among themselves."
+_NOTHING = "Who was told “nothing” learns without a prior."
 _FEW = "Rows with fewer than {} runs in common with MCBRL come after, without a rank."
 _SHORTER = (
     "Rows with fewer steps are of agents of which two full runs do not fit the budget: they earned so much in so many "
     "steps, the difference is to MCBRL after as many, and they have no part in the front, the ranking and the curves."
 )
 RANKING = (
-    "Who may be the best of those within a bound on the time of a step: all whom no rival is ahead of, over common "
-    "runs, beyond what 95% for all comparisons together allows. The best is among them with 95% confidence. The "
-    "highest mean comes first."
+    "Who may be the best of those with a rank within a bound on the time of a step: all whom no rival is ahead of, "
+    "over common runs, beyond what chance allows. Of each bound by itself the best is among them with 95% confidence. "
+    "The highest mean comes first."
 )
 
 
@@ -39,6 +40,8 @@ def about_table(found: League) -> str:
         said.append(_PRIOR.format(found.prior))
     if (~table["told"].is_in(["", EVERYTHING])).any():
         said.append(_TOLD)
+    if (table["told"] == NOTHING).any():
+        said.append(_NOTHING)
     if (~table["ranked"] & (table["told"] != EVERYTHING) & (table["steps"] == found.spec.steps)).any():
         said.append(_FEW.format(FEWEST))
     return " ".join([*said, *about_shorter(found)])
@@ -73,7 +76,8 @@ def shown(found: League) -> tuple[list[str], list[list[str]]]:
 
 
 def _span(row: dict[str, Any], name: str, runs: int, form: Callable[[float], str]) -> str:
-    return f"{form(row[f'{name}_low'])} – {form(row[f'{name}_high'])}" if runs >= FEWEST else ""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return f"{form(low)} – {form(high)}" if runs >= FEWEST and low < high else ""
 
 
 def ranked(found: League) -> tuple[list[str], list[list[str]]]:
