@@ -10,8 +10,8 @@ from beliefbound.lab.league.season import League
 from beliefbound.report.page import Picture
 
 _CAPTION = (
-    "Mean total reward of a run, and mean utility, which is discounted by {gamma:g} as all agents plan. Agents are "
-    "compared by their {score}: − MCBRL is what they earned more than {reference} in the runs that both played, and "
+    "Mean total reward of a run, and mean utility, which is discounted by {gamma:g}, with which all agents plan that "
+    "discount. Agents are compared by their {score}: − MCBRL is what they earned more than {reference} in the runs that both played, and "
     "rows stand in its order. Intervals, where there are {fewest} runs or more that are not all alike: those of a "
     "column hold all together with 95% (Student's t, Bonferroni). Times are of one core. Highlighted: no mean of "
     "anybody who was told the same and is as fast is as high, of those with a rank; which says nothing of certainty."
@@ -140,8 +140,9 @@ def words(found: League) -> list[str]:
         band, by = found.band, without_prior(found.band.by, found.prior)
         said.append(
             f"The best possible agent earns between {band.low:.4g} and {band.high:.4g} on average over the prior that "
-            f"MDPs are drawn from ({100 * band.width:.1f}% wide, {100 * band.confidence:.4g}% confidence): discount "
-            f"{found.discount:g}, {found.spec.steps} steps. The lower end is what {by} earns at least. That bounds "
+            f"MDPs are drawn from (a width of {100 * band.width:.1f}% of the larger end, {100 * band.confidence:.4g}% "
+            f"confidence): discount {found.discount:g}, {found.spec.steps} steps; best possible of those who know of "
+            f"the MDP what the prior says and what they see. The lower end is what {by} earns at least. That bounds "
             "expectations; what was earned is a mean over the MDPs drawn, with the interval that stands beside it."
         )
     if found.table["published"].is_not_null().any():
