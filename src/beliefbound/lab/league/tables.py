@@ -11,10 +11,11 @@ from beliefbound.report.page import Picture
 
 _CAPTION = (
     "Mean total reward of a run, and mean utility, which is discounted by {gamma:g}, with which all agents plan that "
-    "discount. Agents are compared by their {score}: − MCBRL is what they earned more than {reference} in the runs that both played, and "
-    "rows stand in its order. Intervals, where there are {fewest} runs or more that are not all alike: those of a "
-    "column hold all together with 95% (Student's t, Bonferroni). Times are of one core. Highlighted: no mean of "
-    "anybody who was told the same and is as fast is as high, of those with a rank; which says nothing of certainty."
+    "discount. Agents are compared by their {score}: − MCBRL is what they earned more than {reference} in the runs "
+    "that both played, and rows stand in its order. Intervals, where there are {fewest} runs or more that are not all "
+    "alike: those of a column hold all together with 95% (Student's t, Bonferroni). Times are of one core. "
+    "Highlighted: no mean of anybody who was told the same and is as fast is as high, of those with a rank; which says "
+    "nothing of certainty."
 )
 _PRIOR = "All agents that can be told a prior were told “{}”, which is left out of their names."
 _TOLD = "Agents that were told something else than the others, in the column “told”, are ranked among themselves."
