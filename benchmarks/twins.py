@@ -128,13 +128,27 @@ def twin(agent, where):
 
 def entered(agent, environment, steps, state):
     """`(seconds, total)` of run 0 in the compiled loop, on this state."""
-    from beliefbound.kernels.play import Request
+    from beliefbound.kernels.play import Request, RunSetup
 
-    results = np.zeros(1), np.zeros(1), np.zeros((1, 0)), np.zeros((1, 0), np.int64)
-    rules = (1, 0, 0, steps), environment.discount, 0, steps + 1, results
+    setup = RunSetup(
+        seed=1,
+        cell=0,
+        first=0,
+        steps=steps,
+        discount=environment.discount,
+        skipped=0,
+        every=steps + 1,
+        terminal=environment.terminal,
+        total=np.zeros(1),
+        utility=np.zeros(1),
+        curve=np.zeros((1, 0)),
+        visits=np.zeros((1, 0), np.int64),
+        own=np.zeros(4, np.uint64),
+        noise=np.zeros(4, np.uint64),
+    )
     began = time.thread_time()
-    agent.enter(Request(), state, environment.outcomes, environment.terminal, *rules)
-    return time.thread_time() - began, results[0][0]
+    agent.enter(Request(), state, environment.outcomes, setup)
+    return time.thread_time() - began, setup.total[0]
 
 
 def seconds_a_step(agent, environment, steps):

@@ -7,7 +7,9 @@ from beliefbound import MDP
 from beliefbound.base.errors import ObservationError, ParameterError
 from beliefbound.kernels.play import play_loop
 from beliefbound.lab.agents import make_agent, play, run_episode
+from beliefbound.lab.engine.play import copied_state
 from beliefbound.lab.envs import environment_from_mdp, gymnasium_env, make_env
+from benchmarks.twins import entered
 
 
 def cycle():
@@ -205,3 +207,11 @@ def test_an_agent_that_is_stepped_and_played_is_compiled_once():
     stepped = len(loop.signatures)
     play(agent, environment, seed=1, runs=1, steps=3)
     assert len(loop.signatures) == stepped
+
+
+def test_the_benchmark_of_compiled_agents_enters_the_same_loop():
+    chain = make_env("chain")
+    agent = make_agent("exploit", chain)
+    seconds, total = entered(agent, chain, 200, copied_state(agent.machine.state))
+    assert seconds > 0.0
+    assert total == play(agent, chain, seed=1, runs=1, steps=200).total[0]
